@@ -68,6 +68,15 @@ def time_text(time_ms: int, step_ms: int = MINUTE) -> str:
     return f"{moment:%d %b}" if step_ms >= DAY else f"{moment:%H:%M:%S}" if step_ms < MINUTE else f"{moment:%H:%M}"
 
 
+def date_time_text(time_ms: float) -> str:
+    """A time in UTC with its date, to the second.
+
+    >>> date_time_text(1_731_319_200_999)
+    '2024-11-11 10:00:00'
+    """
+    return f"{datetime.fromtimestamp(time_ms // 1_000, tz=UTC):%Y-%m-%d %H:%M:%S}"
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """A value axis from ``low`` to ``high`` with its ticks, linear or logarithmic."""

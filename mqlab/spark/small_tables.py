@@ -4,7 +4,7 @@ A table of some thousand rows is joined and counted in pandas within millisecond
 second of a processor before its first row, for its plan, its Java code and the compilers of both.
 
     DataFrame ── collected ──▶ frame ── counted, joined ──▶ written ──▶ Parquet, with the types that Spark would write
-    Parquet ──── read_small ─▶ frame
+    Parquet ──── read_small ─▶ frame ── for_spark ──▶ DataFrame, to be joined with a big table
 
 Left out: decimals, arrays and structs; no small table has them.
 """
@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 if TYPE_CHECKING:
     import pandas
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"  # where Spark keeps its own schema, with the comments
@@ -59,6 +59,11 @@ def as_table(frame: pandas.DataFrame, schema: StructType) -> pyarrow.Table:
             values = values.cast(pyarrow.int64()).cast(pyarrow.timestamp("ms", tz="UTC"))
         columns.append(values.cast(field.type))
     return pyarrow.Table.from_arrays(columns, names=schema.fieldNames())
+
+
+def for_spark(spark: SparkSession, frame: pandas.DataFrame, schema: StructType) -> DataFrame:
+    """The columns of a schema, of a frame that has them, as a table of Spark. Errors as for ``as_table``."""
+    return spark.createDataFrame(as_table(frame, schema), schema)
 
 
 def none_of(rows: DataFrame) -> pandas.DataFrame:

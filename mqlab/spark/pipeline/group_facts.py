@@ -36,6 +36,7 @@ from pyspark.sql import functions as F
 
 from mqlab.spark.pipeline.schemas import checked, table
 from mqlab.spark.pipeline.stored_facts import stretch
+from mqlab.spark.small_tables import for_spark
 
 if TYPE_CHECKING:
     import pandas
@@ -133,6 +134,8 @@ PRODUCERS = table(
     """
 )
 
+NEXT = table("string broker_name, topic\nint queue_id\nlong consumer_offset")
+
 
 def cells(life: DataFrame, stretch_ms: int) -> DataFrame:
     """LIFE -> sums by group, topic and tag, by the stretch of storing and by that of the first end of a call.
@@ -226,10 +229,7 @@ def group_tags(cells: pandas.DataFrame) -> pandas.DataFrame:
 def next_stored(messages: DataFrame, nexts: pandas.DataFrame) -> DataFrame:
     """MESSAGES, offsets with a lag -> when the message at each of these offsets was stored, if it is in the log."""
     place = ["broker_name", "topic", "queue_id", "consumer_offset"]
-    wanted = messages.sparkSession.createDataFrame(
-        [tuple(row) for row in nexts[place].drop_duplicates().astype(object).to_numpy()],
-        "broker_name string, topic string, queue_id int, consumer_offset bigint",
-    )
+    wanted = for_spark(messages.sparkSession, nexts[place].drop_duplicates(), NEXT)
     stored = messages.select(
         *place[:3], F.col("queue_offset").alias("consumer_offset"), F.col("store_timestamp").alias("next_stored")
     )

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqlab.spark.pipeline.schemas import checked, table
+from mqlab.spark.small_tables import for_spark
 
 if TYPE_CHECKING:
     import pandas
@@ -51,6 +52,9 @@ DEAD_LETTERS = table(
     """
 )
 
+LETTER = table("string msg_id, keys, consumer_group")
+AT = table("string topic, consumer_group, broker_name\nint queue_id\nlong consumer_offset, lag")
+
 
 def lost(life: DataFrame) -> DataFrame:
     """LIFE -> LOST."""
@@ -83,10 +87,7 @@ def letters(messages: DataFrame) -> DataFrame:
 def lives_of(life: DataFrame, letters: pandas.DataFrame) -> DataFrame:
     """LIFE, letters -> what became of their messages in the group that gave up on them."""
     same = ["msg_id", "keys", "consumer_group"]
-    known = life.sparkSession.createDataFrame(
-        [tuple(row) for row in letters[same].drop_duplicates().to_numpy()],
-        "msg_id string, keys string, consumer_group string",
-    )
+    known = for_spark(life.sparkSession, letters[same].drop_duplicates(), LETTER)
     # The list is short, so the lives are not shuffled.
     return life.select(*same, "stored", "attempts", "outcome").join(F.broadcast(known), same)
 
@@ -102,10 +103,7 @@ def held(life: DataFrame, ends: pandas.DataFrame) -> DataFrame:
     has no result."""
     place = ["topic", "consumer_group", "broker_name", "queue_id"]
     behind = ends[ends["lag"] > 1]
-    at = life.sparkSession.createDataFrame(
-        [tuple(row) for row in behind[[*place, "consumer_offset", "lag"]].astype(object).to_numpy()],
-        "topic string, consumer_group string, broker_name string, queue_id int, consumer_offset bigint, lag bigint",
-    )
+    at = for_spark(life.sparkSession, behind, AT)
     waiting = life.where("no_results > 0 AND successes = 0 AND outcome = 'pending'")
     found = waiting.join(F.broadcast(at), place).where("queue_offset = consumer_offset")
     return found.select(*place, "msg_id", "first_started", "consumer_offset", "lag")

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqlab.spark.pipeline.schemas import table
+from mqlab.spark.small_tables import for_spark
 from mqlab.spark.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ ISLANDS = table(
     long read_at_all: number of messages it received there with any tag
     """
 )
+FOUND = table("string topic, consumer_group, broker_name, lost\nint queue_id\nlong island, first, last")
 PLACE = ["topic", "consumer_group", "broker_name", "queue_id"]
 DEFAULTS = Thresholds()
 
@@ -57,12 +59,7 @@ def islands_of(life: DataFrame, stretch_ms: int, limits: Thresholds = DEFAULTS) 
 
 def read_inside(life: DataFrame, found: pandas.DataFrame) -> DataFrame:
     """LIFE, islands -> what the group read between the first and the last message of each."""
-    columns = [*PLACE, "island", "first", "last", "lost"]
-    known = life.sparkSession.createDataFrame(
-        [tuple(row) for row in found[columns].astype(object).to_numpy()],
-        "topic string, consumer_group string, broker_name string, queue_id int, island bigint, first bigint, "
-        "last bigint, lost string",
-    )
+    known = for_spark(life.sparkSession, found, FOUND)
     given = life.where("attempts > 0").select(*PLACE, "queue_offset", F.coalesce("tags", F.lit("")).alias("tag"))
     inside = given.join(F.broadcast(known), PLACE).where("queue_offset BETWEEN first AND last")
     return inside.groupBy(*PLACE, "island").agg(

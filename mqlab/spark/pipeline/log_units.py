@@ -25,7 +25,7 @@ from mqlab.arrow.losses import Loss, find_losses, report
 from mqlab.arrow.stores import Store, StorePath, find_stores
 from mqlab.inspector.inspector import StoreInspector
 from mqlab.spark.pipeline.schemas import OFFSETS, checked
-from mqlab.spark.small_tables import as_table
+from mqlab.spark.small_tables import for_spark
 from mqlab.wire import names
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def trace_raw(spark: SparkSession, extents: Sequence[Extent], topic: str = names
 def offsets(spark: SparkSession, stores: Iterable[Store]) -> DataFrame:
     """OFFSETS: how far each group had come when its broker last wrote consumerOffset.json. Raises CorruptionError."""
     rows = offset_rows(stores)
-    return checked(spark.createDataFrame(as_table(rows, OFFSETS), OFFSETS), OFFSETS, "offsets")
+    return checked(for_spark(spark, rows, OFFSETS), OFFSETS, "offsets")
 
 
 def offset_rows(stores: Iterable[Store]) -> pandas.DataFrame:

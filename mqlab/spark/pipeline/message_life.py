@@ -26,7 +26,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqlab.spark.pipeline.schemas import DELIVERIES, LIFE, MESSAGES, OFFSETS, READERS, checked, needs
-from mqlab.spark.small_tables import as_table, collected
+from mqlab.spark.small_tables import collected, for_spark
 from mqlab.wire import names
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ HIGHEST_LEVEL = 62  # bits of a bigint
 def readers(messages: DataFrame, deliveries: DataFrame, offsets: DataFrame) -> DataFrame:
     """MESSAGES, DELIVERIES, OFFSETS -> READERS: which groups read which topics. Runs a small job or two."""
     needs(offsets, OFFSETS.fieldNames(), "readers")
-    rows = as_table(reader_rows(messages, deliveries, collected(offsets)), READERS)
-    return checked(messages.sparkSession.createDataFrame(rows, READERS), READERS, "readers")
+    rows = reader_rows(messages, deliveries, collected(offsets))
+    return checked(for_spark(messages.sparkSession, rows, READERS), READERS, "readers")
 
 
 def reader_rows(messages: DataFrame, deliveries: DataFrame, offsets: pandas.DataFrame) -> pandas.DataFrame:

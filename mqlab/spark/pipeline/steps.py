@@ -28,7 +28,7 @@ from mqlab.spark.pipeline.message_kinds import messages
 from mqlab.spark.pipeline.message_life import life, reader_rows
 from mqlab.spark.pipeline.suspicions import SUSPICIONS, suspicions
 from mqlab.spark.pipeline.trace_entries import trace
-from mqlab.spark.small_tables import as_table, collected, none_of, read_small
+from mqlab.spark.small_tables import collected, for_spark, none_of, read_small
 from mqlab.spark.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Work:
         """The table that a step has written, for Spark."""
         step = STEPS[name]
         if step.is_small:
-            return self.spark.createDataFrame(as_table(self.frame(name), step.schema), step.schema)
+            return for_spark(self.spark, self.frame(name), step.schema)
         return self.spark.read.schema(step.schema).parquet(str(self.out / step.folder))
 
     def frame(self, name: str) -> pandas.DataFrame:
@@ -122,9 +122,7 @@ def _lives_of(work: Work) -> DataFrame | pandas.DataFrame:
 
 
 def _lost(work: Work) -> pandas.DataFrame:
-    query = h.lost(work.read("life"))
-    rows = collected(query) if work.frame("cells")["lost"].any() else none_of(query)
-    return rows.sort_values([*g.PLACE, "stored", "broker_name", "queue_id", "queue_offset"])
+    return work.frame("lost_rows").sort_values([*g.PLACE, "stored", "broker_name", "queue_id", "queue_offset"])
 
 
 def _calls(work: Work) -> pandas.DataFrame:
@@ -161,6 +159,7 @@ SHARED: dict[str, Make] = {
     "nexts": _nexts,
     "letters": _letters,
     "lives_of": _lives_of,
+    "lost_rows": lambda w: _run_if(w.frame("cells")["lost"].any(), h.lost(w.read("life"))),
     "entries": lambda w: g.entries(w.read("trace")),
     "islands_of": _islands_of,
     "read_inside": _read_inside,

@@ -21,6 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mqlab.spark.pipeline.schemas import table
+from mqlab.spark.small_tables import for_spark
 
 if TYPE_CHECKING:
     import pandas
@@ -58,6 +59,8 @@ KEYS = table(
     double share_of_day: the same for the whole day
     """
 )
+
+CANDIDATES = table("string broker_name, topic, message_key")
 
 
 def stretch(time: str, long_ms: int) -> Column:
@@ -111,10 +114,7 @@ def hot(messages: DataFrame, window_ms: int) -> DataFrame:
 def counted(messages: DataFrame, hot: pandas.DataFrame, window_ms: int) -> DataFrame:
     """MESSAGES, hot keys -> exact counts of these keys, in every window: the day's share needs all of them."""
     of_day = ["broker_name", "topic", "message_key"]
-    candidates = hot[of_day].drop_duplicates()
-    known = messages.sparkSession.createDataFrame(
-        [tuple(row) for row in candidates.to_numpy()], "broker_name string, topic string, message_key string"
-    )
+    known = for_spark(messages.sparkSession, hot[of_day].drop_duplicates(), CANDIDATES)
     seen = _keys_of(messages, window_ms).join(F.broadcast(known), of_day)
     return seen.groupBy("window_start", *of_day).agg(F.count("*").alias("messages"))
 

@@ -20,10 +20,10 @@ Left out: causes. A rule shows where to look; what it finds may be harmless.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
+from mqlab.scales import date_time_text
 from mqlab.spark.pipeline.log_units import Extent
 from mqlab.spark.pipeline.schemas import table
 from mqlab.spark.thresholds import Thresholds
@@ -31,6 +31,7 @@ from mqlab.spark.thresholds import Thresholds
 if TYPE_CHECKING:
     import pandas
 
+COUNTS = ("calls", "failures", "busy_ms", "messages", "usual")
 NEIGHBOURS = 12  # stretches on either side with which a burst is compared
 
 SUSPICIONS = table(
@@ -130,13 +131,10 @@ def set_back(life: pandas.DataFrame, limits: Thresholds = DEFAULTS) -> Rows:
     )  # fmt: skip
     return _rows(
         found[found["messages"] >= limits.fewest], "offset set back", lambda row: (
-            f"messages stored from {_clock(row.begin)} to {_clock(row.end)} were consumed and then delivered again"
+            f"messages stored from {date_time_text(row.begin)} to {date_time_text(row.end)} were consumed and then "
+            "delivered again"
         ), **_same("topic", "consumer_group", "since", "until", "messages"),
     )  # fmt: skip
-
-
-def _clock(ms: float) -> str:
-    return f"{datetime.fromtimestamp(ms // 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def stuck(held: pandas.DataFrame) -> Rows:
@@ -214,11 +212,11 @@ def _by_group(calls: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def _joined(stretches: pandas.DataFrame, stretch_ms: int, *same: str, of: str = "consumer_group") -> pandas.DataFrame:
-    """Joins stretches of one group that are at most two apart into one row with since, until and the sums."""
+    """Joins stretches of one group that are at most two apart into one row with since, until and the sums of counts."""
     rows = stretches.sort_values([of, "stretch"])
     apart = rows.groupby(of)["stretch"].diff() > 2 * stretch_ms
     rows = rows.assign(number=apart.groupby(rows[of]).cumsum())
-    sums = {name: (name, "sum") for name in ("calls", "failures", "busy_ms") if name in rows}
+    sums = {name: (name, "sum") for name in COUNTS if name in rows}
     joined = rows.groupby([of, "number", *same], as_index=False).agg(
         since=("stretch", "min"), until=("stretch", "max"), **sums
     )
@@ -256,14 +254,14 @@ def hot_queues(queues: pandas.DataFrame, limits: Thresholds = DEFAULTS) -> Rows:
 
 def bursts(traffic: pandas.DataFrame, stretch_ms: int, limits: Thresholds = DEFAULTS) -> Rows:
     """Stretches with several times as many messages as the median of their neighbours."""
-    each = traffic.groupby(["topic", "stretch"], as_index=False).agg(calls=("messages", "sum"))
-    around = each.groupby("topic")["calls"].rolling(2 * NEIGHBOURS + 1, center=True, min_periods=1)
-    each["busy_ms"] = around.median().droplevel(0)
-    high = each[(each["calls"] >= limits.enough) & (each["calls"] >= limits.burst_times * each["busy_ms"])]
+    each = traffic.groupby(["topic", "stretch"], as_index=False).agg(messages=("messages", "sum"))
+    around = each.groupby("topic")["messages"].rolling(2 * NEIGHBOURS + 1, center=True, min_periods=1)
+    each["usual"] = around.median().droplevel(0)
+    high = each[(each["messages"] >= limits.enough) & (each["messages"] >= limits.burst_times * each["usual"])]
     return _rows(
         _joined(high, stretch_ms, of="topic"), "burst",
-        lambda row: f"{row.calls} messages were sent; {_rounded(row.busy_ms)} per stretch of time are usual",
-        messages="calls", **_same("topic", "since", "until"),
+        lambda row: f"{row.messages} messages were sent; {_rounded(row.usual)} are usual in that time",
+        **_same("topic", "since", "until", "messages"),
     )  # fmt: skip
 
 

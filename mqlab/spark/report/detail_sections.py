@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from mqlab.durations import rounded_text
 from mqlab.scales import bytes_text, count_text
-from mqlab.spark.report.row_conditions import both, equal, from_until, literal
+from mqlab.spark.report.row_conditions import all_of, equal, from_until, literal
 from mqlab.spark.report.section_parts import (
     HALF,
     NO_NAMES,
@@ -197,10 +197,10 @@ def keys(facts: Facts) -> Section:
     pictures = [Figure(chart, "share of the messages in its hottest window")] if bars else []
     behind = [Rows("facts/keys")]
     for row in at_most.head(1).itertuples():
-        sent = both(equal(kind="normal", user_topic=row.topic, broker_name=row.broker_name), "NOT parked")
+        sent = all_of(equal(kind="normal", user_topic=row.topic, broker_name=row.broker_name), "NOT parked")
         has_key = f"array_contains(split(keys, ' '), {literal(row.message_key)})"
         span = from_until("store_timestamp", row.window_start, row.window_end)
-        behind.append(Rows("messages", both(sent, has_key, span)))
+        behind.append(Rows("messages", all_of(sent, has_key, span)))
     tables = [FactTable(columns, rows, "no key was used twice")]
     return Section("keys", "Hot keys", note, pictures, tables, rows=behind)
 
@@ -219,7 +219,7 @@ def producers(facts: Facts) -> Section:
     if len(facts["producers"]):
         most = facts["producers"].sort_values(["failures", "sends"], ascending=False).iloc[0]
         sends = equal(type="Pub", group_name=most["producer_group"], topic=most["topic"])
-        behind.append(Rows("trace", both(sends, "reason IS NULL")))
+        behind.append(Rows("trace", all_of(sends, "reason IS NULL")))
     tables = [FactTable(columns, rows, "no producer writes a trace")]
     return Section("producers", "Producers", note, [], tables, rows=behind)
 

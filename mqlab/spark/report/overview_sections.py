@@ -14,7 +14,7 @@ from typing import Any
 
 from mqlab.durations import rounded_text
 from mqlab.scales import bytes_text, count_text
-from mqlab.spark.report.row_conditions import both, equal, from_until
+from mqlab.spark.report.row_conditions import all_of, equal, from_until
 from mqlab.spark.report.section_parts import (
     HALF,
     MAX_ROWS,
@@ -114,8 +114,8 @@ def traffic(facts: Facts) -> Section:
                      number(busiest.max() / minutes)))  # fmt: skip
         if len(behind) == 1:  # the busiest stretch of the largest topic
             at = busiest.idxmax()
-            sent = both(equal(kind="normal", user_topic=topic), "NOT parked")
-            behind.append(Rows("messages", both(sent, from_until("store_timestamp", at, at + facts.stretch_ms))))
+            sent = all_of(equal(kind="normal", user_topic=topic), "NOT parked")
+            behind.append(Rows("messages", all_of(sent, from_until("store_timestamp", at, at + facts.stretch_ms))))
     columns = [("topic", "text"), ("messages", "number"), ("bytes in the log", "number"), ("busiest at", "text"),
                ("messages per minute then", "number")]  # fmt: skip
     note = "What producers sent, by topic, tag and the time at which the broker stored it."
@@ -194,7 +194,7 @@ def behind(facts: Facts) -> Section:
         rows.append((group, topic, number(most), moment(then), number(points[-1][1])))
         stored = f"stored < timestamp_millis({then}) AND outcome IN ('consumed', 'dead', 'pending')"
         unread = f"(first_ended IS NULL OR first_ended >= timestamp_millis({then}))"
-        held.append((most, both(equal(topic=topic, consumer_group=group), stored, unread)))
+        held.append((most, all_of(equal(topic=topic, consumer_group=group), stored, unread)))
     columns = [("group", "text"), ("topic", "text"), ("most", "number"), ("at", "text"), ("at the end", "number")]
     note = (
         "Stored messages for which no call of the group's listener had returned yet. Only groups that write a trace "
@@ -250,7 +250,7 @@ def latency(facts: Facts) -> Section:
         place = equal(topic=at["topic"], consumer_group=at["consumer_group"])
         slow = f"latency_ms >= {int(at['p50_latency_ms'])}"
         span = from_until("stored", at["stretch"], at["stretch"] + facts.stretch_ms)
-        behind.append(Rows("life", both(place, slow, span)))
+        behind.append(Rows("life", all_of(place, slow, span)))
     return Section("latency", "Latency", note, pictures, tables, rows=behind)
 
 

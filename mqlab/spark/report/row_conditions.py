@@ -2,12 +2,14 @@
 
 Mirrors: nothing of RocketMQ; what a reader of the page would type in a notebook.
 
-    equal(consumer_group="billing")  from_until("stored", 0, 60_000)  both(a, b)
+    equal(consumer_group="billing")  from_until("stored", 0, 60_000)  all_of(a, b)
 
 Left out: the frames themselves; page.py puts the directory of the run before a condition.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 def equal(**values: object) -> str:
@@ -18,7 +20,7 @@ def equal(**values: object) -> str:
     >>> equal(tags=None)
     'tags IS NULL'
     """
-    return both(*(_equal(column, value) for column, value in values.items()))
+    return all_of(*(_equal(column, value) for column, value in values.items()))
 
 
 def from_until(column: str, from_ms: float, until_ms: float) -> str:
@@ -30,10 +32,10 @@ def from_until(column: str, from_ms: float, until_ms: float) -> str:
     return f"{column} >= timestamp_millis({int(from_ms)}) AND {column} < timestamp_millis({int(until_ms)})"
 
 
-def both(*conditions: str) -> str:
+def all_of(*conditions: str) -> str:
     """All the conditions hold; empty ones are left out.
 
-    >>> both("a = 1", "", "b = 2")
+    >>> all_of("a = 1", "", "b = 2")
     'a = 1 AND b = 2'
     """
     return " AND ".join(condition for condition in conditions if condition)
@@ -45,7 +47,7 @@ def _equal(column: str, value: object) -> str:
     return f"{column} = {literal(value)}"
 
 
-def literal(value: object) -> str:
+def literal(value: Any) -> str:
     r"""A value as Spark SQL writes it.
 
     >>> print(literal("a\\b'c"), literal(7))
@@ -54,4 +56,4 @@ def literal(value: object) -> str:
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
-    return f"{int(value)}"  # type: ignore[call-overload]
+    return f"{int(value)}"

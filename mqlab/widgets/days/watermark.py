@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, ClassVar, NamedTuple
 
 from markupsafe import Markup
 
 from mqlab.errors import UsageError
-from mqlab.scales import MINUTE, SECOND
+from mqlab.scales import MINUTE, date_time_text
 from mqlab.views.streams.state_board import StateBoard
 from mqlab.views.table import Table
 from mqlab.widgets.frame import Board
@@ -127,7 +126,8 @@ class WatermarkBoard(Board):
         """Whether each message of the log is counted, in one line."""
         last = self.batches()[-1]
         missing = last.in_log - last.counted
-        verdict = f"✗ {missing:,} messages are in no count" if missing else "✓ each message is counted"
+        missed = "1 message is" if missing == 1 else f"{missing:,} messages are"
+        verdict = f"✗ {missed} in no count" if missing else "✓ each message is counted"
         return f"in the log {last.in_log:,}, counted {last.counted:,}: {verdict}"
 
     def data(self) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class WatermarkBoard(Board):
 
 
 def _clock(at_ms: int | None) -> str:
-    return "" if at_ms is None else f"{datetime.fromtimestamp(at_ms // SECOND, UTC):%Y-%m-%d %H:%M:%S}"
+    return "" if at_ms is None else date_time_text(at_ms)
 
 
 def watermark_board(
@@ -174,7 +174,7 @@ def watermark_board(
     >>> rows = [[{"store_timestamp": 60_000 * at, "broker_name": "broker-a"}] for at in (0, 20, 40, 5)]
     >>> board = watermark_board(rows)
     >>> board.ledger
-    'in the log 4, counted 3: ✗ 1 messages are in no count'
+    'in the log 4, counted 3: ✗ 1 message is in no count'
     >>> board.set("delay_min", 30); board.dropped
     0
     """

@@ -6,9 +6,7 @@ shown(ms)   "2024-11-11 09:05:00", as mqlab.teach.streams writes a timestamp of 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-from mqlab.scales import HOUR
+from mqlab.scales import HOUR, date_time_text
 from mqlab.traffic.model import FIRST_DAY_MS
 
 DAY = "2024-11-11"
@@ -22,4 +20,4 @@ def shown(moment_ms: int) -> str:
     >>> shown(NINE)
     '2024-11-11 09:00:00'
     """
-    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return date_time_text(moment_ms)
