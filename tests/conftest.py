@@ -20,7 +20,7 @@ import hypothesis
 import pytest
 from _pytest.doctest import DoctestModule
 
-from tests import parallel
+from tests import in_memory, parallel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,6 +125,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(ShortCollection(), "short-collection")
     # Begun in a shell's background, Ctrl-C is ignored, here and in all that tests start and then interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    in_memory.keep_in_memory(config)
     parallel.share_out(config)
     if os.environ.get("CI") == "true" and not hasattr(config, "workerinput"):  # the workers' reports all come here
         config.pluginmanager.register(SkipsAreNamed(), "skips-are-named")

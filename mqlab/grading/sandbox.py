@@ -127,7 +127,7 @@ class Sandbox:
             (own / name).write_text(text.format(user=self.user_id), "ascii")
             words += ["--ro-bind", str(own / name), f"/etc/{name}"]
         words += ["--hostname", "localhost"]
-        words += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+        words += ["--proc", "/proc", "--dev", "/dev"]
         # 3. The only place to write is a small /tmp in memory.
         words += ["--perms", "1777", *_if_known("--size", str(self.limits.scratch_mb << 20)), "--tmpfs", "/tmp"]
         # 4. Python, mqlab and readable folders, read-only; then empty folders over what is hidden inside them.
@@ -143,7 +143,8 @@ class Sandbox:
         # 5. Files that cases hand over appear under their own names, from a mirror.
         if self.handing:
             words += ["--ro-bind", str(mirror_in(own)), self.handing]
-        return [*words, "--remount-ro", "/", "--chdir", "/tmp"]
+        # 6. A readable folder may lie below /dev, in memory: so nothing is closed before it is there.
+        return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"]
 
     def _covered(self) -> list[str]:
         """The judges, and everything else that is hidden but inside a readable folder."""

@@ -1,0 +1,37 @@
+"""Temporary files of a run are in memory where that has room for them."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.in_memory import MEMORY, PREFIX, InMemory, has_room
+
+
+def test_a_folder_that_is_missing_full_or_closed_to_programs_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert has_room(tmp_path, needed=1)
+    assert not has_room(tmp_path / "missing", needed=1)
+    assert not has_room(tmp_path, needed=1 << 60)
+    closed = os.statvfs(tmp_path)
+    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((*closed[:8], os.ST_NOEXEC, closed[9])))
+    assert not has_room(tmp_path, needed=1)
+
+
+@pytest.mark.parametrize(("code", "left"), [(pytest.ExitCode.OK, False), (pytest.ExitCode.TESTS_FAILED, True)])
+def test_files_of_a_run_that_failed_are_kept_until_the_next_run(
+    code: pytest.ExitCode, left: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.in_memory.MEMORY", tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(MEMORY))
+    of_a_run_that_ended = tmp_path / f"{PREFIX}{2**30}"  # no process has this number
+    of_a_run_that_ended.mkdir()
+    files = InMemory()
+    files.begin()
+    assert not of_a_run_that_ended.exists() and tempfile.gettempdir() == str(files.folder)
+    files.pytest_sessionfinish(code)
+    files.pytest_unconfigure()
+    assert files.folder.exists() == left
