@@ -32,7 +32,7 @@ from mqlab.cli.lab import choose_port, may_open_browser
 from mqlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from mqlab.widgets.console import Console
+    from mqlab.widgets.console_board import Console
 
 LOOPBACK = "127.0.0.1"
 LARGEST_QUESTION = 1 << 20
@@ -192,7 +192,7 @@ def serve_board(board: Any, title: str, *, port: int = 0, browser: bool = True) 
 
 def board_over(where: str) -> Console:
     """The console over a directory, or over the cluster of a name server. UsageError for what is neither."""
-    from mqlab.widgets.console import console as console_of
+    from mqlab.widgets.console_board import console as console_of
 
     if Path(where).exists():
         return console_of(Path(where))

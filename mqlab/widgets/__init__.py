@@ -21,32 +21,39 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
 
 Each is a Board (mqlab.widgets.frame): data made once, and a module of mqlab/widgets/modules that shows it with and
 without a kernel. ``.table()`` gives its facts as text, ``.state`` what the learner has chosen.
+Each is imported when it is first used: a notebook shows one or two of them.
 """
 
-from mqlab.widgets.allocation import AllocationBoard, allocation_board
-from mqlab.widgets.backlog.tank import BacklogTank, backlog_tank
-from mqlab.widgets.console import Console, console
-from mqlab.widgets.crash_matrix import CrashMatrix, crash_matrix
-from mqlab.widgets.days import (
-    BiographyBoard,
-    EchoChart,
-    PercentileBoard,
-    WatermarkBoard,
-    biography_board,
-    biography_of_run,
-    echo_chart,
-    percentile_board,
-    watermark_board,
-)
-from mqlab.widgets.explorer import Explorer, explore
-from mqlab.widgets.knows.board import KnowsBoard, knows_board
-from mqlab.widgets.lanes.board import LanesBoard, lanes_board
-from mqlab.widgets.log_xray import LogXray, log_xray
-from mqlab.widgets.long_poll.scope import LongPollScope, long_poll_scope
-from mqlab.widgets.offsets import OffsetStripBoard, offset_strip
-from mqlab.widgets.retry_clock import RetryClock, retry_clock
-from mqlab.widgets.stepper import Stepper
-from mqlab.widgets.tag_trap.board import TagTrapBoard, tag_trap_board
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mqlab.widgets.allocation import AllocationBoard, allocation_board
+    from mqlab.widgets.backlog.tank import BacklogTank, backlog_tank
+    from mqlab.widgets.console_board import Console, console
+    from mqlab.widgets.crash_board import CrashMatrix, crash_matrix
+    from mqlab.widgets.days import (
+        BiographyBoard,
+        EchoChart,
+        PercentileBoard,
+        WatermarkBoard,
+        biography_board,
+        biography_of_run,
+        echo_chart,
+        percentile_board,
+        watermark_board,
+    )
+    from mqlab.widgets.explorer import Explorer, explore
+    from mqlab.widgets.knows.board import KnowsBoard, knows_board
+    from mqlab.widgets.lanes.board import LanesBoard, lanes_board
+    from mqlab.widgets.log_xray_board import LogXray, log_xray
+    from mqlab.widgets.long_poll.scope import LongPollScope, long_poll_scope
+    from mqlab.widgets.offsets import OffsetStripBoard, offset_strip
+    from mqlab.widgets.retry_clock_board import RetryClock, retry_clock
+    from mqlab.widgets.stepper import Stepper
+    from mqlab.widgets.tag_trap.board import TagTrapBoard, tag_trap_board
 
 __all__ = [
     "AllocationBoard",
@@ -84,3 +91,41 @@ __all__ = [
     "tag_trap_board",
     "watermark_board",
 ]
+
+_HOMES = {
+    "allocation": ("AllocationBoard", "allocation_board"),
+    "backlog.tank": ("BacklogTank", "backlog_tank"),
+    "console_board": ("Console", "console"),
+    "crash_board": ("CrashMatrix", "crash_matrix"),
+    "days": (
+        "BiographyBoard",
+        "EchoChart",
+        "PercentileBoard",
+        "WatermarkBoard",
+        "biography_board",
+        "biography_of_run",
+        "echo_chart",
+        "percentile_board",
+        "watermark_board",
+    ),
+    "explorer": ("Explorer", "explore"),
+    "knows.board": ("KnowsBoard", "knows_board"),
+    "lanes.board": ("LanesBoard", "lanes_board"),
+    "log_xray_board": ("LogXray", "log_xray"),
+    "long_poll.scope": ("LongPollScope", "long_poll_scope"),
+    "offsets": ("OffsetStripBoard", "offset_strip"),
+    "retry_clock_board": ("RetryClock", "retry_clock"),
+    "stepper": ("Stepper",),
+    "tag_trap.board": ("TagTrapBoard", "tag_trap_board"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module 'mqlab.widgets' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"mqlab.widgets.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

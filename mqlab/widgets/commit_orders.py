@@ -19,7 +19,7 @@ from typing import Any
 from mqlab.errors import MqlabError, UsageError
 from mqlab.lab.lab import Lab
 from mqlab.lab.state import CrashPoint
-from mqlab.widgets.crash_matrix import CrashMatrix, crash_matrix
+from mqlab.widgets.crash_board import CrashMatrix, crash_matrix
 from mqlab.wire.message import Message
 
 SHOP, BROKER, TOPIC, ORDER, DATABASE = "shop-1", "broker-a", "orders", "order-0", "shop"

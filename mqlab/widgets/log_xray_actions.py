@@ -1,6 +1,6 @@
 """What the log X-ray can do to a store: every action is done to a real broker in a Lab, and is a line of Python.
 
-Lab 01 uses it (mqlab.widgets.log_xray).
+Lab 01 uses it (mqlab.widgets.log_xray_board).
 
     XraySettings            flush policy and file sizes ─▶ the broker's settings
     Action("append", …)     .code() the line to paste      .do(lab) the same, done; returns what happened in words

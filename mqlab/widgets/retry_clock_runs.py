@@ -1,6 +1,6 @@
 """One order that the bank refuses, played in a Lab: when it is delivered, where it waits, and what is written.
 
-Lab 07 changes the settings with the retry clock (mqlab.widgets.retry_clock).
+Lab 07 changes the settings with the retry clock (mqlab.widgets.retry_clock_board).
 
     RetrySettings      level table, max retries, level asked, when the bank is down, in order or not
     play_retries       the story in the simulation ─▶ RetryRun: deliveries, waits, units, dead or paid

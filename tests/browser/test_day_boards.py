@@ -68,6 +68,17 @@ def test_the_page_reckons_a_watermark_as_python_does(chromium: Any, tmp_path: Pa
     page.close()
 
 
+def test_one_message_that_is_dropped_is_told_as_one(chromium: Any, tmp_path: Path) -> None:
+    rows = [[{"store_timestamp": 60_000 * at, "broker_name": "broker-a"}] for at in (0, 20, 40, 5)]
+    page = still_page(chromium, watermark_board(rows), tmp_path)
+    page.get_by_text("In the log 4 messages, counted 3: ✗ 1 is in no count.").wait_for()
+    page.get_by_text(
+        "1 new message, watermark 00:30:00, 1 row kept, 0 given to the sink, 1 message of 1 group dropped: its window"
+    ).wait_for()
+    assert page.problems == []
+    page.close()
+
+
 def test_a_biography_is_found_by_its_key_and_its_events_are_looked_at(chromium: Any, tmp_path: Path) -> None:
     page = still_page(chromium, biography(key="k-3"), tmp_path, dark=True)
     page.get_by_text("Event 1 of 4").wait_for()

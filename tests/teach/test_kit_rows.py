@@ -88,6 +88,19 @@ def test_the_first_wrong_row_is_shown_with_its_rule(rows: object, rule: str, whe
     assert finding.call is not None and repr(finding.call) == "call(messages=<a store>, topic='orders')"
 
 
+BY_MINUTE = Rows(
+    "labxx.by_minute", "by_minute(messages)", points=1, about="stores", columns=("minute_ms", "p99_ms"),
+    by=("minute_ms",), calls=lambda seed: [Call(messages=0, right=[{"minute_ms": 1_731_319_260_000, "p99_ms": 60}])],
+)  # fmt: skip
+
+
+def test_a_time_of_a_row_is_shown_with_the_time_of_day_and_a_duration_is_not() -> None:
+    finding = told(BY_MINUTE, [{"minute_ms": 1_731_319_260_000, "p99_ms": 61}])
+    assert finding is not None and finding.first_wrong == "minute_ms 1731319260000 (10:01:00)"
+    assert repr(finding.expected) == "{'minute_ms': 1731319260000 (10:01:00), 'p99_ms': 60}"
+    assert finding.found == {"minute_ms": 1_731_319_260_000, "p99_ms": 61}
+
+
 @pytest.mark.parametrize(
     ("rows", "rule", "belief"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mqlab import widgets
 from tests.tidy.sources import ROOT, modules
 from tests.tidy.test_bans import CORE
 
@@ -61,6 +63,21 @@ def test_what_judges_a_submission_loads_no_broker_and_no_widget_before_a_case_as
     late = ("mqlab.broker", "mqlab.lab", "mqlab.store", "mqlab.admin", "mqlab.client", "mqlab.widgets")
     late += ("anywidget", "numpy", "pyarrow", "pyspark")
     assert not [name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in late)]
+
+
+def test_an_explorer_is_loaded_without_the_others() -> None:
+    program = "import json, sys; from mqlab.widgets import percentile_board; print(json.dumps(sorted(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = json.loads(answer.stdout)
+    late = ("mqlab.lab", "mqlab.broker", "mqlab.client", "mqlab.store", "mqlab.widgets.console_board")
+    assert not [name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in late)]
+
+
+def test_each_explorer_is_what_its_name_says_even_after_a_module_beside_it_was_imported() -> None:
+    for module in (ROOT / "mqlab" / "widgets").glob("*.py"):
+        importlib.import_module(f"mqlab.widgets.{module.stem}")
+    found = {name: getattr(widgets, name) for name in widgets.__all__}
+    assert {name: value.__name__ for name, value in found.items()} == {name: name for name in widgets.__all__}
 
 
 def test_the_check_sees_a_package_that_is_not_there(tmp_path: Path) -> None:

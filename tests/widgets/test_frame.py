@@ -86,7 +86,11 @@ def test_a_state_may_not_have_a_widgets_own_name(monkeypatch: pytest.MonkeyPatch
 
 
 def test_no_board_has_a_state_with_a_widgets_own_name() -> None:
-    boards = [each for each in vars(widgets).values() if isinstance(each, type) and issubclass(each, Board)]
+    boards = [
+        each
+        for each in (getattr(widgets, name) for name in widgets.__all__)
+        if isinstance(each, type) and issubclass(each, Board)
+    ]
     assert len(boards) > 5
     assert [(each.label, name) for each in boards for name in each.state_defaults if hasattr(BoardWidget, name)] == []
 

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mqlab.scales import SECOND, time_text
 from mqlab.teach.exercises import Answers, Call, Exercise, Finding
 from mqlab.teach.kit import slips as general
 from mqlab.teach.kit.calls import hearing, marked
@@ -42,6 +43,7 @@ Promise = Callable[[Call, Sequence[Row]], Finding | None]
 MISSING, EXTRA, TWICE = "missing", "extra", "twice"
 ANOTHER_ROW = "{name} returned another row than the right one"
 SAME_RATIO = 1e-12  # floats are added in another order on another number of cores
+FIRST_MOMENT_MS = 10**12  # what is larger is no duration: it is a time after September 2001
 
 
 class Store(str):
@@ -56,6 +58,17 @@ class Store(str):
 
     def __repr__(self) -> str:
         return f"<{self.about}>"
+
+
+class Moment(int):
+    """A time in ms since 1970 of a row, shown with the time of day (UTC) beside it.
+
+    >>> Moment(1_731_319_265_020)
+    1731319265020 (10:01:05)
+    """
+
+    def __repr__(self) -> str:
+        return f"{int(self)} ({time_text(self, SECOND)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +249,12 @@ class Tables:
     def _plain(self, row: Row | None) -> object:
         if row is None:
             return "no such row"
-        return {column: row[column] for column in self.columns if column in row}
+        return {column: _shown(column, row[column]) for column in self.columns if column in row}
 
     def _place(self, call: Call, wrong: WrongRow) -> str:
         row = wrong.right or wrong.found
         assert row is not None
-        place = ", ".join(f"{column} {row[column]!r}" for column in self.by)
+        place = ", ".join(f"{column} {_shown(column, row[column])!r}" for column in self.by)
         return f"{call.about}: {place}" if call.about else place
 
     def _unlike_before(self, answers: Answers, call: Call, table: Table) -> Finding | None:
@@ -258,6 +271,12 @@ class Tables:
                     self.again, self._place(call, wrong), self._plain(row), self._plain(other), call=call
                 )  # fmt: skip
         return None
+
+
+def _shown(column: str, value: Any) -> Any:
+    """A value as a report shows it: a learner reads a time of day, and compares the ms."""
+    is_moment = column.endswith("_ms") and type(value) is int and value >= FIRST_MOMENT_MS
+    return Moment(value) if is_moment else value
 
 
 def _hashable(value: Any) -> Any:

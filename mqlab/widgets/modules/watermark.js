@@ -16,6 +16,7 @@ function render({ model, el }) {
   const data = model.get("data");
   const clock = (ms) => (ms === null ? "no watermark" : new Date(data.first_ms + ms).toISOString().slice(11, 19));
   const waterText = (one) => (one.watermark === null ? clock(null) : `watermark ${clock(one.watermark)}`);
+  const countOf = (count, thing) => `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;
   const keep = (name, value) => {
     model.set(name, value);
     model.save_changes();
@@ -85,10 +86,12 @@ function render({ model, el }) {
     const chosen = batches[Math.min(model.get("batch"), batches.length - 1)];
     const missing = last.inLog - last.counted;
     ledger.textContent = `In the log ${last.inLog.toLocaleString("en")} messages, counted ${last.counted.toLocaleString("en")}: ` +
-      (missing ? `✗ ${missing.toLocaleString("en")} are in no count.` : "✓ each is counted.");
-    said.textContent = `Batch ${chosen.number}: ${chosen.fresh} new messages, ${waterText(chosen)}, ` +
-      `${chosen.kept.size} rows kept, ${chosen.given} given to the sink` +
-      (chosen.dropped ? `, ${chosen.dropped} messages of ${chosen.late.size} groups dropped: their windows ended before the ` +
+      (missing === 0 ? "✓ each is counted." : missing === 1 ? "✗ 1 is in no count." :
+        `✗ ${missing.toLocaleString("en")} are in no count.`);
+    said.textContent = `Batch ${chosen.number}: ${countOf(chosen.fresh, "new message")}, ${waterText(chosen)}, ` +
+      `${countOf(chosen.kept.size, "row")} kept, ${chosen.given} given to the sink` +
+      (chosen.dropped ? `, ${countOf(chosen.dropped, "message")} of ${countOf(chosen.late.size, "group")} dropped: ` +
+      `${chosen.late.size === 1 ? "its window" : "their windows"} ended before the ` +
       `watermark of the batch before, ${clock(batches[chosen.number - 1].watermark)}.` : ".");
     const width = Math.max(320, box.clientWidth || 640);
     const [barsHigh, lanesTop] = [BAR * batches.length, BAR * batches.length + 30];

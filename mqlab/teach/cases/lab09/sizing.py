@@ -10,6 +10,7 @@ Nothing is judged by a formula: any size that keeps goal and budget passes.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from mqlab.teach.cases.forbids import FORBIDS
@@ -131,10 +132,17 @@ def _waiting(rng: random.Random) -> Call:
     )  # fmt: skip
 
 
-def _computing(rng: random.Random) -> Call:
-    """Two to six instances are needed."""
-    few, cores, instances = rng.randint(1, 2), rng.choice((1, 2)), rng.randint(2, 6)
-    peak, queues = instances * rng.randint(50, 55) // 10, instances * rng.choice((1, 2))
+def with_a_queue_each(seed: int) -> list[Call]:
+    """A day on which one instance less could do the work if the queues could be cut: one would get two of them."""
+    return [_computing(random.Random(f"lab09.size queues {seed}"), (5, 6), (1,))]
+
+
+def _computing(
+    rng: random.Random, numbers: Sequence[int] = (2, 3, 4, 5, 6), queues_each: Sequence[int] = (1, 2)
+) -> Call:
+    """So many instances are needed, with so many queues each."""
+    few, cores, instances = rng.randint(1, 2), rng.choice((1, 2)), rng.choice(numbers)
+    peak, queues = instances * rng.randint(50, 55) // 10, instances * rng.choice(queues_each)
     compute_ms, wait_ms = cores * rng.randint(23, 25) * 5, rng.randint(20, 70) * 10
     return _call(
         "calls that compute", (instances, _threads(peak / instances, compute_ms + wait_ms), 1),
