@@ -146,6 +146,10 @@ class Units:
     def __len__(self) -> int:
         return len(self.positions)
 
+    def at(self, chosen: Any) -> Units:
+        """The units for which an array of truth values is true."""
+        return Units(self._view, self._where, self.positions[chosen])
+
     def _belongs(self, stored: Any) -> Any:
         """True for each unit whose own physical offset is its place in the log."""
         return stored == self.positions + self._where.file_start
@@ -265,14 +269,18 @@ class Units:
     def _column_properties(self) -> pyarrow.Array:
         return self._property_columns().maps()
 
+    def property_column(self, name: str) -> pyarrow.Array:
+        """One property as text, whether COLUMNS has it or not; null where a unit does not have it."""
+        return self._property_columns().column(name)
+
     def _column_tags(self) -> pyarrow.Array:
-        return self._property_columns().column(property_names.TAGS)
+        return self.property_column(property_names.TAGS)
 
     def _column_keys(self) -> pyarrow.Array:
-        return self._property_columns().column(property_names.KEYS)
+        return self.property_column(property_names.KEYS)
 
     def _column_msg_id(self) -> pyarrow.Array:
-        unique = self._property_columns().column(property_names.UNIQ_KEY)
+        unique = self.property_column(property_names.UNIQ_KEY)
         return pyarrow.compute.coalesce(unique, self._column_offset_msg_id()) if unique.null_count else unique
 
     def _column_offset_msg_id(self) -> pyarrow.Array:

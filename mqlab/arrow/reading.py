@@ -64,15 +64,21 @@ def read_range(
     Raises CorruptionError at the first unit that is damaged, StoreError when the file was deleted meanwhile.
     """
     names = list(COLUMNS) if names is None else names
+    for units in read_units(where, selection):
+        yield units.batch(names)
+
+
+def read_units(where: LogRange, selection: Selection = EVERYTHING) -> Iterator[Units]:
+    """The same, some thousand at a time, for whoever makes several batches of them. Raises the same errors."""
     view = _mapped(where)  # closed when the last batch is made
     positions = boundaries(view, where)
     for start in range(0, len(positions), BATCH_ROWS):
         units = Units(view, where, positions[start : start + BATCH_ROWS])
         chosen = selection.rows(units)
         if chosen is not None:
-            units = Units(view, where, units.positions[chosen])
+            units = units.at(chosen)
         if len(units):
-            yield units.batch(names)
+            yield units
 
 
 def _mapped(where: LogRange) -> mmap.mmap:

@@ -11,8 +11,9 @@ Left out: decimals, arrays and structs; no small table has them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow
 import pyarrow.dataset
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+PARQUET: Mapping[str, Any] = {"use_deprecated_int96_timestamps": True}  # how Spark writes times, for pyarrow's writer
 ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"  # where Spark keeps its own schema, with the comments
 
 
@@ -78,8 +80,13 @@ def arrow_schema(schema: StructType) -> pyarrow.Schema:
     return to_arrow_schema(schema, timezone="UTC")
 
 
+def parquet_schema(schema: StructType) -> pyarrow.Schema:
+    """A schema of Spark as Arrow has it, with the comments where Spark keeps them in a Parquet file."""
+    return arrow_schema(schema).with_metadata({ROW_METADATA: schema.json()})
+
+
 def written(frame: pandas.DataFrame, schema: StructType, folder: Path) -> None:
     """Write a frame as the one Parquet file of a new folder, with the types and comments that Spark would write."""
     table = as_table(frame, schema).replace_schema_metadata({ROW_METADATA: schema.json()})
     folder.mkdir(parents=True)
-    pyarrow.parquet.write_table(table, folder / "part-00000.parquet", use_deprecated_int96_timestamps=True)
+    pyarrow.parquet.write_table(table, folder / "part-00000.parquet", **PARQUET)

@@ -25,8 +25,8 @@ from pyspark.sql import SparkSession
 
 from mqlab.arrow.stores import StorePath
 from mqlab.errors import StoreError, UsageError
-from mqlab.spark.pipeline.job import BEFORE, STREAMED, UNFINISHED, held, rows_in, saved
-from mqlab.spark.pipeline.steps import STEPS
+from mqlab.spark.pipeline.job import BEFORE, held, rows_in, saved
+from mqlab.spark.pipeline.steps import OF_THE_LOG, STEPS, UNFINISHED
 
 FILE_LOG, COMPACT = "_spark_metadata", ".compact"
 VERSION = "v1"
@@ -47,7 +47,7 @@ def compact(out: StorePath, *, spark: SparkSession, target_bytes: int = TARGET_B
         )
     with held(folder):
         shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
-        return {name: _compact(folder, name, spark, target_bytes) for name in STREAMED if (folder / name).is_dir()}
+        return {name: _compact(folder, name, spark, target_bytes) for name in OF_THE_LOG if (folder / name).is_dir()}
 
 
 def _compact(out: Path, name: str, spark: SparkSession, target_bytes: int) -> tuple[int, int]:

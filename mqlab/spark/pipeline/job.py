@@ -28,14 +28,13 @@ from pyspark.sql import functions as F
 from mqlab.arrow.stores import Store, StorePath
 from mqlab.errors import StoreError, UsageError
 from mqlab.spark.pipeline.log_units import Extent, snapshot
-from mqlab.spark.pipeline.steps import FACTS, STEPS, Step, Work
+from mqlab.spark.pipeline.steps import FACTS, OF_THE_LOG, STEPS, UNFINISHED, Step, Work
 from mqlab.spark.small_tables import collected, written
 from mqlab.spark.thresholds import Thresholds
 from mqlab.whole_files import whole_file
 
-MANIFEST, LOCK, UNFINISHED, BEFORE = "pipeline.json", ".lock", ".unfinished", ".before"
+MANIFEST, LOCK, BEFORE = "pipeline.json", ".lock", ".before"
 FORMAT = 2
-STREAMED = ("messages", "trace")  # the first steps
 RULES = ("islands", "suspicions")  # the last steps
 PARTITIONS = "spark.sql.shuffle.partitions"
 SHUFFLE_BYTES = 96 << 20  # of the log, to one partition of a shuffle
@@ -194,11 +193,11 @@ def _begin(now: list[Extent], folder: Path, spark: SparkSession | None, first: i
 
 def _check_streamed(folder: Path, first: int) -> None:
     """Raise UsageError when tables of a stream are missing, or when a run is to make them."""
-    there = all((folder / STEPS[name].folder).is_dir() for name in STREAMED)
-    if not there or first < len(STREAMED):
+    there = all((folder / STEPS[name].folder).is_dir() for name in OF_THE_LOG)
+    if not there or first < len(OF_THE_LOG):
         more = "" if there else ", which has written nothing yet"
         raise UsageError(
-            f"{' and '.join(STREAMED)} in {folder} are written by a stream{more}",
+            f"{' and '.join(OF_THE_LOG)} in {folder} are written by a stream{more}",
             hint="run 'mqlab spark run --stream' for these tables, or give --from deliveries for the other ones",
         )
 
@@ -252,7 +251,7 @@ def _forget(work: Work, names: Sequence[str]) -> None:
         folder = work.out / STEPS[name].folder
         if folder.is_dir():
             # A rename is one step, a removal is many: a half-removed table would look complete.
-            aside = work.out / UNFINISHED / name
+            aside = work.draft(name)
             aside.parent.mkdir(exist_ok=True)
             folder.replace(aside)
             shutil.rmtree(aside)
@@ -263,15 +262,15 @@ def _forget(work: Work, names: Sequence[str]) -> None:
 def _make(work: Work, step: Step) -> None:
     """Make one table and move it to its place."""
     began = time.monotonic()
-    unfinished, final = work.out / UNFINISHED / step.name, work.out / step.folder
+    unfinished, final = work.draft(step.name), work.out / step.folder
     try:
         made = step.make(work)
-        if step.is_small:
+        if step.is_small and made is not None:
             written(collected(made) if isinstance(made, DataFrame) else made, step.schema, unfinished)
         elif isinstance(made, DataFrame):
             made.write.mode("overwrite").parquet(str(unfinished))
     except BaseException:  # Ctrl-C too
-        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(work.out / UNFINISHED, ignore_errors=True)
         raise
     # The folder gets its final name last: a folder with that name is a complete table.
     final.parent.mkdir(exist_ok=True)

@@ -3,8 +3,7 @@
 The offsets are those of consumerOffset.json, which ConsumerOffsetManager writes.
 
     stores     snapshot(path) ── one Extent(store, from, to) per store: one moment, even while brokers write
-    raw        two reads joined: all units without their property maps, and the few that need theirs (retry, dead,
-               parked, half), whose properties show what they are
+    raw        units with their properties, which show what a retry, a dead, parked or half message is
     trace_raw  units of the trace topic with their bodies
     offsets    topic, group, queue -> next offset
 
@@ -36,7 +35,6 @@ PLAIN = (
     "born_timestamp", "store_timestamp", "total_size", "body_length", "reconsume_times",
 )  # fmt: skip
 TRACE_COLUMNS = ("broker_name", "physical_offset", "msg_id", "born_host", "topic", "body")
-NEED_THEIR_PROPERTIES = (names.SCHEDULE_TOPIC, names.HALF_TOPIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +74,8 @@ def snapshot(paths: StorePath | Sequence[StorePath], *, fail_on_data_loss: bool 
 
 
 def raw(spark: SparkSession, extents: Sequence[Extent]) -> DataFrame:
-    """The units of these stores for ``messages``: PLAIN and ``properties``, which is null where no step needs it."""
-    special = _special_topics(extents)
-    plain = _read(spark, extents, PLAIN).withColumn("properties", F.lit(None).cast("map<string,string>"))
-    if not special:
-        return plain
-    return plain.where(~F.col("topic").isin(special)).unionByName(
-        _read(spark, extents, (*PLAIN, "properties"), special)
-    )
+    """The units of these stores for ``messages``: PLAIN and ``properties``."""
+    return _read(spark, extents, (*PLAIN, "properties"))
 
 
 def trace_raw(spark: SparkSession, extents: Sequence[Extent], topic: str = names.TRACE_TOPIC) -> DataFrame:
@@ -126,16 +118,3 @@ def _read(
     ends = [F.lit(each) for extent in extents for each in (extent.store.broker_name, extent.end)]
     units = reader.load([extent.store.directory for extent in extents])
     return units.where(F.col("physical_offset") < F.create_map(*ends)[F.col("broker_name")])
-
-
-def _special_topics(extents: Sequence[Extent]) -> list[str]:
-    """Topics whose messages need their properties, as far as queues or topics.json name them."""
-    special: dict[str, None] = {}
-    for extent in extents:
-        inspector = StoreInspector(extent.store.directory)
-        topics = [*inspector.topics(), *(inspector.config("topics.json") or {}).get("topicConfigTable", {})]
-        inspector.close()
-        for topic in topics:
-            if topic in NEED_THEIR_PROPERTIES or names.group_of(topic) is not None:
-                special[topic] = None
-    return list(special)

@@ -1,6 +1,7 @@
 """The steps of a run: one table each, in the order in which they need each other, and what they share on the way.
 
-    big tables     messages  trace  deliveries  life       Spark reads and writes them
+    from the log   messages  trace                         written in one walk over it, in Spark's tasks
+    big tables     deliveries  life                        Spark reads and writes them
     small tables   offsets  readers  facts/*               counted in the driver, of rows that Spark collects for them
 
 What several small tables need (the cells of MESSAGES and of LIFE, and more) is collected once in a run, when the first
@@ -23,11 +24,10 @@ from mqlab.spark.pipeline import islands as i
 from mqlab.spark.pipeline import schemas as s
 from mqlab.spark.pipeline import stored_facts as t
 from mqlab.spark.pipeline.listener_calls import deliveries
-from mqlab.spark.pipeline.log_units import Extent, offset_rows, raw, trace_raw
-from mqlab.spark.pipeline.message_kinds import messages
+from mqlab.spark.pipeline.log_units import Extent, offset_rows
+from mqlab.spark.pipeline.log_walk import walk
 from mqlab.spark.pipeline.message_life import life, reader_rows
 from mqlab.spark.pipeline.suspicions import SUSPICIONS, suspicions
-from mqlab.spark.pipeline.trace_entries import trace
 from mqlab.spark.small_tables import collected, for_spark, none_of, read_small
 from mqlab.spark.thresholds import Thresholds
 
@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 MAX_STRETCHES, MAX_KEY_WINDOWS = 300, 24
 STRETCHES_MS = [1_000 * seconds for seconds in (1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400)]
-Make = Callable[["Work"], "DataFrame | pandas.DataFrame"]
+UNFINISHED = ".unfinished"
+OF_THE_LOG = ("messages", "trace")
+Query = Callable[["Work"], "DataFrame | pandas.DataFrame"]
+Make = Callable[["Work"], "DataFrame | pandas.DataFrame | None"]
 
 
 @dataclass(slots=True)
@@ -52,6 +55,10 @@ class Work:
     limits: Thresholds = field(default_factory=Thresholds)
     without: tuple[str, ...] = ()
     small: dict[str, pandas.DataFrame] = field(default_factory=dict)
+
+    def draft(self, name: str) -> Path:
+        """The folder in which the table of a step is written, until it is complete."""
+        return self.out / UNFINISHED / name
 
     @property
     def stretch_ms(self) -> int:
@@ -91,7 +98,8 @@ class Work:
 class Step:
     """One table: its schema, the folder it goes to, and how it is made of the tables before it.
 
-    ``is_small``: it is a frame in the driver, or the few rows of a query of Spark.
+    ``is_small``: it is a frame in the driver, or the few rows of a query of Spark. ``make`` returns None when it has
+    written the table itself, as its draft.
     """
 
     name: str
@@ -99,6 +107,13 @@ class Step:
     make: Make
     folder: str
     is_small: bool = False
+
+
+def _walked(work: Work) -> None:
+    """Write all tables of the log that are missing, unless the step of another one has done so."""
+    missing = [name for name in OF_THE_LOG if not (work.out / name).is_dir()]
+    if not all(work.draft(name).is_dir() for name in missing):
+        walk(work.spark, work.extents, {name: work.draft(name) for name in missing})
 
 
 def _run_if(there: object, query: DataFrame) -> DataFrame | pandas.DataFrame:
@@ -149,7 +164,7 @@ def _given_up(work: Work) -> DataFrame | pandas.DataFrame:
     return _run_if(work.frame("cells")["dead"].any(), h.given_up(work.read("life")))
 
 
-SHARED: dict[str, Make] = {
+SHARED: dict[str, Query] = {
     "message_cells": lambda w: t.cells(w.read("messages"), w.stretch_ms, w.key_window_ms),
     "hot": lambda w: t.hot(w.read("messages"), w.key_window_ms),
     "counted": lambda w: t.counted(w.read("messages"), w.frame("hot"), w.key_window_ms),
@@ -172,8 +187,8 @@ SHARED: dict[str, Make] = {
 def _steps() -> dict[str, Step]:
     # 1. The big tables, in the order in which they need each other, and the small ones among them.
     steps = [
-        Step("messages", s.MESSAGES, lambda w: messages(raw(w.spark, w.extents)), "messages"),
-        Step("trace", s.TRACE, lambda w: trace(trace_raw(w.spark, w.extents)), "trace"),
+        Step("messages", s.MESSAGES, _walked, "messages"),
+        Step("trace", s.TRACE, _walked, "trace"),
         Step("deliveries", s.DELIVERIES, lambda w: deliveries(w.read("trace")), "deliveries"),
         Step("offsets", s.OFFSETS, lambda w: offset_rows([e.store for e in w.extents]), "offsets", is_small=True),
         Step(

@@ -1,7 +1,6 @@
 """Messages of the trace topic as entries, one row each; an entry that cannot be parsed is kept with the reason.
 
-Mirrors: TraceDataEncoder.decoderFromTraceDataString, as mqlab.arrow.trace_entries does it: the bodies go to Python in
-Arrow batches, are taken apart there many at a time, and come back as columns.
+Mirrors: TraceDataEncoder.decoderFromTraceDataString, as mqlab.arrow.trace_entries does it, many bodies at a time.
 
     units of the trace topic ── bodies ──▶ Entries ──▶ TRACE
 
@@ -28,22 +27,25 @@ PORT = r"^(?:\[(.*)\]|(.*)):[0-9]+$"  # a client has a connection, and so a port
 def trace(raw: DataFrame) -> DataFrame:
     """Units of the trace topic with their bodies (``log_units.TRACE_COLUMNS``) -> TRACE. Works on a stream too."""
     needs(raw, TRACE_COLUMNS, "trace")
-    return checked(raw.select(*TRACE_COLUMNS).mapInArrow(taken_apart, TRACE), TRACE, "trace")
+    return checked(raw.select(*TRACE_COLUMNS).mapInArrow(_entries_of_batches, TRACE), TRACE, "trace")
 
 
-def taken_apart(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """Batches of units -> batches of their entries."""
+def _entries_of_batches(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
     schema = arrow_schema(TRACE)
     for batch in batches:
-        entries = Entries(batch.column("body"))
-        rows = numbers(entries.body, pyarrow.int64())
-        clients = pyarrow.compute.replace_substring_regex(batch.column("born_host"), PORT, r"\1\2")
-        columns = entries.columns()
-        columns["time"] = columns["time"].cast(pyarrow.timestamp("ms", tz="UTC"))
-        of_units = {
-            "client": clients, "broker_name": batch.column("broker_name"), "trace_msg_id": batch.column("msg_id"),
-            "trace_physical_offset": batch.column("physical_offset"),
-        }  # fmt: skip
-        columns |= {name: values.take(rows) for name, values in of_units.items()}
-        arrays = [columns[field.name].cast(field.type) for field in schema]
-        yield pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+        yield entries_in(batch, schema)
+
+
+def entries_in(units: pyarrow.RecordBatch, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
+    """TRACE_COLUMNS of some units -> their entries; ``schema`` is TRACE as Arrow has it."""
+    entries = Entries(units.column("body"))
+    rows = numbers(entries.body, pyarrow.int64())
+    clients = pyarrow.compute.replace_substring_regex(units.column("born_host"), PORT, r"\1\2")
+    columns = entries.columns()
+    columns["time"] = columns["time"].cast(pyarrow.timestamp("ms", tz="UTC"))
+    of_units = {
+        "client": clients, "broker_name": units.column("broker_name"), "trace_msg_id": units.column("msg_id"),
+        "trace_physical_offset": units.column("physical_offset"),
+    }  # fmt: skip
+    columns |= {name: values.take(rows) for name, values in of_units.items()}
+    return pyarrow.RecordBatch.from_arrays([columns[field.name].cast(field.type) for field in schema], schema=schema)

@@ -13,7 +13,9 @@ import pytest
 from mqlab.admin.message_traces import decode_trace
 from mqlab.spark import pipeline
 from mqlab.spark.pipeline.log_units import TRACE_COLUMNS
-from mqlab.spark.pipeline.trace_entries import taken_apart
+from mqlab.spark.pipeline.schemas import TRACE
+from mqlab.spark.pipeline.trace_entries import entries_in
+from mqlab.spark.small_tables import arrow_schema
 from mqlab.store import StoreInspector
 
 if TYPE_CHECKING:
@@ -39,8 +41,8 @@ def rows_of(bodies: Sequence[bytes], ids: Sequence[str] = (), host: str = "10.0.
 def read(bodies: Sequence[bytes]) -> list[dict[str, Any]]:
     """The entries as a task of Spark takes them apart, without Spark around it."""
     batch = pyarrow.RecordBatch.from_pylist([dict(zip(TRACE_COLUMNS, row, strict=True)) for row in rows_of(bodies)])
-    (entries,) = taken_apart(iter([batch]))
-    return entries.to_pylist()
+    rows: list[dict[str, Any]] = entries_in(batch, arrow_schema(TRACE)).to_pylist()
+    return rows
 
 
 def units(spark: SparkSession, bodies: Sequence[bytes], ids: Sequence[str] = (), host: str = "10.0.0.9") -> DataFrame:
