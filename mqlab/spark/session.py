@@ -58,6 +58,10 @@ REMOTE_SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # the rest belongs to t
 LOCAL_SETTINGS = {  # a master on this machine: nothing needs to reach it from elsewhere
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    # By itself a stream starts a program, readlink, eight times for each file of its checkpoint on a local disk.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
 }
 
 
