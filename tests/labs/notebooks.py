@@ -64,17 +64,21 @@ class WarmProcess:
 
     def execute(self, notebook: Any, folder: str = "labs") -> Any:
         """The notebook with the outputs of a fresh run; errors stay in the cells that raised them."""
-        return self.execute_in_turn((notebook, folder))[0]
+        return self._run([(notebook, folder)])[0]
 
-    def execute_in_turn(self, *notebooks: tuple[Any, str]) -> list[Any]:
-        """Notebooks with their folders, run in one copy: what mqlab has computed for one it need not for the next."""
+    def execute_side_by_side(self, solution: Any, lab: Any, answers: list[str]) -> list[Any]:
+        """Both with the outputs of a fresh run, as tests.labs.side_by_side runs them."""
+        return self._run([(solution, "solutions"), (lab, "labs")], answers)
+
+    def _run(self, notebooks: list[tuple[Any, str]], answers: list[str] | None = None) -> list[Any]:
         assert self._process.stdin is not None and self._process.stdout is not None
         with tempfile.TemporaryDirectory() as scratch:
             paths = [Path(scratch) / f"{number}.ipynb" for number in range(len(notebooks))]
             for path, (notebook, _) in zip(paths, notebooks, strict=True):
                 write(notebook, path)
             folders = [str(ROOT / folder) for _, folder in notebooks]
-            self._process.stdin.write(json.dumps(list(zip(map(str, paths), folders, strict=True))) + "\n")
+            asked = {"files": [str(path) for path in paths], "folders": folders, "answers": answers}
+            self._process.stdin.write(json.dumps(asked) + "\n")
             self._process.stdin.flush()
             code = self._process.stdout.readline().strip()
             assert code == "0", f"the copy that ran the notebook ended with {code or 'nothing'}: see stderr"
@@ -104,12 +108,12 @@ def execute_in(shell: InteractiveShell, notebook: Any) -> Any:
     """The notebook with the outputs of a run in a shell, which keeps what its cells define."""
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.outputs = _outputs(shell, cell.source)
+            cell.outputs = outputs_of(shell, cell.source)
             cell.execution_count = shell.execution_count - 1
     return notebook
 
 
-def _outputs(shell: InteractiveShell, source: str) -> list[Any]:
+def outputs_of(shell: InteractiveShell, source: str) -> list[Any]:
     errors: list[Any] = []
 
     def keep(kind: type, error: Any, lines: list[str]) -> None:

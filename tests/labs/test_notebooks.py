@@ -138,10 +138,15 @@ def as_in_a_kernel(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 @pytest.mark.parametrize("path", WITHOUT_SPARK)
 def test_solved_it_gives_the_committed_outputs_and_unsolved_nothing_is_started(path: Path, warm: WarmProcess) -> None:
+    """What no answer and no guess can change runs once for both; alone, an unsolved lab runs in `make long`."""
     committed, lab = solution_of(path), read(build.targets(path)[0])
-    solved, unsolved = warm.execute_in_turn((copy.deepcopy(committed), "solutions"), (lab, "labs"))
+    solved, unsolved = warm.execute_side_by_side(copy.deepcopy(committed), lab, names_of_answers(path))
     assert differences(solved, committed) == []
     nothing_was_started(path, unsolved)
+
+
+def names_of_answers(path: Path) -> list[str]:
+    return [name for one in manifest(f"lab{path.stem[:2]}").exercises for name in one.defines]
 
 
 @pytest.mark.long
@@ -203,8 +208,7 @@ def test_in_an_open_session_unsolved_it_runs_to_the_end_and_every_check_says_not
 
 def depends_on_the_learner(cell: Any, path: Path) -> bool:
     """True for an answer, a prediction, and every cell that names one of the answers."""
-    defined = [name for one in manifest(f"lab{path.stem[:2]}").exercises for name in one.defines]
-    asks = re.compile(rf"\b({'|'.join([*defined, 'check', 'predict', 'reveal'])})\b")
+    asks = re.compile(rf"\b({'|'.join([*names_of_answers(path), 'check', 'predict', 'reveal'])})\b")
     return cell.cell_type == "code" and asks.search(cell.source) is not None
 
 

@@ -3,7 +3,8 @@
 A kernel of its own costs a notebook two seconds of imports, a copy nothing. Its cells run in IPython's shell, as in a
 kernel, but no messages are sent. tests.labs.notebooks starts it and gives it a line of JSON for each copy:
 
-    test    [[a notebook's file, where it runs], …]  ─▶  this process  ─▶ a copy: runs them, writes the files anew
+    test    a notebook's file and folder   ─▶  this process  ─▶ a copy: runs it, writes the file anew
+            or a solution's and its lab's                     ─▶ a copy: runs both, side by side
     test    ◀─  the copy's exit code
 """
 
@@ -23,18 +24,24 @@ SECONDS = 600
 IMPORTED = (
     "IPython.core.interactiveshell", "ipykernel.kernelapp", "anywidget", "ipywidgets", "pandas",
     "pyarrow", "tqdm.auto", "mqlab.arrow", "mqlab.lab.cluster", "mqlab.store", "mqlab.teach", "mqlab.traffic",
-    "mqlab.views", "mqlab.widgets", "tests.labs.notebooks",
+    "mqlab.views", "mqlab.widgets", "tests.labs.notebooks", "tests.labs.side_by_side",
 )  # fmt: skip
 
 
-def run(notebook: str, folder: str) -> None:
-    from tests.labs.notebooks import execute_in, forget_the_learner, read, shell_of_this_process, write
+def run(files: list[str], folders: list[str], answers: list[str] | None) -> None:
+    """One notebook, or a solution and its lab with the names that its ``answers`` define."""
+    from tests.labs import notebooks, side_by_side
 
-    os.chdir(folder)
-    path = Path(notebook)
-    forget_the_learner()
-    with shell_of_this_process() as shell:
-        write(execute_in(shell, read(path)), path)
+    given = [notebooks.read(Path(file)) for file in files]
+    notebooks.forget_the_learner()
+    with notebooks.shell_of_this_process() as shell:
+        if answers is None:
+            os.chdir(folders[0])
+            notebooks.execute_in(shell, given[0])
+        else:
+            side_by_side.run(shell, *given, (Path(folders[0]), Path(folders[1])), answers)
+    for file, notebook in zip(files, given, strict=True):
+        notebooks.write(notebook, Path(file))
 
 
 def exit_code(copy: int) -> int:
@@ -58,8 +65,7 @@ def main() -> None:
             code = 1
             try:
                 os.dup2(2, 1)  # what a notebook writes past Python's streams is no answer to the test
-                for notebook, folder in json.loads(line):
-                    run(notebook, folder)
+                run(**json.loads(line))
                 code = 0
             except BaseException:
                 traceback.print_exc()
