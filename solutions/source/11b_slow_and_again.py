@@ -25,17 +25,21 @@ from collections import Counter
 
 from pyspark.sql import Window, functions
 
+from mqlab.scales import time_text
 from mqlab.spark import session
 from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.teach.datasets import played_day, small_day
+from mqlab.teach.datasets import played_day
+
+# %%
 from mqlab.teach.trace_tables import (
     calls_in,
     rows_of_group,
     rows_with_calls,
     rows_with_trace,
 )
+from mqlab.teach.written_day import written_day
 from mqlab.views import Bars, Curve, Table
-from mqlab.views.day_charts import Ecdf, Stacked
+from mqlab.views.day_charts import Ecdf, Heat, Lines, Stacked
 from mqlab.widgets import echo_chart, percentile_board
 
 # %% [markdown] minutes=9
@@ -586,17 +590,6 @@ Bars(each, title="Calls with each message, by the minute of storing", unit="call
 # %% [markdown]
 # With a right `storm` the two pictures do not have their peaks in the same minutes. What was sent in the first minutes cost most, and
 # hardly for its retries: audit has read it twice since somebody set its offsets back.
-#
-# And on the day of a platform, with 3,000 messages: the twelve minutes with most retries. Where so little is stored, one retry is a large
-# share, so look at the numbers beside it.
-
-# %%
-try:
-    platform = rows_with_trace(storm, small_day())
-except Exception:
-    platform = []
-platform.sort(key=lambda row: (-row["retries"], row["minute_ms"]))
-Table(platform[:12])
 
 # %% [answer] lab11.longer
 # ### Your turn: a longer failure
@@ -618,20 +611,210 @@ answer("lab11.longer", round(len(retries) / 3_600, 1), retries, FAILS_MIN)
 # answer("lab11.longer", ..., every, FAILS_MIN)
 ### END SOLUTION
 
+# %% [markdown] minutes=18
+# ## The day of a platform
+#
+# The played day has 400 messages, and you know its story. This one has 200,000, on two brokers. Six things went wrong between midnight
+# and midnight, and somebody's clock is wrong all day. `written_day` writes it and puts it into tables, which takes some seconds.
+# `big.messages` and `big.calls` are what your functions get; the groups are `billing`, `shipping` and `notification`.
+
+# %% tags=["nbval-ignore-output"]
+big = written_day()
+
+# %% [prediction] lab11.slow_until
+# From 10:00 to 11:00 billing's listener is slow: each call takes seconds. At 11:00 it is well again. Which messages are called more
+# than five minutes after they were stored?
+#
+# - hour: those that were stored from 10:00 to 11:00
+#   > The first ones were still served in time, since the queues were empty at ten. And at eleven the queues are full.
+# - longer: those that were stored from some minutes after 10:00 until some time after 11:00
+#   = The queue has to grow before anybody waits for five minutes, and at eleven there is a backlog, behind which everything waits that
+#   = comes then.
+# - end: those of the last minutes before 11:00
+#   > The listener falls behind from the first minute on. How long does it take to be five minutes behind?
+# note: The trouble ends when the listener is well, the harm ends when the backlog is gone. A board by the time of storing shows the
+#   harm.
+
+# %% [markdown]
+# This is an echo chart once more, of one group and twelve hours: a row is the half hour of storing, a column that of the call. What is
+# called at once is on the diagonal. A slow listener bends it, and who reads old messages again leaves a column. Try the other groups.
+
+# %%
+stored = big.messages.where("topic = 'orders'").groupBy("msg_id")
+stored_ms = functions.min(functions.unix_millis("store_timestamp"))
+stored = stored.agg(stored_ms.alias("stored_ms"))
+
+
+def echoes_of(group, since_h, until_h):
+    """Calls of a group, by the half hours of storing (row) and of the call (column)."""
+    its = big.calls.where(f"group_name = '{group}'").join(stored, "msg_id")
+    half = "% 86400000 div 1800000"
+    both = functions.expr(f"stored_ms {half}"), functions.expr(f"started_ms {half}")
+    cells = {tuple(row)[:2]: row[2] for row in its.groupBy(*both).count().collect()}
+    halves = {time_text(at * 1_800_000): at for at in range(2 * since_h, 2 * until_h)}
+    return {
+        row: {column: cells.get((at, to)) for column, to in halves.items()}
+        for row, at in halves.items()
+    }
+
+
+# %% tags=["parameter", "picture"]
+ECHOES_OF, SINCE_H, UNTIL_H = "billing", 8, 20  # try notification, shipping
+Heat(
+    echoes_of(ECHOES_OF, SINCE_H, UNTIL_H),
+    title=f"{ECHOES_OF}: stored at (row), called at (column)",
+)
+
+# %%
+late_by = big.calls.where("group_name = 'billing' AND retry_times = 0")
+late_by = late_by.join(stored, "msg_id").where("started_ms - stored_ms > 300000")
+late_by = late_by.where("hour(timestamp_millis(stored_ms)) BETWEEN 9 AND 13")
+first, last = late_by.selectExpr(
+    "date_format(timestamp_millis(min(stored_ms)), 'HH:mm')",
+    "date_format(timestamp_millis(max(stored_ms)), 'HH:mm')",
+).first()
+print(f"stored from {first} to {last}: called more than five minutes later")
+reveal("lab11.slow_until", "longer" if first > "10:00" and last > "11:00" else "hour")
+
+# %% [markdown]
+# Half an hour is too coarse for a failure of twenty minutes. Here are 39 minutes of the day, one by one, and each call can be looked
+# at. So that the page stays small, it has the calls of one message in four. At four o'clock billing's listener fails: each line beside
+# the diagonal is the wait of one retry more.
+
+# %% tags=["explorer"]
+SINCE, ZOOMED = "16:00", "billing"  # try 10:00; try shipping at 16:00
+since_ms = int(SINCE[:2]) * 3_600_000 + int(SINCE[3:]) * 60_000
+within = f"% 86400000 BETWEEN {since_ms} AND {since_ms + 39 * 60_000 - 1}"
+part = big.calls.where(f"group_name = '{ZOOMED}'").join(stored, "msg_id")
+part = part.where(f"stored_ms {within} AND started_ms {within}")
+part = part.where("crc32(msg_id) % 4 = 0")
+echo_chart(part.toPandas().to_dict("records"), group=ZOOMED, stretch_s=60)
+
+# %% [markdown]
+# Now your own functions. First, when was it slow? One line for each group, by the minute of storing. A minute has some fifty messages
+# of a group, so one that failed and came again ten seconds later is its p99: those are the thin spikes. Messages that nobody got have
+# no time, and their share is in the second picture, for groups that have any.
+
+# %%
+TAGS_OF = {
+    "billing": ["created", "paid"],
+    "shipping": ["paid", "cancelled"],
+    "notification": ["shipped", "refunded", "cancelled"],
+}
+slow_of = {}
+for group, tags in TAGS_OF.items():
+    of_group = big.calls.where(f"group_name = '{group}'")
+    try:
+        slow_of[group] = slow_when(big.messages, of_group, tags).collect()
+    except Exception:
+        slow_of[group] = []  # exercise 4 is open
+
+
+# %%
+def over_the_day(rows, name, factor=1):
+    """The value of each minute, by its beginning."""
+    return {
+        row["minute_ms"]: None if row[name] is None else factor * row[name]
+        for row in sorted(rows, key=lambda row: row["minute_ms"])
+    }
+
+
+# %% tags=["picture"]
+Lines(
+    {group: over_the_day(rows, "p99_ms") for group, rows in slow_of.items()},
+    title="p99 by the minute of storing",
+    unit="ms",
+)
+
+# %% tags=["picture"]
+Lines(
+    {
+        group: over_the_day(rows, "waiting", 100)
+        for group, rows in slow_of.items()
+        if any(row["waiting"] for row in rows)
+    },
+    title="Not done, by the minute of storing",
+    unit="%",
+)
+
+# %% [markdown]
+# Next, how much came again, and why? And how large was the storm?
+
+# %% tags=["picture"]
+try:
+    why = why_again(big.messages, big.calls).groupBy("group_name", "cause")
+    why = why.agg(functions.countDistinct("msg_id"))
+    again_for = {(row[0], row[1]): row[2] for row in why.collect()}
+except Exception:
+    again_for = {}  # exercise 5 is open
+repeated = {}
+for (group, cause), count in sorted(again_for.items()):
+    if cause != "first":
+        repeated.setdefault(group, {})[cause] = count
+Stacked(repeated, title="Messages that came again, by cause")
+
+# %% [answer] lab11.for_nothing
+# ### Your turn: what was it good for?
+#
+# A retry repeats what failed. The other causes repeat what had been done. Set `CAUSE` to `late`, `soon` or `resend`. How many messages
+# came again for this cause, in all groups together?
+#
+# wrong: Add up the bars below.
+# note: late is somebody who set offsets back at six in the evening; soon is a deploy at nine that killed processes before they had
+#   stored their offsets; resend is a sender who heard no answer between nine and ten in the morning. Nobody of the three got an error.
+#   Two or three messages are told by the wrong cause: they were stored twice, and failed as well.
+
+# %% tags=["parameter"]
+### BEGIN SOLUTION
+CAUSE = "late"
+### STARTER
+# CAUSE = "retry"  # yours to change
+### END SOLUTION
+
+came = {group: n for (group, cause), n in again_for.items() if cause == CAUSE}
+Bars(sorted(came.items()), title=f"Again because of: {CAUSE}", unit="messages")
+
+# %%
+### BEGIN SOLUTION
+answer("lab11.for_nothing", sum(came.values()), big, CAUSE)
+### STARTER
+# answer("lab11.for_nothing", ..., big, CAUSE)
+### END SOLUTION
+
+# %% tags=["picture"]
+try:
+    stormy = storm(big.with_trace, big.calls).collect()
+except Exception:
+    stormy = []  # exercise 6 is open
+Lines(
+    {"retries": over_the_day(stormy, "share", 100)},
+    title="Share of retries in what was stored, by the minute",
+    unit="%",
+)
+
+# %% [markdown]
+# Is it true? Who wrote the day knows what was to go wrong on it, and exactly whom it harmed: who got it late (more than five minutes
+# after it was stored), twice, or not at all. The wrong clock harmed nobody; it comes below.
+
+# %%
+Table(
+    {
+        "what": told_by["kind"].replace("_", " "),
+        "where": told_by["group"] or told_by["client"],
+        "from": time_text(told_by["start_ms"]),
+        "until": time_text(told_by["end_ms"]),
+        "harm until": time_text(told_by["harm_until_ms"]),
+        **{way: told_by[way] for way in ("lost", "late", "twice")},
+    }
+    for told_by in big.truth()
+    if told_by["harmed"]
+)
+
 # %% [markdown] minutes=8
 # ## Break it
 #
 # `started_ms` and `ended_ms` come from the client's clock, `store_timestamp` from the broker's. What if the clock of audit's machine is
-# slow? `SKEW_S` seconds behind, all its times are earlier than they were:
-
-# %% tags=["parameter"]
-SKEW_S = 90  # try -90, 1
-skewed = []
-for call in told:
-    if call["group_name"] == "audit" and call["ended_ms"] is not None:
-        done_ms = call["ended_ms"] - 1_000 * SKEW_S
-        skewed.append((done_ms - place[call["msg_id"]]["stored_ms"]) / 1_000)
-Ecdf({"audit": skewed}, title="Audit, by a wrong clock", unit="s", log=False)
+# slow?
 
 # %% [prediction] lab11.skew
 # Audit's clock is 90 s behind. How many of its calls seem to end before their message was stored?
@@ -645,6 +828,18 @@ Ecdf({"audit": skewed}, title="Audit, by a wrong clock", unit="s", log=False)
 # note: A time below zero shows the fault. With the clock 90 s ahead everything looks slow, and nothing looks impossible: compare the
 #   clients of one group with each other.
 
+# %% [markdown]
+# `SKEW_S` seconds behind, all its times are earlier than they were:
+
+# %% tags=["parameter"]
+SKEW_S = 90  # try -90, 1
+skewed = []
+for call in told:
+    if call["group_name"] == "audit" and call["ended_ms"] is not None:
+        done_ms = call["ended_ms"] - 1_000 * SKEW_S
+        skewed.append((done_ms - place[call["msg_id"]]["stored_ms"]) / 1_000)
+Ecdf({"audit": skewed}, title="Audit, by a wrong clock", unit="s", log=False)
+
 # %%
 behind = [
     (c["ended_ms"] or 0) - 90_000 < place[c["msg_id"]]["stored_ms"] for c in audit
@@ -656,6 +851,18 @@ Bars(
 
 # %%
 reveal("lab11.skew", "none" if part == 0 else "most" if part > 0.7 else "half")
+
+# %% [markdown]
+# One process of the platform has such a clock. It is a sender, and its clock is ahead: its messages seem to be stored before they were
+# born. Which one is it?
+
+# %%
+ahead = functions.expr("unix_millis(born_timestamp) - unix_millis(store_timestamp)")
+early = big.messages.where("topic = 'orders'").where(ahead > 0)
+by_host = early.groupBy("broker_name", "born_host").agg(
+    functions.count("*").alias("messages"), functions.max(ahead).alias("most ms ahead")
+)
+Table([row.asDict() for row in by_host.collect()])
 
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove

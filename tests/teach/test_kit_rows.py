@@ -101,6 +101,12 @@ def test_a_time_of_a_row_is_shown_with_the_time_of_day_and_a_duration_is_not() -
     assert finding.found == {"minute_ms": 1_731_319_260_000, "p99_ms": 61}
 
 
+@pytest.mark.parametrize(("found", "shown"), [(0.5, 0.5), (60.123456789, 60.123), (60.0000001, 60.0000001)])
+def test_a_number_is_rounded_unless_that_hides_what_is_different(found: float, shown: float) -> None:
+    finding = told(BY_MINUTE, [{"minute_ms": 1_731_319_260_000, "p99_ms": found}])
+    assert finding is not None and finding.found == {"minute_ms": 1_731_319_260_000, "p99_ms": shown}
+
+
 @pytest.mark.parametrize(
     ("rows", "rule", "belief"),
     [

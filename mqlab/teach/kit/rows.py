@@ -210,8 +210,7 @@ class Tables:
         chosen = fitting[0].says if fitting else ""
         explained = self.explain(call, rows, wrong) if self.explain is not None and not chosen else ""
         rule = chosen or explained or self.rules.get(wrong.part) or self._usual_rule(wrong.part)
-        expected = "one row" if wrong.part == TWICE else self._plain(wrong.right)
-        found = "two rows" if wrong.part == TWICE else self._plain(wrong.found)
+        expected, found = self._side_by_side(wrong)
         # Where several misunderstandings give the same rows, nobody knows which one it was.
         beliefs = {slip.belief for slip in fitting}
         belief = beliefs.pop() if len(beliefs) == 1 else ""
@@ -246,10 +245,17 @@ class Tables:
         mistaken = row is not None and not self._same(wrong.part, row[wrong.part], wrong.right[wrong.part])
         return mistaken and row is not None and self._same(wrong.part, row[wrong.part], wrong.found[wrong.part])
 
-    def _plain(self, row: Row | None) -> object:
+    def _side_by_side(self, wrong: WrongRow) -> tuple[object, object]:
+        """The right row and the one that was found; numbers are rounded unless that hides what is different."""
+        if wrong.part == TWICE:
+            return "one row", "two rows"
+        rounded = self._plain(wrong.right, rounded=True), self._plain(wrong.found, rounded=True)
+        return rounded if rounded[0] != rounded[1] else (self._plain(wrong.right), self._plain(wrong.found))
+
+    def _plain(self, row: Row | None, *, rounded: bool = False) -> object:
         if row is None:
             return "no such row"
-        return {column: _shown(column, row[column]) for column in self.columns if column in row}
+        return {column: _shown(column, row[column], rounded) for column in self.columns if column in row}
 
     def _place(self, call: Call, wrong: WrongRow) -> str:
         row = wrong.right or wrong.found
@@ -273,8 +279,14 @@ class Tables:
         return None
 
 
-def _shown(column: str, value: Any) -> Any:
-    """A value as a report shows it: a learner reads a time of day, and compares the ms."""
+def _shown(column: str, value: Any, rounded: bool = False) -> Any:
+    """A value as a report shows it: a learner reads a time of day, and compares the ms.
+
+    >>> _shown("share", 4 / 117, rounded=True)
+    0.034188
+    """
+    if rounded and isinstance(value, float):
+        return float(f"{value:.5g}")
     is_moment = column.endswith("_ms") and type(value) is int and value >= FIRST_MOMENT_MS
     return Moment(value) if is_moment else value
 

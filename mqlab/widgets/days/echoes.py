@@ -108,7 +108,7 @@ class EchoChart(Board):
                     for stored, started, cause, keys in sorted(of_group, key=lambda call: call[1])]
             for group, of_group in sorted(self._calls.items())
         }  # fmt: skip
-        return {"groups": groups, "causes": causes, "every": EVERY, "stretches": self.stretches,
+        return {"groups": groups, "causes": causes, "every": EVERY, "unknown": UNKNOWN, "stretches": self.stretches,
                 "start_ms": self.start_ms, "last_ms": self.last_ms}  # fmt: skip
 
     def table(self) -> Table:

@@ -122,8 +122,9 @@ function render({ model, el }) {
       return element("button", { type: "button", onclick: () => keep({ row: stored, column: called }),
         "aria-label": `Show what was stored in ${stored} and called in ${called}: ${each.length}` }, `${stored} → ${called}: ${each.length}`);
     });
+    const because = (why) => (data.causes[why] === data.unknown ? "" : `, ${data.causes[why]}`);
     const items = calls.slice(0, LISTED).map(([stored, called, why, keys]) =>
-      element("li", {}, `${keys || "no key"}, stored ${clock(stored)}, called ${clock(called)}, ${data.causes[why]}`));
+      element("li", {}, `${keys || "no key"}, stored ${clock(stored)}, called ${clock(called)}${because(why)}`));
     if (calls.length > LISTED) items.push(element("li", {}, `and ${calls.length - LISTED} more`));
     side.replaceChildren(
       element("div", { class: "mq-row", role: "group", "aria-label": "Largest echoes" },

@@ -4,19 +4,24 @@ cut         a body, its first bytes            how many entries can be read
 again       calls, a group                     calls beside the first of each message
 lost_when   what the Lab saw, a tag            how many of mail's orders with this tag are lost
 alone       stores, every so many              ends of calls without a beginning
+letters     the written day                    how many of notification's messages are lost
+for_nothing the written day, a cause           how many messages came again although they had been done
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mqlab.scales import MINUTE
 from mqlab.teach import trace_tables as trace
 from mqlab.teach.played_day import MAIL
 from mqlab.teach.tasks import Task
 from mqlab.teach.trace_tables import Row
+
+if TYPE_CHECKING:
+    from mqlab.teach.written_day import WrittenDay
 
 FIRST_CUT, FIRST_GROUP, FIRST_TAG, FIRST_EVERY = 400, "billing", "created", 10
 FIRST_FAILS_MIN = 20
@@ -100,6 +105,31 @@ def _still_20(_every: Sequence[int], fails_min: int) -> str:
     return "it still fails for 20 minutes: change FAILS_MIN first" if fails_min == FIRST_FAILS_MIN else ""
 
 
+NOTIFICATION, A_FEW = "notification", 3
+WHAT_REPEATS = {"late": "wrong_reset", "soon": "deploy", "resend": "lost_answer"}  # a cause -> what made it
+
+
+def _letters(big: WrittenDay) -> int:
+    return sum(told["lost"] for told in big.truth() if told["group"] == NOTIFICATION)
+
+
+def _for_nothing(big: WrittenDay, cause: str) -> int | None:
+    if cause not in WHAT_REPEATS:
+        return None
+    twice: int = sum(told["twice"] for told in big.truth() if told["kind"] == WHAT_REPEATS[cause])
+    return twice
+
+
+def _but_for_a_few(one: object, other: object) -> bool:
+    """What was stored twice and failed as well is told by another cause than the one that the day was asked for."""
+    return isinstance(one, int) and isinstance(other, int) and abs(one - other) <= A_FEW
+
+
+def _still_retries(_big: WrittenDay, cause: str) -> str:
+    names = ", ".join(WHAT_REPEATS)
+    return "" if cause in WHAT_REPEATS else f"the cause is {cause}: change CAUSE first, to one of {names}"
+
+
 TASKS = (
     Task("lab11.cut", right=_read, unready=_still_400, wrong={"rows": lambda body, cut: _read(body, cut) + 1}),
     Task(
@@ -112,5 +142,7 @@ TASKS = (
     ),
     Task("lab11.slow_minute", right=_slowest, unready=_still_mail),
     Task("lab11.longer", right=_each, unready=_still_20, wrong={"all": lambda every, _: len(every)}),
+    Task("lab11.letters", right=_letters),
+    Task("lab11.for_nothing", right=_for_nothing, unready=_still_retries, same=_but_for_a_few),
     Task("lab11.alone", right=_ends_alone, unready=_still_ten, wrong={"begun": _begins_alone}),
 )  # fmt: skip
