@@ -182,9 +182,9 @@ found = sum(shown.get(start, 0) > 0 for start in away)
 reveal("lab12.late_rows", {0: "none", 4: "all"}.get(found, "some"))
 
 # %% [markdown]
-# What would another delay have done? Spark is not needed for that: the rules of a watermark are few, and the board below follows them
-# with the orders of the looks. Move the delay, the window and the batch. What is below is what the counts of one batch know: which
-# groups are kept, which are forgotten, and what was dropped.
+# What would another delay have done? Spark is not needed for that: the rules of a watermark are few, and the board follows them with
+# the orders of the looks. Move the delay, the window and the batch. Under the batches stand the groups of the one that you look at:
+# which are kept, which are forgotten, and to which something came too late and was dropped.
 
 # %% tags=["explorer"]
 watermark_board(orders, delay_min=10, window_min=10, mode="update")
