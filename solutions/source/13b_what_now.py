@@ -20,6 +20,7 @@
 
 # %%
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pandas
@@ -238,7 +239,7 @@ Bars(comes, title="Carried out", unit="calls")
 # | `running_s` | for how long the oldest unfinished call has been running |
 
 
-# %% tags=["parameter"]
+# %%
 def moments_of(number, quiet):
     """A day to try an alarm on, as it was watched; and its truth."""
     day = alarm_day(number, b"the practice of lab 13", quiet=quiet, messages=16_000)
@@ -247,17 +248,8 @@ def moments_of(number, quiet):
     return [list(moment.rows) for moment in watched(known)], day.truth()
 
 
-QUANTITY = "lag"  # or failed, again, waiting, oldest_s
-good_day, _ = moments_of(1, quiet=True)
-values = [max(row[QUANTITY] for row in rows) for rows in good_day]
-hours = [rows[0]["minute"] / 60 for rows in good_day]
-Curve(
-    list(zip(hours, values, strict=True)),
-    title=f"{QUANTITY} of a good day, by the hour",
-)
-
 # %% [prediction] lab13.lag_rings
-# "Ring if a lag is greater than 100," says the runbook. How often does that ring on this good day?
+# "Ring if a lag is greater than 100," says the runbook. How often does that ring on a good day?
 #
 # - never: never, nothing goes wrong
 #   > Look at analytics in the evening: it lets its messages lie, as on each day.
@@ -266,6 +258,21 @@ Curve(
 # - noon: at noon, when most orders come
 #   > Groups that keep up have no lag, however many orders come.
 # note: An alarm that rings each evening is switched off in the second week, and nobody tells the one who needs it.
+
+# %% [markdown]
+# Here is a good day. Look at the other quantities, too:
+
+# %% tags=["parameter"]
+QUANTITY = "lag"  # or failed, again, waiting, oldest_s
+good_day, _ = moments_of(1, quiet=True)
+values = [max(row[QUANTITY] for row in rows) for rows in good_day]
+hours = [rows[0]["minute"] / 60 for rows in good_day]
+Curve(
+    list(zip(hours, values, strict=True)),
+    title=f"{QUANTITY} of a good day",
+    x="hour of the day",
+    y="largest of all groups",
+)
 
 # %%
 too_many = [
@@ -307,7 +314,12 @@ RISES = "oldest_s"  # or failed, again, waiting, lag
 of_group = [
     max(row[RISES] for row in rows if row["group"] == told["group"]) for rows in bad_day
 ]
-Curve(list(zip(hours, of_group, strict=True)), title=f"{RISES} of {told['group']}")
+Curve(
+    list(zip(hours, of_group, strict=True)),
+    title=f"{RISES} of {told['group']}",
+    x="hour of the day",
+    y=RISES,
+)
 
 # %% [exercise] lab13.alarm
 # ### Exercise 6: the alarm
@@ -368,11 +380,8 @@ try:
     when_it_rings = rung(alarm, bad_day)
 except Exception:
     when_it_rings = []  # exercise 6 is open
-by_hour = [time_text(at_ms)[:2] for at_ms in when_it_rings]
-Bars(
-    {f"{hour:02}:00": by_hour.count(f"{hour:02}") for hour in range(24)},
-    title="Your alarm on the bad day",
-)
+by_hour = Counter(f"{time_text(at_ms)[:2]}:00" for at_ms in when_it_rings)
+Bars(sorted(by_hour.items()), title="Your alarm on the bad day", unit="rings")
 
 # %% [markdown]
 # One day says little. Thirty-two days were watched and recorded: twenty good ones, and two of each kind. A bad day is heard if it
