@@ -21,6 +21,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--js-flags=--single-threaded"]
+"""With one thread for JavaScript: pages compute beside other tests, and several threads cost them more time in all."""
+
 START_SECONDS = 300
 PATIENCE_MS = 120_000
 SETTINGS = {
@@ -145,7 +148,7 @@ def chromium() -> Iterator[Any]:
         "playwright.sync_api", reason="playwright is not installed (make env brings it)"
     )
     with playwright_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=path, args=OPTIONS)
         yield browser
         browser.close()
 

@@ -60,27 +60,41 @@ def live_page(chromium: Any, board: Board, folder: Path, *, width: int = 1000, d
         "export default", "const shown ="
     )
     start = f"{MODEL.replace('STATE', json.dumps(state))}\n{script}\nshown.render({{ model, el: document.body }});"
-    page = _page(chromium, width, dark)
-    page.expose_function("toBoard", to_board)
+    page = page_of(chromium, width=width, dark=dark)
+    page.to_board = to_board
     return _opened(page, f'<script type="module">{start}</script>', folder / f"{board.module}-live.html")
 
 
 def still_page(chromium: Any, board: Board, folder: Path, *, width: int = 420, dark: bool = False) -> Any:
     """The board's page without a kernel, as in an exported notebook."""
-    page = _page(chromium, width, dark)
-    page.context.set_offline(True)
+    page = page_of(chromium, width=width, dark=dark, offline=True)
     return _opened(page, str(board.html()), folder / f"{board.module}-still.html")
 
 
-def _page(chromium: Any, width: int, dark: bool) -> Any:
-    page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light")
-    page.set_default_timeout(PATIENCE_MS)
+def page_of(chromium: Any, *, width: int, dark: bool = False, offline: bool = False) -> Any:
+    """The one page of all boards, or the one without network; ``problems`` are those of what is opened in it next.
+
+    A page of its own would cost each test more time of the processor than what is done in it.
+    """
+    name = "still" if offline else "live"
+    page = _pages.get((chromium, name))
+    if page is None or page.is_closed():
+        page = _pages[chromium, name] = chromium.new_page(offline=offline)
+        page.set_default_timeout(PATIENCE_MS)
+        page.add_init_script("addEventListener('error', () => (window.mqlabProblem = true))")
+        page.add_init_script("addEventListener('unhandledrejection', () => (window.mqlabProblem = true))")
+        page.on("pageerror", lambda error: page.problems.append(str(error)))
+        page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
+        if not offline:
+            page.expose_function("toBoard", lambda content: page.to_board(content))
     page.problems = []
-    page.add_init_script("addEventListener('error', () => (window.mqlabProblem = true))")
-    page.add_init_script("addEventListener('unhandledrejection', () => (window.mqlabProblem = true))")
-    page.on("pageerror", lambda error: page.problems.append(str(error)))
-    page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
+    page.mouse.move(0, 0)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme="dark" if dark else "light")
     return page
+
+
+_pages: dict[tuple[Any, str], Any] = {}
 
 
 def _opened(page: Any, body: str, path: Path) -> Any:

@@ -90,7 +90,6 @@ def test_members_come_and_go_by_mouse_and_by_keyboard(chromium: Any, tmp_path: P
     page.keyboard.press("ArrowDown")
     page.get_by_text("orders 4 has hash").wait_for()
     assert unnamed_controls(page) == [] and page.problems == []
-    page.close()
 
 
 def test_without_a_kernel_its_names_come_and_go_in_any_order(chromium: Any, tmp_path: Path) -> None:
@@ -117,14 +116,12 @@ def test_without_a_kernel_its_names_come_and_go_in_any_order(chromium: Any, tmp_
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []
     paper = "getComputedStyle(document.querySelector('.mqlab-board')).backgroundColor"
     assert page.evaluate(paper) == "rgb(22, 25, 31)"
-    page.close()
 
 
 def test_without_a_kernel_and_without_runs_there_is_no_running_group(chromium: Any, tmp_path: Path) -> None:
     page = still_page(chromium, allocation_board(queues=2, members=1, recorded={}), tmp_path)
     assert page.get_by_role("region", name="The hash ring").count() == 1
     assert page.get_by_role("region", name="While a queue changes hands").count() == 0
-    page.close()
 
 
 LABELS = """() => [...document.querySelectorAll('svg:is(.ho-picture, .ab-picture:not([style])) text')].map((label) =>
@@ -138,4 +135,3 @@ def test_labels_are_as_large_as_the_text_around_them_at_any_width(chromium: Any,
         page.wait_for_timeout(200)
         sizes = page.evaluate(LABELS)
         assert len(sizes) > 10 and 11.5 < min(sizes) <= max(sizes) < 13, (width, sizes)
-    page.close()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import JupyterLab
+from tests.browser.live_boards import page_of
 
 pytestmark = pytest.mark.browser
 
@@ -150,9 +151,8 @@ def test_a_box_whose_widget_is_faster_than_its_script_stays_whole(chromium: Any,
     )
     path = tmp_path / "early.html"
     path.write_text(f'<meta charset="utf-8">{box}<script>{widget}</script>', "utf-8")
-    page = chromium.new_page()
+    page = page_of(chromium, width=1000)
     page.goto(path.as_uri())
     page.locator("[data-alive]").wait_for()
     page.wait_for_timeout(300)
     assert page.get_by_text("widget").is_visible() and page.get_by_role("alert").count() == 0
-    page.close()

@@ -9,7 +9,7 @@ import pytest
 
 from mqlab import Lab
 from mqlab.widgets import console
-from tests.browser.live_boards import fits, live_page, still_page, unnamed_controls
+from tests.browser.live_boards import fits, live_page, page_of, still_page, unnamed_controls
 from tests.cli.served_console import serving
 from tests.widgets.console_world import shop_day, shop_lab
 
@@ -77,7 +77,6 @@ def test_pages_are_opened_by_mouse_and_a_reset_is_confirmed_by_keyboard(chromium
     page.get_by_role("group", name="Dead letters").get_by_role("row", name="order-3").nth(1).wait_for()
     board.open("topic", "payments")
     assert unnamed_controls(page) == [] and page.problems == []
-    page.close()
 
 
 def test_without_a_kernel_recorded_pages_are_switched(chromium: Any, tmp_path: Path) -> None:
@@ -102,13 +101,12 @@ def test_without_a_kernel_recorded_pages_are_switched(chromium: Any, tmp_path: P
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []
     paper = "getComputedStyle(document.querySelector('.mqlab-board')).backgroundColor"
     assert page.evaluate(paper) == "rgb(22, 25, 31)"
-    page.close()
 
 
 def test_mqlab_console_is_one_page_that_says_when_its_process_has_ended(chromium: Any, tmp_path: Path) -> None:
     with Lab(seed=7, directory=tmp_path / "run") as lab:
         shop_day(lab)
-    page = chromium.new_page(viewport={"width": 420, "height": 900})
+    page = page_of(chromium, width=420)
     with serving(tmp_path / "run") as (address, token):
         page.goto(f"{address}/?token={token}")
         page.get_by_role("button", name="Groups").click()
@@ -120,4 +118,3 @@ def test_mqlab_console_is_one_page_that_says_when_its_process_has_ended(chromium
         assert fits(page) and page.get_by_text("the files are not changed").is_visible()
     page.get_by_role("button", name="Ask again").click()
     page.get_by_role("alert").filter(has_text="mqlab console has ended").wait_for()
-    page.close()

@@ -58,7 +58,6 @@ def test_runs_are_made_chosen_and_opened(chromium: Any, tmp_path: Path) -> None:
     page.get_by_label("Show", exact=True).select_option(label="not as it should")
     assert page.locator("button.cm-cell").count() == 2
     assert unnamed_controls(page) == [] and page.problems == []
-    page.close()
 
 
 def test_without_a_kernel_runs_are_read_and_the_first_bad_one_opens(chromium: Any, tmp_path: Path) -> None:
@@ -73,4 +72,3 @@ def test_without_a_kernel_runs_are_read_and_the_first_bad_one_opens(chromium: An
     opening.click()
     page.locator(OPENED_STATUS, has_text="billing-1: killed").first.wait_for()
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []
-    page.close()

@@ -26,7 +26,6 @@ def test_sizes_are_moved_and_a_cell_reads_them(chromium: Any, tmp_path: Path) ->
     page.get_by_text("p50 of fast: 50 ms").wait_for()
     assert board.state["second_size"] == 10 and board.state["percent"] == 50 and board.together == 51
     assert unnamed_controls(page) == [] and page.problems == []
-    page.close()
 
 
 def test_the_calls_of_an_echo_are_listed(chromium: Any, tmp_path: Path) -> None:
@@ -40,7 +39,6 @@ def test_the_calls_of_an_echo_are_listed(chromium: Any, tmp_path: Path) -> None:
     page.get_by_label("Stretch", exact=True).select_option(label="10 s")
     page.get_by_text("3 calls of billing: 1 within the 10 s").wait_for()
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []
-    page.close()
 
 
 def test_the_page_reckons_a_watermark_as_python_does(chromium: Any, tmp_path: Path) -> None:
@@ -65,7 +63,6 @@ def test_the_page_reckons_a_watermark_as_python_does(chromium: Any, tmp_path: Pa
     page.keyboard.press("Home")
     page.get_by_text("Batch 0: 3 new messages, no watermark, ").wait_for()
     assert board.state["batch"] == 0 and unnamed_controls(page) == [] and page.problems == []
-    page.close()
 
 
 def test_one_message_that_is_dropped_is_told_as_one(chromium: Any, tmp_path: Path) -> None:
@@ -76,7 +73,6 @@ def test_one_message_that_is_dropped_is_told_as_one(chromium: Any, tmp_path: Pat
         "1 new message, watermark 00:30:00, 1 row kept, 0 given to the sink, 1 message of 1 group dropped: its window"
     ).wait_for()
     assert page.problems == []
-    page.close()
 
 
 def test_a_biography_is_found_by_its_key_and_its_events_are_looked_at(chromium: Any, tmp_path: Path) -> None:
@@ -93,4 +89,3 @@ def test_a_biography_is_found_by_its_key_and_its_events_are_looked_at(chromium: 
     page.keyboard.press("Enter")
     page.get_by_role("alert").get_by_text("No message has the key K-1.").wait_for()
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []
-    page.close()

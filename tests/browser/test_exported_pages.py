@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ROOT
+from tests.browser.live_boards import page_of
 
 pytestmark = pytest.mark.browser
 
@@ -43,10 +44,7 @@ def test_an_exported_solution_is_alive_without_a_kernel(
 ) -> None:
     path = exported(exporter, name, tmp_path)
     assert path.stat().st_size < MEGABYTES
-    context = chromium.new_context(viewport={"width": 420, "height": 900}, offline=True, color_scheme="dark")
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
+    page = page_of(chromium, width=420, dark=True, offline=True)
     page.goto(path.as_uri())
 
     # 1. Every explorer of the solution has woken up, and moves.
@@ -79,5 +77,5 @@ def test_an_exported_solution_is_alive_without_a_kernel(
     for each in (".jp-RenderedMarkdown p", ".jp-InputArea-editor pre"):
         assert page.locator(each).first.evaluate(BRIGHTNESS, "color") > 180
     # MathJax and require.js are looked for in the network by nbconvert's own page: their absence is no problem of ours.
-    assert [text for text in problems if "MathJax" not in text and "require" not in text] == []
-    context.close()
+    of_nbconvert = ("MathJax", "require", "net::ERR_")
+    assert [text for text in page.problems if not any(word in text for word in of_nbconvert)] == []

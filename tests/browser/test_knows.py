@@ -33,7 +33,6 @@ def test_other_settings_are_played_and_a_cell_reads_them(chromium: Any, tmp_path
     page.wait_for_timeout(200)
     assert 50_000 < board.state["moment_ms"] < 90_000
     assert unnamed_controls(page) == [] and page.problems == []
-    page.close()
 
 
 def test_without_a_kernel_recorded_runs_are_chosen(chromium: Any, tmp_path: Path) -> None:
@@ -44,7 +43,6 @@ def test_without_a_kernel_recorded_runs_are_chosen(chromium: Any, tmp_path: Path
     page.get_by_text("nameserver-2 never, shop never").wait_for()
     assert page.get_by_label("Clients poll every").locator("option").all_text_contents() == ["30 s"]
     assert page.problems == []
-    page.close()
 
 
 def test_a_narrow_page_shows_it(chromium: Any, tmp_path: Path) -> None:
@@ -53,4 +51,3 @@ def test_a_narrow_page_shows_it(chromium: Any, tmp_path: Path) -> None:
     page.get_by_text("billing never. 0 of").wait_for()
     page.get_by_text("This page has one run: run the cell to play others.").wait_for()
     assert fits(page)
-    page.close()

@@ -33,7 +33,6 @@ def test_other_settings_are_played_and_a_cell_reads_them(chromium: Any, tmp_path
     page.wait_for_timeout(200)
     assert 6_000 < board.state["moment_ms"] < 10_000
     assert unnamed_controls(page) == [] and page.problems == []
-    page.close()
 
 
 def test_without_a_kernel_recorded_runs_are_chosen(chromium: Any, tmp_path: Path) -> None:
@@ -47,11 +46,9 @@ def test_without_a_kernel_recorded_runs_are_chosen(chromium: Any, tmp_path: Path
     page.get_by_text("6 of 18 events are not done after 16 s.").wait_for()
     assert page.get_by_label("Queues").locator("option").all_text_contents() == ["1", "3"]
     assert page.problems == []
-    page.close()
 
 
 def test_a_narrow_page_shows_it(chromium: Any, tmp_path: Path) -> None:
     page = still_page(chromium, lanes_board(mode="lanes", batch=8), tmp_path, width=420)
     page.get_by_text("All 18 events are done after 2.5 s.").wait_for()
     assert fits(page)
-    page.close()

@@ -64,7 +64,6 @@ def test_actions_by_mouse_and_by_keyboard(chromium: Any, tmp_path: Path) -> None
     page.get_by_label("Flush policy").select_option(label="SYNC_FLUSH")
     status.filter(has_text="SYNC_FLUSH").wait_for()
     assert unnamed_controls(page) == [] and page.problems == []
-    page.close()
 
 
 def test_without_a_kernel_it_is_scrubbed_and_read(chromium: Any, tmp_path: Path) -> None:
@@ -79,4 +78,3 @@ def test_without_a_kernel_it_is_scrubbed_and_read(chromium: Any, tmp_path: Path)
     page.get_by_role("region", name="Consume queues").get_by_role("button", name="entry 0").click()
     page.get_by_text("The unit at byte 0").wait_for()
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []
-    page.close()

@@ -61,7 +61,6 @@ def test_messages_are_finished_by_mouse_and_by_keyboard(chromium: Any, tmp_path:
     page.keyboard.press("Enter")
     page.get_by_role("alert").filter(has_text="soon").wait_for()
     assert unnamed_controls(page) == [] and page.problems == []
-    page.close()
 
 
 def test_without_a_kernel_the_steps_are_shown_again(chromium: Any, tmp_path: Path) -> None:
@@ -78,4 +77,3 @@ def test_without_a_kernel_the_steps_are_shown_again(chromium: Any, tmp_path: Pat
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []
     paper = "getComputedStyle(document.querySelector('.mqlab-board')).backgroundColor"
     assert page.evaluate(paper) == "rgb(22, 25, 31)"
-    page.close()

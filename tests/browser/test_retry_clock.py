@@ -50,7 +50,6 @@ def test_a_run_is_played_by_mouse_and_by_keyboard(chromium: Any, tmp_path: Path)
     page.get_by_role("button", name="Play").click()
     page.get_by_role("alert").filter(has_text="level 1 is '1x'").wait_for()
     assert unnamed_controls(page) == [] and page.problems == []
-    page.close()
 
 
 def test_without_a_kernel_recorded_runs_are_chosen(chromium: Any, tmp_path: Path) -> None:
@@ -64,4 +63,3 @@ def test_without_a_kernel_recorded_runs_are_chosen(chromium: Any, tmp_path: Path
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []
     paper = "getComputedStyle(document.querySelector('.mqlab-board')).backgroundColor"
     assert page.evaluate(paper) == "rgb(22, 25, 31)"
-    page.close()

@@ -46,7 +46,6 @@ def test_settings_are_changed_by_mouse_and_by_keyboard(chromium: Any, tmp_path: 
     page.keyboard.press("Enter")
     page.get_by_role("alert").filter(has_text="a tag expression without tags").wait_for()
     assert unnamed_controls(page) == [] and page.problems == []
-    page.close()
 
 
 def test_without_a_kernel_every_recorded_choice_is_there(chromium: Any, tmp_path: Path) -> None:
@@ -64,4 +63,3 @@ def test_without_a_kernel_every_recorded_choice_is_there(chromium: Any, tmp_path
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []
     paper = "getComputedStyle(document.querySelector('.mqlab-board')).backgroundColor"
     assert page.evaluate(paper) == "rgb(22, 25, 31)"
-    page.close()

@@ -44,7 +44,6 @@ def test_findings_are_noted_where_the_cursor_is_and_a_cell_reads_them(
     page.get_by_role("button", name="Remove finding 1").click()
     page.get_by_text("nothing noted yet").wait_for()
     assert room.state["notes"] == []
-    page.close()
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -54,4 +53,3 @@ def test_a_narrow_page_without_a_kernel_shows_it(chromium: Any, tmp_path: Path, 
     page.get_by_label("Group").select_option(label="notification")
     page.get_by_text("notification at 14:35 UTC").wait_for()
     assert fits(page) and page.problems == []
-    page.close()
