@@ -320,7 +320,7 @@ reveal("lab11.stuck", {0: "none", 1: "one"}.get(len(about_it), "two"))
 # | `ended_ms` | `time_ms` of the `SubAfter` entry; an old client has none: `started_ms + cost_ms` |
 # | `status` | `SUCCESS` or `FAILED`, as `success` says, and `NO_RESULT` where nothing came back |
 #
-# `rows_of_calls(calls, day.stores)` tries it on this day.
+# `rows_of_calls(calls, day.stores)` tries it on this day. The check plays a day of its own, which takes some seconds the first time.
 #
 # hint: First `dropDuplicates(["trace_msg_id", "position"])`. Then make two DataFrames of it, one of each kind, and give the time
 #   of the second one another name.

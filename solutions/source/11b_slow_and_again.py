@@ -141,7 +141,8 @@ reveal("lab11.two_queues", "unknown" if together(5) != together(1_000) else "mea
 # | `p50_ms`, `p99_ms` | `functions.percentile` of the times from storing to the end of the first successful call; NULL if none is done |
 #
 # An order is stored first when its first unit in the topic `orders` is stored, by `store_timestamp`.
-# `rows_of_group(slow_when, day.stores, "mail", ["paid", "shipped"])` tries it.
+# `rows_of_group(slow_when, day.stores, "mail", ["paid", "shipped"])` tries it. The first check of a notebook plays another day, which
+# takes some seconds.
 #
 # hint: One row per order: `groupBy("msg_id", "keys")` with the smallest `functions.unix_millis("store_timestamp")`, of topic orders and
 #   the tags only. A retry copy is in another topic.
@@ -693,7 +694,8 @@ echo_chart(part.toPandas().to_dict("records"), group=ZOOMED, stretch_s=60)
 # %% [markdown]
 # Now your own functions. First, when was it slow? One line for each group, by the minute of storing. A minute has some fifty messages
 # of a group, so one that failed and came again ten seconds later is its p99: those are the thin spikes. Messages that nobody got have
-# no time, and their share is in the second picture, for groups that have any.
+# no time, and their share is in the second picture, for groups that have any. Your function passes over all messages and calls once for
+# each group, which takes some seconds.
 
 # %%
 TAGS_OF = {

@@ -776,7 +776,7 @@ reveal("lab12.lag_is_trouble", "billing" if groups == {"billing"} else "none")
 # moment after the messages were read, so `committed` may be larger than what `messages` show: then `end` is `committed`.
 # Each row of `committed` has a row in the result.
 #
-# `rows_of_board(lag_now, shop.directory)` tries it on the day above.
+# `rows_of_board(lag_now, shop.directory)` tries it on the day above. The check makes stores of its own, which takes some seconds.
 #
 # hint: Join each row of committed with the messages of its queue: broker_name, topic and queue_id. A left join keeps queues
 #   without messages. Then one groupBy has everything.

@@ -517,7 +517,8 @@ answer("lab12.too_far", 2_500, GAPS, small_run)
 #
 # In 12a a queue stood still for an hour, and the board's lag was 22. The trace (消息轨迹) knows it sooner: a client writes down
 # when it calls a listener (`SubBefore`) and when the listener has returned (`SubAfter`). A call of the first kind without one
-# of the second hangs. `trace` takes the bodies of the trace's messages apart:
+# of the second hangs. `trace` takes the bodies of the trace's messages apart, in processes of Python that Spark starts for it. That
+# takes some seconds:
 
 # %%
 NEEDED = ["broker_name", "physical_offset", "msg_id", "born_host", "topic", "body"]

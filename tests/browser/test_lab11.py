@@ -20,7 +20,7 @@ def test_lab11b_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> No
     ran_to_its_end(page, exercises=3)
 
     # 1. The boards are there: the slow queue grows, and an echo of the reset is listed.
-    percentiles, echoes, _ = page.locator(".mqlab-board").all()
+    percentiles, echoes, *_ = page.locator(".mqlab-board").all()
     percentiles.get_by_role("slider", name="Messages of the second").fill("0")
     percentiles.get_by_text("Of all 1,001 messages together: 60.1 ms.").wait_for()
     echoes.get_by_label("Stretch", exact=True).select_option(label="30 s")
