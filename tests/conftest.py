@@ -138,7 +138,9 @@ def spark() -> Iterator[SparkSession]:
     from mqlab.spark import session
 
     os.environ.setdefault("MQLAB_SPARK_SHARED_CLASSES", "0")  # the JVM would go on after the tests to write its archive
-    quick = {"spark.driver.extraJavaOptions": SHORT_LIVED_JAVA, "spark.sql.shuffle.partitions": "2"}
+    # The first compiler alone has little room for its code, and would compile again; the JVM is not copied for a chmod.
+    java = f"{SHORT_LIVED_JAVA} -XX:ReservedCodeCacheSize=240m -Djdk.lang.Process.launchMechanism=VFORK"
+    quick = {"spark.driver.extraJavaOptions": java, "spark.sql.shuffle.partitions": "2"}
     started = session("local[2]", **quick)
     yield started
     started.stop()

@@ -70,6 +70,7 @@ NEEDED = ["bash", "sh", "dirname", "env", "uname", "cat", "ps", "tr", "sed", "ba
 
 PROGRAM = """
 import json, sys
+from pyspark import SparkContext
 from mqlab.spark import session
 from mqlab.spark.java import find_java
 started = session("local[2]", **{"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
@@ -77,6 +78,7 @@ frame = started.read.format("rocketmq").option("columns", "topic,queue_id").load
 rows = [tuple(row) for row in frame.groupBy("topic", "queue_id").count().collect()]
 version = started.sparkContext._jvm.java.lang.System.getProperty("java.version")
 print(json.dumps({"java": find_java().source, "version": version, "counts": rows}))
+SparkContext._gateway.proc.kill()  # by itself it would go on for half a minute, to write its archive of classes
 """
 
 

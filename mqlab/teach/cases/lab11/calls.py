@@ -13,7 +13,7 @@ from typing import Any
 
 from mqlab.teach import trace_tables as trace
 from mqlab.teach.cases.forbids import FORBIDS
-from mqlab.teach.cases.lab11.days import day
+from mqlab.teach.cases.lab11.days import calls_of, day, entries_of
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Rows, Slip
 from mqlab.teach.kit.rows import WrongRow
@@ -27,7 +27,7 @@ BELIEFS_OF_TWICE = ("lab11.id_names_a_call", "lab11.request_is_message", "lab11.
 def asked(seed: int) -> list[Call]:
     """One day."""
     stores = day(seed)
-    return [Call(entries=stores, right=trace.calls_in(stores), about=stores.about)]
+    return [Call(entries=stores, right=calls_of(stores), about=stores.about)]
 
 
 # what misunderstandings would make of a day -------------------------------------------------------------------------
@@ -51,13 +51,13 @@ def joined(entries: Iterable[Row], by: Sequence[str] = ("request_id", "msg_id"),
 
 def _wrongly(change: Callable[[Row], Row | None]) -> Callable[[Call], list[Row]]:
     """The right rows after a change; None takes a row away."""
-    return lambda call: [new for row in trace.calls_in(call["entries"]) if (new := change(row)) is not None]
+    return lambda call: [new for row in calls_of(call["entries"]) if (new := change(row)) is not None]
 
 
 def _by_cost(call: Call) -> list[Row]:
-    cost = {(row["request_id"], row["msg_id"]): row["cost_ms"] for row in trace.entries_in(call["entries"])
+    cost = {(row["request_id"], row["msg_id"]): row["cost_ms"] for row in entries_of(call["entries"])
             if row["kind"] == "SubAfter"}  # fmt: skip
-    rows = trace.calls_in(call["entries"])
+    rows = calls_of(call["entries"])
     return [
         row if row["ended_ms"] is None
         else row | {"ended_ms": row["started_ms"] + cost[row["request_id"], row["msg_id"]]}
@@ -69,7 +69,7 @@ def _explain(call: Call, rows: Sequence[Mapping[str, Any]], wrong: WrongRow) -> 
     """Where a key has several rows: which of the joins has made them?"""
     if wrong.part != "twice":
         return ""
-    entries = trace.entries_in(call["entries"])
+    entries = entries_of(call["entries"])
     found = _times(rows)
     joins = (joined(entries, ["msg_id"]), joined(entries, ["request_id"]), joined(entries, once=False))
     likely = zip(BELIEFS_OF_TWICE, joins, strict=True)

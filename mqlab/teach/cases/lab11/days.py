@@ -46,6 +46,18 @@ def day(seed: int) -> Store:
     return Store(str(folder), f"the day of seed {seed}")
 
 
+@functools.lru_cache(maxsize=1)
+def entries_of(stores: str) -> list[Row]:
+    """The entries of a day, which does not change: read once for all that misunderstandings make of them."""
+    return trace.entries_in(stores)
+
+
+@functools.lru_cache(maxsize=1)
+def calls_of(stores: str) -> list[Row]:
+    """The calls of a day, which does not change: read once for all that misunderstandings make of them."""
+    return trace.calls_of(entries_of(stores))
+
+
 def _store(directory: Path, messages: Iterable[Stored]) -> None:
     """A store with these messages and without any committed offset."""
     store_of(directory, messages)

@@ -11,13 +11,14 @@ mail      F       orders, paid        none             past it   lost: at other 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mqlab.teach import trace_tables as trace
 from mqlab.teach.cases.forbids import FORBIDS
-from mqlab.teach.cases.lab11.days import day
+from mqlab.teach.cases.lab11.days import calls_of, day
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Rows, Slip
 from mqlab.teach.kit.rows import WrongRow
@@ -69,8 +70,9 @@ def _ms(moment: Any) -> int:
     return milliseconds
 
 
+@functools.lru_cache(maxsize=1)
 def facts(stores: str) -> Facts:
-    """Read the stores of a folder."""
+    """What is in the stores of a day, which does not change: read once for all that misunderstandings make of it."""
     from mqlab.arrow import read_table
 
     columns = (
@@ -93,7 +95,7 @@ def facts(stores: str) -> Facts:
         (row["broker_name"], row["topic"], row["queue_id"], row["group_name"]): row["committed"]
         for row in offsets_in(stores)
     }
-    return Facts(units, trace.calls_in(stores), committed)
+    return Facts(units, calls_of(stores), committed)
 
 
 # right and wrong lives --------------------------------------------------------------------------------------------

@@ -18,11 +18,11 @@ from collections.abc import Callable, Sequence
 
 from mqlab.scales import HOUR, MINUTE
 from mqlab.teach.cases.forbids import FORBIDS
-from mqlab.teach.cases.lab11.days import day
+from mqlab.teach.cases.lab11.days import calls_of, day
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Rows, Slip, Store
 from mqlab.teach.kit.stores import Stored, shared_folder, store_of
-from mqlab.teach.trace_tables import Row, calls_in
+from mqlab.teach.trace_tables import Row
 from mqlab.wire import names
 from mqlab.wire import property_names as p
 
@@ -133,7 +133,13 @@ def _each(messages: Sequence[Message], calls_with: Counter[Message]) -> Row:
 
 
 def _read(call: Call) -> tuple[list[Row], list[Row]]:
-    return units_in(call["messages"]), calls_in(call["messages"])
+    return _units_of(call["messages"]), calls_of(call["messages"])
+
+
+@functools.lru_cache(maxsize=1)
+def _units_of(stores: str) -> list[Row]:
+    """The units of a day, which does not change."""
+    return units_in(stores)
 
 
 def _mean_of_the_day(call: Call) -> list[Row]:
@@ -202,7 +208,7 @@ def _wrongly(**how: object) -> Callable[[Call], list[Row]]:
 def asked(seed: int) -> list[Call]:
     """One day, and yesterday's retries after it."""
     stores = stormy(seed)
-    return [Call(messages=stores, right=storm(units_in(stores), calls_in(stores)), about=stores.about)]
+    return [Call(messages=stores, right=storm(_units_of(stores), calls_of(stores)), about=stores.about)]
 
 
 STORM = Rows(
