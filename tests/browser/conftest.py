@@ -75,7 +75,7 @@ class JupyterLab:
         self.page.locator(f"body[data-jp-theme-name='{self.theme}']").wait_for(state="attached")
         self.page.evaluate(CLOSE_ALL)
         self.page.evaluate(OPEN, path)
-        self._is_idle()
+        self.is_idle()
         return self.page
 
     def load(self, path: str) -> None:
@@ -83,7 +83,7 @@ class JupyterLab:
         self.page.goto(f"{self.address}/lab{'/tree/' if path else ''}{path}?token={self.token}&reset")
         self.page.wait_for_function("window.jupyterapp")
         if path:
-            self._is_idle()
+            self.is_idle()
 
     def leave(self) -> None:
         """Close what is open, unsaved, and end all kernels: one in an endless loop would compute beside all tests."""
@@ -91,8 +91,9 @@ class JupyterLab:
             self.page.evaluate(CLOSE_ALL)
         end_kernels(self)
 
-    def _is_idle(self) -> None:
-        self.page.get_by_text("| Idle").wait_for()
+    def is_idle(self) -> None:
+        """Waits until the kernel has nothing to do; the whole page is not searched, for it has all cells of a lab."""
+        self.page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()
 
 
 def answers(url: str) -> bool:

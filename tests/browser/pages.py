@@ -19,7 +19,7 @@ def open_and_run_all(browser: Any, lab: JupyterLab, path: str, patience_ms: int 
     page.locator(".jp-CodeCell").last.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]")).wait_for(
         timeout=patience_ms
     )
-    page.get_by_text("| Idle").wait_for()
+    lab.is_idle()
     return page
 
 

@@ -32,7 +32,6 @@ def test_lab03_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     check.locator(RED, has_text="dealt one by one, which is AVG_BY_CIRCLE").wait_for()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
 def test_the_other_parts_are_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
     runs_to_its_end(chromium, jupyterlab, SECOND, exercises=3)

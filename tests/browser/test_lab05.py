@@ -9,7 +9,7 @@ import pytest
 from tests.browser.conftest import JupyterLab
 from tests.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and_check
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 FIRST, SECOND = "labs/05a-many-at-a-time.ipynb", "labs/05b-one-at-a-time.ipynb"
 
@@ -30,7 +30,6 @@ def test_lab05_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     check.get_by_text("2 of 2 public checks pass; hidden checks run at grading").wait_for()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Dark"], indirect=True)
 def test_the_second_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
     page = open_and_run_all(chromium, jupyterlab, SECOND)

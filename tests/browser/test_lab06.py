@@ -9,7 +9,7 @@ import pytest
 from tests.browser.conftest import JupyterLab
 from tests.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and_check
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 FIRST, SECOND = "labs/06a-two-tags-in-one-group.ipynb", "labs/06b-what-a-filter-passes-over.ipynb"
 
@@ -28,7 +28,6 @@ def test_lab06_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     check.locator(RED, has_text="The code is not a sum of letters").wait_for()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Dark"], indirect=True)
 def test_the_second_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
     page = open_and_run_all(chromium, jupyterlab, SECOND)
