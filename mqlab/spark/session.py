@@ -53,6 +53,10 @@ LATE_SECOND_COMPILER = (
     "-XX:Tier4InvocationThreshold=500000", "-XX:Tier4MinInvocationThreshold=60000", "-XX:Tier4CompileThreshold=1500000",
     "-XX:Tier4BackEdgeThreshold=4000000",
 )  # fmt: skip
+# Java's usual collector marks and refines beside the program, on the processor that the program wants.
+FRUGAL_COLLECTOR = "-XX:+UseParallelGC"
+A_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")  # two of them and the JVM does not start
+OPTIONS_OF_JAVA = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")  # variables that every Java reads
 QUERY_LOGGERS = "DataFrameQueryContextLogger", "SQLQueryContextLogger"
 REMOTE_SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # the rest belongs to the server
 LOCAL_SETTINGS = {  # a master on this machine: nothing needs to reach it from elsewhere
@@ -62,6 +66,12 @@ LOCAL_SETTINGS = {  # a master on this machine: nothing needs to reach it from e
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
+}
+IN_THIS_JVM = {  # where mqlab can be imported before the first task
+    "spark.python.daemon.module": "mqlab.spark.worker_daemon",
+    # numpy and pyarrow start no threads when they are imported: a fork would not copy them
+    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
+    "spark.executorEnv.JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
 
 
@@ -203,6 +213,7 @@ def settings_for(master: str | None, app_name: str, ui: bool, more: dict[str, An
     return {
         **SETTINGS,
         **(LOCAL_SETTINGS if on_this_machine else {}),
+        **(IN_THIS_JVM if is_local(chosen) else {}),
         "spark.app.name": app_name,
         "spark.master": chosen,
         "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
@@ -267,9 +278,9 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     jars = Path(pyspark.__file__).parent / "jars"
     shared = shared_classes.options(java.java, jars, cache_directory() / "spark-classes")
     conf = SparkConf(loadDefaults=False)
-    own = [*LATE_SECOND_COMPILER, *map(_quoted, shared)]
-    for name, value in {**settings, JVM_OPTIONS: " ".join([*own, settings.get(JVM_OPTIONS, "")]).strip()}.items():
-        conf.set(name, value)
+    given = settings.get(JVM_OPTIONS, "")
+    for name, value in {**settings, JVM_OPTIONS: " ".join([*own_options(given), *map(_quoted, shared), given])}.items():
+        conf.set(name, value.strip())
     # 2. Start it; if it fails, the last lines of its output are the reason.
     log = log_file()
     with log.open("ab") as output:
@@ -281,6 +292,16 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     # 3. Hand the gateway to PySpark, which would otherwise start a JVM of its own.
     SparkContext._ensure_initialized(gateway=gateway)
     end_with_the_kernel(gateway.proc)
+
+
+def own_options(given: str) -> list[str]:
+    """The options that a JVM gets beside those that are given, by a setting or in the environment.
+
+    >>> FRUGAL_COLLECTOR in own_options("-Xss4m -XX:+UseG1GC")
+    False
+    """
+    everywhere = " ".join([given, *(os.environ.get(name, "") for name in OPTIONS_OF_JAVA)])
+    return [*LATE_SECOND_COMPILER, *([] if A_COLLECTOR.search(everywhere) else [FRUGAL_COLLECTOR])]
 
 
 def _quoted(option: str) -> str:

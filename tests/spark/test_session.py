@@ -17,7 +17,14 @@ import pytest
 from mqlab.errors import UsageError
 from mqlab.spark import session
 from mqlab.spark.java import Java
-from mqlab.spark.session import launch_environment, log_file, settings_for
+from mqlab.spark.session import (
+    FRUGAL_COLLECTOR,
+    OPTIONS_OF_JAVA,
+    launch_environment,
+    log_file,
+    own_options,
+    settings_for,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +52,16 @@ def test_the_environment_of_the_launch_is_put_back(monkeypatch: pytest.MonkeyPat
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
     with launch_environment(Java(21, "PATH", tmp_path / "java", None)):
         assert "JAVA_HOME" not in os.environ  # one that will not do must not be used
+
+
+@pytest.mark.parametrize("variable", ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"])
+def test_a_collector_that_was_chosen_stays(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    """Java does not start with two of them."""
+    for name in OPTIONS_OF_JAVA:
+        monkeypatch.delenv(name, raising=False)
+    assert FRUGAL_COLLECTOR in own_options("-Xss4m")
+    monkeypatch.setenv(variable, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    assert FRUGAL_COLLECTOR not in own_options("-Xss4m")
 
 
 def test_old_logs_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

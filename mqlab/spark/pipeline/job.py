@@ -29,6 +29,7 @@ from mqlab.arrow.stores import Store, StorePath
 from mqlab.errors import StoreError, UsageError
 from mqlab.spark.pipeline.log_units import Extent, snapshot
 from mqlab.spark.pipeline.steps import FACTS, OF_THE_LOG, STEPS, UNFINISHED, Step, Work
+from mqlab.spark.pipeline.table_parts import write_table
 from mqlab.spark.small_tables import collected, written
 from mqlab.spark.thresholds import Thresholds
 from mqlab.whole_files import whole_file
@@ -268,7 +269,7 @@ def _make(work: Work, step: Step) -> None:
         if step.is_small and made is not None:
             written(collected(made) if isinstance(made, DataFrame) else made, step.schema, unfinished)
         elif isinstance(made, DataFrame):
-            made.write.mode("overwrite").parquet(str(unfinished))
+            write_table(made, step.schema, unfinished)
     except BaseException:  # Ctrl-C too
         shutil.rmtree(work.out / UNFINISHED, ignore_errors=True)
         raise

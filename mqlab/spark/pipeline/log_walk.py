@@ -4,8 +4,7 @@
                                       └── of the trace topic: bodies, entries ──▶ trace/part-00012.parquet
 
 Rows never become rows of the JVM, which would cost more than all the rest: Arrow makes the columns, and its Parquet
-writer compresses them. A file is whole or absent, and a task that Spark runs again writes the same file again.
-Left out: streams, whose batches Spark commits itself (mqlab.spark.pipeline.following).
+writer compresses them (mqlab.spark.pipeline.table_parts). Left out: streams (mqlab.spark.pipeline.following).
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow
-import pyarrow.parquet
 from pyspark.sql import SparkSession
 
 from mqlab.arrow.columns import Units
@@ -26,16 +24,15 @@ from mqlab.arrow.reading import EVERYTHING, Selection, read_units
 from mqlab.spark.pipeline.log_units import PLAIN, TRACE_COLUMNS, Extent
 from mqlab.spark.pipeline.message_kinds import messages_in
 from mqlab.spark.pipeline.schemas import MESSAGES, TRACE
+from mqlab.spark.pipeline.table_parts import ROWS, PartOfTable, numbers_of_rows, remove_drafts
 from mqlab.spark.pipeline.trace_entries import entries_in
 from mqlab.spark.session import parallelism_of
-from mqlab.spark.small_tables import PARQUET, parquet_schema
+from mqlab.spark.small_tables import parquet_schema
 from mqlab.spark.source import SMALLEST_SPLIT, TASKS_PER_CORE
 from mqlab.spark.tasks import freeze_once, split_bytes
-from mqlab.whole_files import whole_file
 from mqlab.wire import names
 
 OF_THE_TRACE = Selection(topics=(names.TRACE_TOPIC,))
-GROUP_ROWS = 100_000  # rows that are compressed together
 Part = Sequence[LogRange]
 
 
@@ -64,12 +61,8 @@ def walk(spark: SparkSession, extents: Sequence[Extent], folders: Mapping[str, P
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
             yield part_written(number, parts[number], paths, schemas)
 
-    spark.range(0, len(parts), 1, len(parts)).mapInArrow(write, "rows bigint").collect()
-    # 3. What a task left that was killed in the middle, and ran again.
-    for folder in folders.values():
-        for draft in folder.iterdir():
-            if draft.suffix != ".parquet":
-                draft.unlink()
+    spark.range(0, len(parts), 1, len(parts)).mapInArrow(write, ROWS).collect()
+    remove_drafts(folders.values())
 
 
 def part_written(
@@ -78,16 +71,13 @@ def part_written(
     """Write one part of the tables, and return its numbers of rows."""
     freeze_once()
     with ExitStack() as files:
-        tables = {
-            name: PartOfTable(files, Path(path) / f"part-{number:05}.parquet", schemas[name])
-            for name, path in paths.items()
-        }
+        tables = {name: PartOfTable(files, path, number, schemas[name]) for name, path in paths.items()}
         makers = {name: MAKERS[name] for name in tables}
         for units in _units_of(part, EVERYTHING if "messages" in tables else OF_THE_TRACE):
             for name, made_of in makers.items():
                 tables[name].add(made_of(units, schemas[name]))
         rows = [table.end() for table in tables.values()]
-    return pyarrow.RecordBatch.from_arrays([pyarrow.array(rows, pyarrow.int64())], names=["rows"])
+    return numbers_of_rows(rows)
 
 
 def _units_of(part: Part, selection: Selection) -> Iterable[Units]:
@@ -106,28 +96,3 @@ def _entries_of(units: Units, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
 MAKERS: Mapping[str, Callable[[Units, pyarrow.Schema], pyarrow.RecordBatch]] = {
     "messages": _messages_of, "trace": _entries_of,
 }  # fmt: skip
-
-
-class PartOfTable:
-    """One Parquet file of a table, which gets its name when ``files`` is left without an error."""
-
-    def __init__(self, files: ExitStack, path: Path, schema: pyarrow.Schema) -> None:
-        draft = files.enter_context(whole_file(path))
-        self._writer = files.enter_context(pyarrow.parquet.ParquetWriter(draft, schema, **PARQUET))
-        self._waiting: list[pyarrow.RecordBatch] = []
-        self._waiting_rows = self.rows = 0
-
-    def add(self, rows: pyarrow.RecordBatch) -> None:
-        """Add rows, which are written when enough are there to be compressed together."""
-        self._waiting.append(rows)
-        self._waiting_rows += len(rows)
-        if self._waiting_rows >= GROUP_ROWS:
-            self.end()
-
-    def end(self) -> int:
-        """Write what is left; how many rows there are in all."""
-        if self._waiting:
-            self._writer.write_table(pyarrow.Table.from_batches(self._waiting, self._writer.schema))
-        self.rows += self._waiting_rows
-        self._waiting, self._waiting_rows = [], 0
-        return self.rows

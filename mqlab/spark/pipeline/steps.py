@@ -1,7 +1,7 @@
 """The steps of a run: one table each, in the order in which they need each other, and what they share on the way.
 
     from the log   messages  trace                         written in one walk over it, in Spark's tasks
-    big tables     deliveries  life                        Spark reads and writes them
+    big tables     deliveries  life                        made by Spark
     small tables   offsets  readers  facts/*               counted in the driver, of rows that Spark collects for them
 
 What several small tables need (the cells of MESSAGES and of LIFE, and more) is collected once in a run, when the first

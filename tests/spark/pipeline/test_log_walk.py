@@ -16,7 +16,7 @@ from pyspark.errors import PythonException
 from mqlab.arrow.ranges import plan
 from mqlab.errors import CorruptionError
 from mqlab.spark import pipeline
-from mqlab.spark.pipeline.log_walk import GROUP_ROWS, part_written, walk
+from mqlab.spark.pipeline.log_walk import part_written, walk
 from mqlab.spark.small_tables import parquet_schema
 from mqlab.store import StoreInspector
 from mqlab.wire import names
@@ -107,10 +107,10 @@ def test_a_part_that_fails_leaves_no_file(day: Day, tmp_path: Path) -> None:
 
 
 def test_many_rows_are_several_groups(day: Day, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mqlab.spark.pipeline.log_walk.GROUP_ROWS", 10)
+    monkeypatch.setattr("mqlab.spark.pipeline.table_parts.GROUP_ROWS", 10)
     store = pipeline.snapshot(day.world.directory)[0].store
     schemas = {"messages": parquet_schema(pipeline.STEPS["messages"].schema)}
     monkeypatch.setattr("mqlab.arrow.reading.BATCH_ROWS", 7)
     rows = part_written(0, plan(store, 1 << 30), {"messages": str(tmp_path)}, schemas).column(0).to_pylist()
     told = pyarrow.parquet.read_metadata(tmp_path / "part-00000.parquet")
-    assert rows == [told.num_rows] and told.num_row_groups == -(-told.num_rows // 14) > 1 < GROUP_ROWS
+    assert rows == [told.num_rows] and told.num_row_groups == -(-told.num_rows // 14) > 1
