@@ -16,13 +16,14 @@ const values = STATE;
 const callbacks = {};
 const fire = (event, ...args) => (callbacks[event] || []).forEach((callback) => callback(...args));
 let changed = {};
+window.fromKernel = (name, value) => { values[name] = value; fire(`change:${name}`); };
 const model = {
   get: (name) => values[name],
   set: (name, value) => { if (values[name] !== value) { values[name] = value; changed[name] = value; } },
   save_changes: () => {
     const names = changed;
     changed = {};
-    window.toBoard({ changed: names });
+    window.toBoard({ changed: names }).then(() => (window.mqlabSaved = names));
     Object.keys(names).forEach((name) => fire(`change:${name}`));
   },
   on: (event, callback) => { (callbacks[event] ||= []).push(callback); },

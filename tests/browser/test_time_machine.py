@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from mqlab.widgets import explore
 from tests.browser.conftest import ROOT, JupyterLab
+from tests.browser.live_boards import live_page
 from tests.browser.pages import RED, open_and_run_all
+from tests.widgets.stories import NO_TRACE, day
 
 pytestmark = pytest.mark.browser
 
@@ -83,6 +86,25 @@ def names_of(session: Any, role: str) -> list[str]:
     box = session.send("DOM.querySelector", {"nodeId": document, "selector": ".mqlab-board"})["nodeId"]
     nodes = session.send("Accessibility.queryAXTree", {"nodeId": box, "role": role})["nodes"]
     return [node.get("name", {}).get("value", "") for node in nodes if not node["ignored"]]
+
+
+def test_what_a_slow_kernel_repeats_does_not_move_the_hand_back(chromium: Any, tmp_path: Path) -> None:
+    explorer = explore(day, seed=7, client=NO_TRACE)
+    page = live_page(chromium, explorer, tmp_path)
+    status = page.get_by_role("status").first
+    status.filter(has_text="stop 0 of").wait_for()
+    # Two steps, the second not yet saved when the kernel repeats the first.
+    page.get_by_role("button", name="Step", exact=True).evaluate(
+        "button => { button.click(); button.click(); window.fromKernel('position', 1); }"
+    )
+    assert "stop 2 of" in status.inner_text()
+    page.wait_for_function("window.mqlabSaved?.position === 2")
+    assert explorer.state["position"] == 2
+    # With nothing to be saved, the board follows the kernel.
+    page.evaluate("window.fromKernel('position', 1)")
+    assert "stop 1 of" in status.inner_text()
+    page.get_by_role("button", name="Back", exact=True).click()
+    status.filter(has_text="stop 0 of").wait_for()
 
 
 def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterlab: JupyterLab) -> None:

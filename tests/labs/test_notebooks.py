@@ -16,6 +16,7 @@ from nbformat import from_dict
 from nbformat.v4 import new_code_cell, new_notebook
 
 from mqlab.teach.exercises import manifest
+from mqlab.widgets.joining import joined
 from solutions import build
 from tests.labs.notebooks import (
     ROOT,
@@ -48,6 +49,7 @@ LABS = [*WITHOUT_SPARK, *WITH_SPARK]
 NBVAL = ("01a_what_the_broker_writes", "12a_every_number_twice")
 """Those that nbval runs in `make test`, each in a kernel of its own; the others run without one."""
 
+BOARDS = sorted(path.stem for path in (ROOT / "mqlab" / "widgets" / "modules").glob("*.js"))
 LEAVES_THINGS_OPEN = [one.id for one in WITH_SPARK if one.id[:2] not in ("10", "11")]
 """Streams and growing stores, say: a second run in the same process would meet them."""
 
@@ -93,6 +95,8 @@ def test_a_solution_was_run_to_its_end_and_its_explorers_need_no_kernel(path: Pa
             if "explorer" in cell["metadata"].get("tags", []):
                 (page,) = [source({"source": each["text/html"]}) for each in data if "text/html" in each]
                 assert "data-mqlab=" in page and '<script type="module">' in page
+                is_new = any(joined(board) in page for board in BOARDS)
+                assert is_new, f"{cell['id']} was saved with an older module of its board: make labs ARGS={path.stem}"
 
 
 @pytest.mark.parametrize("path", LABS)

@@ -13,7 +13,7 @@ const MACHINE_STYLE = `
 
 export default {
   render({ model, el }) {
-    const machine = { model, el, branches: {}, links: null, playing: null, at: null };
+    const machine = { model, el, branches: {}, links: null, playing: null, at: null, saving: null };
     const parts = frameOfMachine(machine);
     machine.parts = parts;
     const begin = () => {
@@ -25,7 +25,12 @@ export default {
       parts.rebuild();
       go(machine, model.get("position"));
     };
-    const moved = () => model.get("position") !== machine.at && go(machine, model.get("position"));
+    const moved = () => {
+      if (model.get("position") === machine.at) return;
+      // The kernel repeats what it was told before: the hand has moved on since, and that is not saved yet.
+      if (machine.saving !== null) model.set("position", machine.at);
+      else go(machine, model.get("position"));
+    };
     const lit = () => light(machine);
     model.on("change:data", begin);
     model.on("change:position", moved);
@@ -47,12 +52,18 @@ const current = (machine) => machine.branches[machine.model.get("branch")] || ma
 // The kernel learns where the hand came to rest, not every place that it passed.
 function saveSoon(machine) {
   clearTimeout(machine.saving);
-  machine.saving = setTimeout(() => machine.model.save_changes(), SAVE_MS);
+  machine.saving = setTimeout(() => save(machine), SAVE_MS);
+}
+
+function save(machine) {
+  clearTimeout(machine.saving);
+  machine.saving = null;
+  machine.model.save_changes();
 }
 
 function keep(machine, values) {
   for (const [name, value] of Object.entries(values)) machine.model.set(name, value);
-  machine.model.save_changes();
+  save(machine);
 }
 
 // One played story: its data, its picture, and the panels that show what was in the store at a stop.
@@ -203,8 +214,7 @@ function kernelRows(machine, parts) {
   const progress = element("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
   const ask = async (name, args) => {
     // A place that is still to be saved must not reach the kernel after its answer has set another.
-    clearTimeout(machine.saving);
-    machine.model.save_changes();
+    save(machine);
     parts.problem.replaceChildren();
     progress.hidden = false;
     progress.value = 0;
