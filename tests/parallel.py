@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 LONGEST_FIRST = (
-    "spark", "spark-labs", "browser", "tests/labs/test_notebooks.py",
+    "spark", "spark-labs", "tests/grading/test_known_wrong.py", "browser", "tests/labs/test_notebooks.py",
     "tests/grading/test_spark_answers.py", "tests/grading/test_hostile.py", "tests/grading/test_whole_labs.py",
     "tests/grading/test_commands.py", "tests/spark", "tests/grading", "tests/scenarios", "tests/conformance",
     "tests/cli", "tests/benchmarks", "tests/traffic", "tests/store", "tests/front_door", "tests/tidy", "tests/arrow",
     "tests",
 )  # fmt: skip
-"""Groups and folders, by the time they take; all others come last."""
+"""Groups and folders, by the time they take; all others come last. Known-wrong answers are judged in copies of a
+worker, which cost least while it is small: so before it has opened pages, or a JVM."""
 
 SPLIT = ("tests/labs/test_notebooks.py",)
 OF_LABS = ("tests/labs/", "tests/teach/", "tests/grading/")

@@ -47,13 +47,16 @@ SMALL_LOG_BYTES = 64 * 1024 * 1024  # up to here a question may read the whole l
 class StoreInspector:
     """The store in ``directory``, for reading. Raises UsageError when there is no such directory.
 
+    ``owner`` is kept as long as the inspector: a Lab that nobody keeps deletes its directory.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as empty:
     ...     StoreInspector(empty).max_physical_offset
     0
     """
 
-    def __init__(self, directory: str | os.PathLike[str], *, files: Files | None = None) -> None:
+    def __init__(self, directory: str | os.PathLike[str], *, files: Files | None = None, owner: object = None) -> None:
+        self._owner = owner
         if files is None:
             from mqlab.runtime.read_only_files import ReadOnlyFiles
 

@@ -125,7 +125,7 @@ class Lab(ClientVerbs, Faults, ScheduleVerbs, Stored, WhatHappened):
         """A read-only view of a broker's store directory, whether the broker is running or not."""
         from mqlab.store import StoreInspector
 
-        return StoreInspector(self.handle_of(broker, *BROKERS).node.store.directory)
+        return StoreInspector(self.handle_of(broker, *BROKERS).node.store.directory, owner=self)
 
     def create_topic(
         self, topic: str, *, read_queue_nums: int = 4, write_queue_nums: int = 4, perm: int = 6,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -133,3 +135,13 @@ def test_a_store_without_an_index_or_a_checkpoint_says_so(tmp_path: object) -> N
         with pytest.raises(UsageError, match="yet"):
             ask()
     assert str(empty.map()).endswith("an empty log")
+
+
+def test_a_store_is_there_as_long_as_somebody_looks_at_it() -> None:
+    store = play(orders).store()  # nobody keeps the Lab
+    gc.collect()
+    assert len(list(store.messages("orders"))) == 4
+    folder = Path(store.directory)
+    del store
+    gc.collect()
+    assert not folder.exists()

@@ -46,10 +46,13 @@ ASK_SPARK = [path for path in OF_LABS if "mqlab.spark" in path.read_text("utf-8"
 WITHOUT_SPARK = [pytest.param(path, id=path.stem) for path in OF_LABS if path not in ASK_SPARK]
 WITH_SPARK = [pytest.param(path, marks=pytest.mark.spark, id=path.stem) for path in ASK_SPARK]
 LABS = [*WITHOUT_SPARK, *WITH_SPARK]
-NBVAL = ("01a_what_the_broker_writes", "12a_every_number_twice")
+NBVAL = ("01a_what_the_broker_writes",)
 """Those that nbval runs in `make test`, each in a kernel of its own; the others run without one."""
 
 BOARDS = sorted(path.stem for path in (ROOT / "mqlab" / "widgets" / "modules").glob("*.js"))
+IN_THE_SESSION = [one for one in WITH_SPARK if one.id not in ("10b_what_a_query_costs", "12b_what_comes_late")]
+"""Those of Spark's notebooks that `make test` runs: these two take half a minute of both processors each."""
+
 LEAVES_THINGS_OPEN = [one.id for one in WITH_SPARK if one.id[:2] not in ("10", "11")]
 """Streams and growing stores, say: a second run in the same process would meet them."""
 
@@ -189,7 +192,7 @@ def test_unsolved_it_runs_under_nbval() -> None:
     nbval(ROOT / "labs" / "00-a-messages-day.ipynb", "--nbval-lax")
 
 
-@pytest.mark.parametrize("path", [one for one in WITH_SPARK if one.id not in LEAVES_THINGS_OPEN])
+@pytest.mark.parametrize("path", [one for one in IN_THE_SESSION if one.id not in LEAVES_THINGS_OPEN])
 def test_in_an_open_session_solved_it_gives_the_committed_outputs_and_unsolved_nothing_is_started(
     path: Path, as_in_a_kernel: InteractiveShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,7 +205,7 @@ def test_in_an_open_session_solved_it_gives_the_committed_outputs_and_unsolved_n
     nothing_was_started(path, execute_in(as_in_a_kernel, lab))
 
 
-@pytest.mark.parametrize("path", [one for one in WITH_SPARK if one.id in LEAVES_THINGS_OPEN])
+@pytest.mark.parametrize("path", [one for one in IN_THE_SESSION if one.id in LEAVES_THINGS_OPEN])
 def test_in_an_open_session_unsolved_it_runs_to_the_end_and_every_check_says_not_started(
     path: Path, as_in_a_kernel: InteractiveShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
