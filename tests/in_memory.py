@@ -52,7 +52,8 @@ class InMemory:
 
 
 def keep_in_memory(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput") and "TMPDIR" not in os.environ and has_room():
+    is_quick = "not long" in config.option.markexpr  # a long test writes a day of ten gigabytes
+    if is_quick and not hasattr(config, "workerinput") and "TMPDIR" not in os.environ and has_room():
         files = InMemory()
         files.begin()
         config.pluginmanager.register(files, "in-memory")

@@ -3,10 +3,11 @@
 import os
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.in_memory import MEMORY, PREFIX, InMemory, has_room
+from tests.in_memory import MEMORY, PREFIX, InMemory, has_room, keep_in_memory
 
 
 def test_a_folder_that_is_missing_full_or_closed_to_programs_is_not_used(
@@ -35,3 +36,16 @@ def test_files_of_a_run_that_failed_are_kept_until_the_next_run(
     files.pytest_sessionfinish(code)
     files.pytest_unconfigure()
     assert files.folder.exists() == left
+
+
+@pytest.mark.parametrize(("chosen", "begun"), [("not long and not interop", 1), ("long", 0)])
+def test_long_tests_fill_no_memory(chosen: str, begun: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.in_memory.has_room", lambda: True)
+    monkeypatch.setattr("tests.in_memory.MEMORY", tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", "")
+    monkeypatch.delenv("TMPDIR")
+    registered: list[str] = []
+    plugins = SimpleNamespace(register=lambda plugin, name: registered.append(name))
+    keep_in_memory(SimpleNamespace(option=SimpleNamespace(markexpr=chosen), pluginmanager=plugins))  # type: ignore[arg-type]
+    assert len(registered) == begun == len(list(tmp_path.iterdir()))
