@@ -43,7 +43,7 @@ def test_long_tests_fill_no_memory(chosen: str, begun: int, tmp_path: Path, monk
     monkeypatch.setattr("tests.in_memory.has_room", lambda: True)
     monkeypatch.setattr("tests.in_memory.MEMORY", tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setenv("TMPDIR", "")
+    monkeypatch.setenv("TMPDIR", "")  # so that it is taken back after the test, also where it was not set
     monkeypatch.delenv("TMPDIR")
     registered: list[str] = []
     plugins = SimpleNamespace(register=lambda plugin, name: registered.append(name))

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,27 +116,22 @@ def written_day(messages: int = MESSAGES) -> WrittenDay:
     """The day with so many messages, made at the first call with a bar of its progress; deleted when Python ends."""
     from tqdm import tqdm
 
+    from mqlab.teach.kit.stores import shared_folder
     from mqlab.traffic.writing import write
 
-    folder = Path(_kept_folder().name)
-    size = {"messages": messages, "brokers": BROKERS, "commit_log_bytes": LOG_BYTES}
+    folder = shared_folder("written-day")
     steps = 4 * messages  # a step of reading counts as much as the writing
     with tqdm(total=steps, desc="the day is written", unit_scale=True, file=sys.stdout, leave=False) as bar:
-        written = write(folder / "day", seed=SEED, incidents=INCIDENTS, **size, progress=bar.update)  # type: ignore[arg-type]
+        written = write(
+            folder / "day", messages=messages, brokers=BROKERS, seed=SEED, incidents=INCIDENTS,
+            commit_log_bytes=LOG_BYTES, progress=bar.update,
+        )  # fmt: skip
         day = WrittenDay(written, folder / "tables")
         for made, words in ((_save_messages, "messages"), (_save_calls, "trace"), (_save_committed, "offsets")):
             bar.set_description(f"{words} are read")
             made(day)
             bar.update(messages)
     return day
-
-
-_folders: list[tempfile.TemporaryDirectory[str]] = []  # each is deleted when this process ends
-
-
-def _kept_folder() -> tempfile.TemporaryDirectory[str]:
-    _folders.append(tempfile.TemporaryDirectory(prefix="mqlab-written-day-"))
-    return _folders[-1]
 
 
 def _save(day: WrittenDay, name: str, table: pyarrow.Table) -> None:

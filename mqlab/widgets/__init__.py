@@ -34,17 +34,10 @@ if TYPE_CHECKING:
     from mqlab.widgets.backlog.tank import BacklogTank, backlog_tank
     from mqlab.widgets.console_board import Console, console
     from mqlab.widgets.crash_board import CrashMatrix, crash_matrix
-    from mqlab.widgets.days import (
-        BiographyBoard,
-        EchoChart,
-        PercentileBoard,
-        WatermarkBoard,
-        biography_board,
-        biography_of_run,
-        echo_chart,
-        percentile_board,
-        watermark_board,
-    )
+    from mqlab.widgets.days.biography import BiographyBoard, biography_board, biography_of_run
+    from mqlab.widgets.days.echoes import EchoChart, echo_chart
+    from mqlab.widgets.days.percentiles import PercentileBoard, percentile_board
+    from mqlab.widgets.days.watermark import WatermarkBoard, watermark_board
     from mqlab.widgets.explorer import Explorer, explore
     from mqlab.widgets.knows.board import KnowsBoard, knows_board
     from mqlab.widgets.lanes.board import LanesBoard, lanes_board
@@ -97,17 +90,10 @@ _HOMES = {
     "backlog.tank": ("BacklogTank", "backlog_tank"),
     "console_board": ("Console", "console"),
     "crash_board": ("CrashMatrix", "crash_matrix"),
-    "days": (
-        "BiographyBoard",
-        "EchoChart",
-        "PercentileBoard",
-        "WatermarkBoard",
-        "biography_board",
-        "biography_of_run",
-        "echo_chart",
-        "percentile_board",
-        "watermark_board",
-    ),
+    "days.biography": ("BiographyBoard", "biography_board", "biography_of_run"),
+    "days.echoes": ("EchoChart", "echo_chart"),
+    "days.percentiles": ("PercentileBoard", "percentile_board"),
+    "days.watermark": ("WatermarkBoard", "watermark_board"),
     "explorer": ("Explorer", "explore"),
     "knows.board": ("KnowsBoard", "knows_board"),
     "lanes.board": ("LanesBoard", "lanes_board"),

@@ -764,7 +764,8 @@ Stacked(repeated, title="Messages that came again, by cause")
 # wrong: Add up the bars below.
 # note: late is somebody who set offsets back at six in the evening; soon is a deploy at nine that killed processes before they had
 #   stored their offsets; resend is a sender who heard no answer between nine and ten in the morning. Nobody of the three got an error.
-#   Two or three messages are told by the wrong cause: they were stored twice, and failed as well.
+#   For soon you have two more than the diary: one was stored twice and failed, so that its copies were retried soon after each other,
+#   and one had failed before the deploy brought it again.
 
 # %% tags=["parameter"]
 ### BEGIN SOLUTION

@@ -18,6 +18,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from mqlab.teach.exercises import manifest
 from mqlab.widgets.joining import joined
 from solutions import build
+from tests.labs import side_by_side
 from tests.labs.notebooks import (
     ROOT,
     WarmProcess,
@@ -196,13 +197,13 @@ def test_unsolved_it_runs_under_nbval() -> None:
 def test_in_an_open_session_solved_it_gives_the_committed_outputs_and_unsolved_nothing_is_started(
     path: Path, as_in_a_kernel: InteractiveShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unsolved, only what an answer or a guess can change is run again: the queries between take most of the time."""
-    monkeypatch.chdir(ROOT / "solutions")
+    """As above, in a shell of this process; ``side_by_side`` goes to the folder of each."""
+    monkeypatch.chdir(ROOT)
     committed, lab = solution_of(path), read(build.targets(path)[0])
-    lab.cells = [cell for cell in lab.cells if depends_on_the_learner(cell, path)]
-    assert differences(execute_in(as_in_a_kernel, copy.deepcopy(committed)), committed) == []
-    forget_the_learner()
-    nothing_was_started(path, execute_in(as_in_a_kernel, lab))
+    solved = copy.deepcopy(committed)
+    side_by_side.run(as_in_a_kernel, solved, lab, (ROOT / "solutions", ROOT / "labs"), names_of_answers(path))
+    assert differences(solved, committed) == []
+    nothing_was_started(path, lab)
 
 
 @pytest.mark.parametrize("path", [one for one in IN_THE_SESSION if one.id in LEAVES_THINGS_OPEN])
@@ -211,12 +212,6 @@ def test_in_an_open_session_unsolved_it_runs_to_the_end_and_every_check_says_not
 ) -> None:
     monkeypatch.chdir(ROOT / "labs")
     nothing_was_started(path, execute_in(as_in_a_kernel, read(build.targets(path)[0])))
-
-
-def depends_on_the_learner(cell: Any, path: Path) -> bool:
-    """True for an answer, a prediction, and every cell that names one of the answers."""
-    asks = re.compile(rf"\b({'|'.join([*names_of_answers(path), 'check', 'predict', 'reveal'])})\b")
-    return cell.cell_type == "code" and asks.search(cell.source) is not None
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def _still_20(_every: Sequence[int], fails_min: int) -> str:
     return "it still fails for 20 minutes: change FAILS_MIN first" if fails_min == FIRST_FAILS_MIN else ""
 
 
-NOTIFICATION, A_FEW = "notification", 3
+NOTIFICATION, A_FEW = "notification", 2
 WHAT_REPEATS = {"late": "wrong_reset", "soon": "deploy", "resend": "lost_answer"}  # a cause -> what made it
 
 
@@ -121,7 +121,7 @@ def _for_nothing(big: WrittenDay, cause: str) -> int | None:
 
 
 def _but_for_a_few(one: object, other: object) -> bool:
-    """What was stored twice and failed as well is told by another cause than the one that the day was asked for."""
+    """The diary has two messages fewer that came again soon; both had failed, too, and one of them was stored twice."""
     return isinstance(one, int) and isinstance(other, int) and abs(one - other) <= A_FEW
 
 
