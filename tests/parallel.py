@@ -4,6 +4,7 @@
     spark         all that use the shared Spark session         one JVM for them
     spark-labs    those of labs, exercises and grading          a second JVM, so that two processors have work
     browser       all that open pages in Chromium               one Chromium, and one JupyterLab at a time
+    tests/tidy    those that read all of the source             it is parsed once
     <a file>      those of every other file                     what a file prepares is prepared once
     none          those of the files in SPLIT                   each is long and prepares what it needs itself
 
@@ -40,6 +41,7 @@ LONGEST_FIRST = (
 worker, which cost least while it is small: so before it has opened pages, or a JVM."""
 
 SPLIT = ("tests/labs/test_notebooks.py",)
+READS_ALL_SOURCES = "tests/tidy"
 OF_LABS = ("tests/labs/", "tests/teach/", "tests/grading/")
 
 
@@ -50,6 +52,8 @@ def group_of(file: str, item: pytest.Item) -> str:
         return "spark-labs" if file.startswith(OF_LABS) else "spark"
     if item.get_closest_marker("browser"):
         return "browser"
+    if file.startswith(f"{READS_ALL_SOURCES}/"):
+        return READS_ALL_SOURCES
     return "" if file in SPLIT else file
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from mqlab.inspector.log_reader import GAP, UNIT, Piece, Segment, segment_at
 from mqlab.inspector.message_search import keys_of
-from mqlab.inspector.queue_reader import QueueReader
+from mqlab.inspector.queue_reader import QueueFile, QueueReader
 from mqlab.inspector.store_reader import StoreReader
 from mqlab.wire.java_hash import crc32, index_key_hash, tags_code
 from mqlab.wire.names import SCHEDULE_TOPIC
@@ -42,9 +42,13 @@ class Problem:
 
 @dataclass(slots=True)
 class _Queue:
-    """A queue and its bounds before the log is read. ``first_place``: the physical offset of its oldest message."""
+    """A queue, its files and its bounds before the log is read.
+
+    ``first_place``: the physical offset of its oldest message.
+    """
 
     reader: QueueReader
+    files: list[QueueFile]
     first_offset: int
     end_offset: int
     first_place: int
@@ -52,24 +56,27 @@ class _Queue:
 
 
 class DeepCheck:
-    """Reads the log once, then the index. ``end`` is where the log ends."""
+    """Reads the log once, then the index. ``end`` is where the log ends.
+
+    Folders are listed once: what begins while it reads is not looked at, and a large store has a million units.
+    """
 
     def __init__(self, store: StoreReader, segments: list[Segment], end: int) -> None:
         self._store = store
         self._segments = segments
+        self._start = segments[0].start if segments else 0
         self._end = end
         self._dispatched = store.dispatched_physical_offset
         self._queues: dict[tuple[str, int], _Queue] = {}
         for reader in store.queues():
-            first_offset, end_offset = reader.min_offset, reader.max_offset
-            first = reader.unit(first_offset)
+            files, first_offset, end_offset = reader.queue_files(), reader.min_offset, reader.max_offset
+            first = reader.unit(first_offset, files)
             place = first.physical_offset if first else end
-            self._queues[reader.topic, reader.queue_id] = _Queue(reader, first_offset, end_offset, place)
+            self._queues[reader.topic, reader.queue_id] = _Queue(reader, files, first_offset, end_offset, place)
 
     def problems(self) -> Iterator[Problem]:
         """All problems, in the order log, queues, index."""
-        start = self._store.min_physical_offset
-        for piece in self._store.log.scan(start, self._end, self._segments):
+        for piece in self._store.log.scan(self._start, self._end, self._segments):
             file = f"commitlog/{self._file_of(piece.physical_offset)}"
             if piece.kind == GAP:
                 yield Problem("damage", file, piece.physical_offset, f"{piece.size} bytes are no unit: {piece.text}")
@@ -91,7 +98,7 @@ class DeepCheck:
         if transaction_type(record.sys_flag) in _NOT_IN_QUEUES or self._is_of_a_deleted_topic(piece, record, queue):
             return
         inside = queue is not None and queue.first_offset <= record.queue_offset < queue.end_offset
-        unit = queue.reader.unit(record.queue_offset) if queue is not None and inside else None
+        unit = queue.reader.unit(record.queue_offset, queue.files) if queue is not None and inside else None
         if queue is None or unit is None:
             if piece.physical_offset < self._dispatched:
                 yield "not in its queue", f"no unit {record.queue_offset} in queue {record.topic} {record.queue_id}"
@@ -131,7 +138,7 @@ class DeepCheck:
             # The keys of one message are next to each other: its unit is decoded once.
             if known[0] != physical_offset:
                 known = (physical_offset, self._key_hashes(physical_offset))
-            there = self._store.min_physical_offset <= physical_offset < self._end
+            there = self._start <= physical_offset < self._end
             if seconds < 0 or not 0 <= previous < number or (there and key_hash not in known[1]):
                 strange.append((number, physical_offset))
         if strange:

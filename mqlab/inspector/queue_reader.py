@@ -94,9 +94,12 @@ class QueueReader:
         )
         return first.first_offset + found
 
-    def unit(self, queue_offset: int) -> CqUnit | None:
-        """The unit at a queue offset, which may be a pre-blank one; None where nothing is written."""
-        for file in self.queue_files():
+    def unit(self, queue_offset: int, files: list[QueueFile] | None = None) -> CqUnit | None:
+        """The unit at a queue offset, which may be a pre-blank one; None where nothing is written.
+
+        ``files``: what ``queue_files`` gave before, for a caller that asks for many units.
+        """
+        for file in self.queue_files() if files is None else files:
             if 0 <= queue_offset - file.first_offset < file.capacity:
                 at = queue_offset - file.first_offset
                 return self._unit(file, at) if self._is_written(file, at) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +60,11 @@ def modules() -> tuple[Module, ...]:
 
 def modules_of(package: Path) -> tuple[Module, ...]:
     """Every file of a package, parsed; of this one, see ``modules``."""
-    return tuple(parse(name, path, text) for name, path, text in texts_of(package))
+    gc.disable()  # looking for garbage among the millions of nodes took four fifths of the time, and there is none
+    try:
+        return tuple(parse(name, path, text) for name, path, text in texts_of(package))
+    finally:
+        gc.enable()
 
 
 def texts_of(package: Path) -> Iterator[tuple[str, Path, str]]:

@@ -27,7 +27,7 @@ def objections(module: Module) -> Iterator[str]:
                     yield f"{module.at(node.lineno)}: imports {name}; it comes through a port"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BANNED_CALLS:
             yield f"{module.at(node.lineno)}: calls {node.func.id}()"
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in BANNED_METHODS:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in BANNED_METHODS:
             if ast.unparse(node.func).split(".")[-2:-1] in (["datetime"], ["date"]):
                 yield f"{module.at(node.lineno)}: calls {ast.unparse(node.func)}()"
         elif isinstance(node, ast.FunctionDef):
@@ -59,7 +59,9 @@ def set_loops(scope: ast.FunctionDef | ast.Module, module: Module) -> Iterator[s
             over = [node.iter]
         elif isinstance(node, ast.ListComp | ast.DictComp | ast.GeneratorExp):
             over = [generator.iter for generator in node.generators]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("list", "tuple", "iter"):
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("list", "tuple", "iter")
+        ):
             over = node.args[:1]
         elif isinstance(node, ast.Starred):
             over = [node.value]
