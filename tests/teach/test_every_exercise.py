@@ -47,7 +47,7 @@ BY_ID = {one.id: one for one in OF_THE_KIT}
 SLIPS = [(one, slip) for one in OF_VALUES for slip in one.form.slips]
 SLIPS_OF_ROWS = [(one, slip) for one in OF_ROWS for slip in one.form.slips]
 FIRST_SEED = 1_000
-SEEDS_OF_A_WORLD, SEEDS = 1, 2  # days: more behind the wall, and if long
+SEEDS_OF_WORLDS_AND_SPARK, SEEDS = 1, 2  # days: more behind the wall, and if long
 TAKE_SECONDS = (Crashing, BothDie, Scores)  # days of many days: another behind the wall, others if long
 CALLS_A_SECOND = 1_000_000
 """Calls of Python functions, on a machine of five years ago."""
@@ -73,7 +73,8 @@ def failures(asked: Exercise, seeds: Sequence[int]) -> list[tuple[int, Finding]]
     ids=lambda asked: asked.id,
 )
 def test_the_reference_passes(asked: Exercise) -> None:
-    count = SEEDS_OF_A_WORLD if isinstance(asked.form, Worlds) else SEEDS
+    takes_longer = isinstance(asked.form, Worlds) or asked in ASKS_SPARK
+    count = SEEDS_OF_WORLDS_AND_SPARK if takes_longer else SEEDS
     assert failures(asked, range(FIRST_SEED, FIRST_SEED + count)) == []
 
 
