@@ -85,11 +85,29 @@ class StepRecord:
         return f"<{self.step} at {self.now_ms} {self.node} {self.kind}{about}>{changes}"
 
 
+@dataclass(slots=True)
+class _Search:
+    """The records of one kind, or with changes of it, that are before ``next_step``."""
+
+    next_step: int
+    records: list[StepRecord] = field(default_factory=list)
+    changes: list[tuple[StepRecord, dict[str, Any]]] = field(default_factory=list)
+
+    def look_at(self, kind: str, records: list[StepRecord]) -> None:
+        """Go on with the next records."""
+        for record in records:
+            found = [(record, change.values) for change in record.changes if change.kind == kind]
+            if found or record.kind == kind:
+                self.records.append(record)
+                self.changes += found
+        self.next_step += len(records)
+
+
 class Journal:
     """The records of one world, in order; indexable by step number.
 
     ``limit`` bounds how many records stay in memory: the oldest are removed, ``dropped`` counts them, and the digest
-    still covers them.
+    still covers them. ``steps_overlap``: steps run on threads, so any record may still change, and not the last alone.
 
     >>> journal = Journal(); _ = journal.add(StepRecord(0, 5, "broker-a", "frame", NOTEBOOK)); journal[0].kind
     'frame'
@@ -97,12 +115,14 @@ class Journal:
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
+        self.steps_overlap = False
         self.dropped = 0
         self.next_step = 0
         self._cut_at = None if limit is None else limit + limit // 4 + 2  # kept records before the oldest go
         self._records: list[StepRecord] = []
         self._hash = hashlib.sha256()
         self._hashed = 0  # the first step that the running hash does not cover yet
+        self._searches: dict[str, _Search] = {}  # of each kind that somebody asked for: the next time it is read on
 
     def add(self, record: StepRecord) -> StepRecord:
         """Append the record of the step that starts now."""
@@ -118,19 +138,25 @@ class Journal:
         self._hash_before(self.dropped + surplus)
         del self._records[:surplus]
         self.dropped += surplus
+        self._searches.clear()
 
     def of(self, kind: str) -> list[StepRecord]:
         """The steps of one kind, and those with a change of this kind; UsageError for an unknown kind."""
-        found = [r for r in self._records if r.kind == kind or any(c.kind == kind for c in r.changes)]
-        if not found:
-            check_kind(kind)
-        return found
+        return self._search(kind).records
 
     def changes(self, kind: str) -> list[tuple[StepRecord, dict[str, Any]]]:
         """Every change of one kind with the step it belongs to, in order; UsageError for an unknown kind."""
-        every = ((record, change) for record in self._records for change in record.changes)
-        found = [(record, change.values) for record, change in every if change.kind == kind]
-        if not found:
+        return self._search(kind).changes
+
+    def _search(self, kind: str) -> _Search:
+        """What there is of a kind, in lists of its own; whoever asks in a loop has only the new records looked at."""
+        known = _Search(self.dropped)
+        if not self.steps_overlap:
+            known = self._searches.setdefault(kind, known)
+        known.look_at(kind, self._records[known.next_step - self.dropped : -1])
+        found = _Search(known.next_step, list(known.records), list(known.changes))
+        found.look_at(kind, self._records[-1:])  # the last step may still change
+        if not found.records:
             check_kind(kind)
         return found
 

@@ -46,6 +46,7 @@ class ThreadWorld(World["ThreadWorkers"]):
         journal_limit: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__(seed, journal_limit)
+        self.journal.steps_overlap = True
         self.speed = speed
         self.network = SocketLinks(self, latency_ms)
         self.failures: list[BaseException] = []

@@ -45,6 +45,34 @@ def test_a_bounded_journal_says_what_it_dropped() -> None:
         journal[0]
 
 
+def test_who_asks_again_gets_what_came_since_and_lists_of_their_own() -> None:
+    journal = filled(6)
+    first = journal.of("timer")
+    assert [record.step for record in first] == [1, 3, 5]
+    assert len(journal.changes("message.stored")) == 6
+    journal[-1].changes.append(Change("message.stored", {"queue_offset": "late"}))  # the last step goes on
+    assert [values["queue_offset"] for _, values in journal.changes("message.stored")] == [0, 1, 2, 3, 4, 5, "late"]
+    journal.add(StepRecord(6, 60, "broker-a", "timer", NOTEBOOK))
+    first.clear()
+    assert [record.step for record in journal.of("timer")] == [1, 3, 5, 6]
+    assert len(journal.changes("message.stored")) == 7
+
+
+def test_what_a_bounded_journal_dropped_is_found_no_more() -> None:
+    journal = Journal(10)
+    for step in range(100):
+        journal.add(StepRecord(step, step, "broker-a", "timer", NOTEBOOK))
+        assert [record.step for record in journal.of("timer")] == [record.step for record in journal]
+
+
+def test_of_steps_that_overlap_an_old_one_may_still_change() -> None:
+    journal = filled(6)
+    journal.steps_overlap = True
+    assert len(journal.changes("message.stored")) == 6
+    journal[2].changes.append(Change("message.stored", {"queue_offset": "late"}))
+    assert len(journal.changes("message.stored")) == 7
+
+
 def test_to_pandas_has_a_row_a_step() -> None:
     table = filled(4).to_pandas()
     assert list(table["step"]) == [0, 1, 2, 3]

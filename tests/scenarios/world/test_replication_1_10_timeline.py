@@ -9,7 +9,7 @@ import pytest
 
 from mqlab import CONSUME_SUCCESS, Lab, Message
 from mqlab.errors import MqlabError
-from tests.scenarios.stories import changes, frames, moments
+from tests.scenarios.stories import frames, moments
 from tests.scenarios.world.replicas import MASTER, SLAVE, pair
 
 WARM_UP_S = 85  # the slave knows topic and group after its first round of copying
@@ -44,12 +44,11 @@ def story(lab: Lab) -> Told:
     began_ms = lab.now_ms
     for number in range(3_300):  # a backlog that lasts beyond the kill
         told.sent.append(producer.send(Message("T2", f"заказ {number} 订单 💳".encode())).msg_id)
+    happens = [(KILLED_S, lab.kill), (STARTED_S, lab.start)]
     while lab.now_ms < began_ms + OVER_S * 1_000:
         at_s = (lab.now_ms - began_ms) / 1_000
-        if at_s >= KILLED_S and not changes(lab, "fault.killed"):
-            lab.kill(MASTER)
-        if at_s >= STARTED_S and not changes(lab, "fault.start"):
-            lab.start(MASTER)
+        while happens and at_s >= happens[0][0]:
+            happens.pop(0)[1](MASTER)
         try:
             result = producer.send(Message("T2", f"в {at_s:.1f} с".encode()))
             told.sent.append(result.msg_id)
