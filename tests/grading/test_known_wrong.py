@@ -132,7 +132,7 @@ def court_of(walls_with_files: Sandbox) -> Iterator[Callable[[Wrong, type[Court]
 def test_the_reference_passes_hidden_cases_behind_the_wall(
     number: str, walls_with_files: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One hidden day, and all that the lab's hidden file makes. Public days: tests/teach, and all if long."""
+    """One hidden day, and all that the lab's hidden file makes. Public days: tests/labs, and all if long."""
     seeds = kernel.hidden_seeds
 
     def one_and_the_last(exercise: Exercise, class_seed: str, count: int) -> list[int]:

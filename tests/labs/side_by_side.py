@@ -32,7 +32,8 @@ NOTHING = object()
 def run(shell: InteractiveShell, solution: Any, lab: Any, folders: tuple[Path, Path], answers: Iterable[str]) -> None:
     """Put the outputs of a fresh run into the cells of both, each run in its folder; ``answers``: what they define.
 
-    The lab's cells that ran for the solution alone get no outputs.
+    Each cell of the solution has its processor time as ``metadata.user_seconds``. The lab's cells that ran for the
+    solution alone get no outputs.
     """
     again = run_again(solution, lab, answers)
     unsolved = _Unsolved(shell)
@@ -41,7 +42,9 @@ def run(shell: InteractiveShell, solution: Any, lab: Any, folders: tuple[Path, P
             continue
         before = dict(shell.user_ns)
         os.chdir(folders[0])
+        began = os.times().user  # the system's time is that of the disk, and no cell's
         cell.outputs = outputs_of(shell, cell.source)
+        cell.metadata["user_seconds"] = os.times().user - began
         cell.execution_count = shell.execution_count - 1
         text = again.get(number, "")
         unsolved.solution_went_on(before, same=text != of_the_lab.source)

@@ -16,6 +16,7 @@ from nbformat import from_dict
 from nbformat.v4 import new_code_cell, new_notebook
 
 from mqlab.teach.exercises import manifest
+from mqlab.teach.kit.form import SECONDS
 from mqlab.widgets.joining import joined
 from solutions import build
 from tests.labs import side_by_side
@@ -35,6 +36,7 @@ from tests.labs.notebooks import (
     texts,
     without_java,
 )
+from tests.teach.check_work import passes_in_its_time
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -50,6 +52,7 @@ LABS = [*WITHOUT_SPARK, *WITH_SPARK]
 NBVAL = ("01a_what_the_broker_writes",)
 """Those that nbval runs in `make test`, each in a kernel of its own; the others run without one."""
 
+CHECKED = re.compile(r'^check\("(lab\d\d\.\w+)"', re.MULTILINE)
 BOARDS = sorted(path.stem for path in (ROOT / "mqlab" / "widgets" / "modules").glob("*.js"))
 IN_THE_SESSION = [one for one in WITH_SPARK if one.id[:3] in ("10a", "11b", "12a")]
 """One part of each of Spark's labs, which `make test` runs; the others take half a minute of both processors each."""
@@ -146,11 +149,23 @@ def as_in_a_kernel(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 @pytest.mark.parametrize("path", WITHOUT_SPARK)
 def test_solved_it_gives_the_committed_outputs_and_unsolved_nothing_is_started(path: Path, warm: WarmProcess) -> None:
-    """What no answer and no guess can change runs once for both; alone, an unsolved lab runs in `make long`."""
+    """What no answer and no guess can change runs once for both, and a check is done in its time.
+
+    Alone, an unsolved lab runs in `make long`.
+    """
     committed, lab = solution_of(path), read(build.targets(path)[0])
     solved, unsolved = warm.execute_side_by_side(copy.deepcopy(committed), lab, names_of_answers(path))
     assert differences(solved, committed) == []
     nothing_was_started(path, unsolved)
+    for cell in graded(solved):
+        if cell.metadata.user_seconds > SECONDS:  # here, on a busy machine: so its work is counted
+            for exercise_id in CHECKED.findall(cell.source):
+                passes_in_its_time(exercise_id)
+
+
+def graded(lab: Any) -> list[Any]:
+    """The cells that check an answer."""
+    return [cell for cell in lab.cells if cell.metadata.get("nbgrader", {}).get("grade")]
 
 
 def names_of_answers(path: Path) -> list[str]:
@@ -166,7 +181,7 @@ def test_unsolved_it_runs_to_the_end_in_a_kernel_of_its_own(path: Path) -> None:
 def nothing_was_started(path: Path, lab: Any) -> None:
     """No cell failed, and every exercise and prediction of the notebook says that it waits for the learner."""
     assert errors(lab) == []
-    checks = [cell for cell in lab.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    checks = graded(lab)
     assert all("not started" in texts(cell) for cell in checks)
     # A part has its own exercises and predictions; together the parts have those of the manifest.
     written = path.read_text("utf-8")

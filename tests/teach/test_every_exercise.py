@@ -12,8 +12,6 @@ import contextlib
 import functools
 import importlib
 import importlib.util
-import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +20,14 @@ import pytest
 
 from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
 from mqlab.teach import check
-from mqlab.teach.cases.lab08.commits import BothDie
 from mqlab.teach.exercises import Call, Case, Exercise, Finding, manifest
 from mqlab.teach.kit.crashing import Crashing
-from mqlab.teach.kit.form import SECONDS, SPARK_SECONDS
+from mqlab.teach.kit.form import SPARK_SECONDS
 from mqlab.teach.kit.rows import Tables
-from mqlab.teach.kit.scored import Scores
 from mqlab.teach.kit.shapes import Parts
 from mqlab.teach.kit.slips import PartSlip, Slip
 from mqlab.teach.kit.values import Values
-from mqlab.teach.kit.world import Worlds
+from tests.teach.check_work import passes_in_its_time
 from tests.teach.notebook_answers import reference, starter
 
 if TYPE_CHECKING:
@@ -40,6 +36,10 @@ if TYPE_CHECKING:
 LABS = lab_numbers(course_folder())
 OF_THE_KIT = [one for number in LABS for one in manifest(f"lab{number}").exercises if one.form is not None]
 ASKS_SPARK = [one for one in OF_THE_KIT if getattr(one.form, "through", "")]
+LABS_WITH_SPARK = {one.id[:5] for one in ASKS_SPARK}
+OF_SPARKS_LABS = [one for one in OF_THE_KIT if one.id[:5] in LABS_WITH_SPARK]
+"""Those of the others are judged in their solved notebooks (tests/labs) and behind the wall (tests/grading), too."""
+
 EXERCISES = [pytest.param(one, marks=pytest.mark.spark if one in ASKS_SPARK else ()) for one in OF_THE_KIT]
 OF_VALUES = [one for one in OF_THE_KIT if isinstance(one.form, Values)]
 OF_ROWS = [one for one in OF_THE_KIT if isinstance(one.form, Tables)]
@@ -47,10 +47,7 @@ BY_ID = {one.id: one for one in OF_THE_KIT}
 SLIPS = [(one, slip) for one in OF_VALUES for slip in one.form.slips]
 SLIPS_OF_ROWS = [(one, slip) for one in OF_ROWS for slip in one.form.slips]
 FIRST_SEED = 1_000
-SEEDS_OF_WORLDS_AND_SPARK, SEEDS = 1, 2  # days: more behind the wall, and if long
-TAKE_SECONDS = (Crashing, BothDie, Scores)  # days of many days: another behind the wall, others if long
-CALLS_A_SECOND = 1_000_000
-"""Calls of Python functions, on a machine of five years ago."""
+SEEDS_OF_SPARK, SEEDS = 1, 2  # days: more if long
 
 
 @pytest.fixture(autouse=True)
@@ -68,13 +65,12 @@ def failures(asked: Exercise, seeds: Sequence[int]) -> list[tuple[int, Finding]]
 
 
 @pytest.mark.parametrize(
-    "asked",
-    [one for one in EXERCISES if not isinstance(one.values[0].form, TAKE_SECONDS)],
+    "asked",  # but for days of many days
+    [one for one in EXERCISES if one.values[0] in OF_SPARKS_LABS and not isinstance(one.values[0].form, Crashing)],
     ids=lambda asked: asked.id,
 )
 def test_the_reference_passes(asked: Exercise) -> None:
-    takes_longer = isinstance(asked.form, Worlds) or asked in ASKS_SPARK
-    count = SEEDS_OF_WORLDS_AND_SPARK if takes_longer else SEEDS
+    count = SEEDS_OF_SPARK if asked in ASKS_SPARK else SEEDS
     assert failures(asked, range(FIRST_SEED, FIRST_SEED + count)) == []
 
 
@@ -90,37 +86,16 @@ def test_an_untouched_answer_is_not_started(asked: Exercise) -> None:
     assert said.state == "open" and "not started" in said.headline
 
 
-@pytest.mark.parametrize("asked", [one for one in OF_THE_KIT if one not in ASKS_SPARK], ids=lambda asked: asked.id)
+WITHOUT_SPARK = [
+    pytest.param(one, marks=() if one in OF_SPARKS_LABS else pytest.mark.long)
+    for one in OF_THE_KIT
+    if one not in ASKS_SPARK
+]
+
+
+@pytest.mark.parametrize("asked", WITHOUT_SPARK, ids=lambda asked: asked.id)
 def test_a_public_check_passes_in_its_time(asked: Exercise) -> None:
-    """Of one that takes longer here the work is counted, because a busy machine would make a clock lie."""
-    names = reference(asked.id)
-    began = os.times().user  # the system's time is that of the disk, and no call's
-    assert check(asked.id, names).state == "good"
-    if os.times().user - began > SECONDS:
-        assert calls_in(lambda: check(asked.id, names)) < SECONDS * CALLS_A_SECOND
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("asked", [one for one in OF_THE_KIT if one not in ASKS_SPARK], ids=lambda asked: asked.id)
-def test_the_work_of_a_public_check_is_done_in_its_time(asked: Exercise) -> None:
-    names = reference(asked.id)
-    assert 0 < calls_in(lambda: check(asked.id, names)) < SECONDS * CALLS_A_SECOND
-
-
-def calls_in(work: Callable[[], object]) -> int:
-    """How many calls of Python functions some work takes. What plays a world is work, too."""
-    calls = 0
-
-    def count(frame: Any, event: str, argument: Any) -> None:
-        nonlocal calls
-        calls += event == "call"
-
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return calls
+    passes_in_its_time(asked.id)
 
 
 @pytest.mark.spark
