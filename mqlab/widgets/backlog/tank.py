@@ -20,18 +20,10 @@ from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.views.table import Table
 from mqlab.widgets.backlog.limits import NOTHING, limits, per_call, waiting_seconds
+from mqlab.widgets.backlog.recorded import RECORDED, shown, shown_with
 from mqlab.widgets.backlog.runs import MOST_PER_SECOND, STEP_S, TankRun, TankSettings, play_tank
 from mqlab.widgets.frame import Board
 
-RECORDED: Mapping[str, TankSettings] = {
-    "2 instances": TankSettings(instances=2),
-    "a database of 8 slots": TankSettings(slots=8),
-    "8 slots, 3 instances": TankSettings(slots=8, instances=3),
-    "200 ms of each call compute, 20 threads": TankSettings(compute_ms=200, wait_ms=800, threads=20),
-    "6 instances of 2 threads, 4 queues": TankSettings(instances=6, threads=2),
-    "5 threads, up to 8 messages a call": TankSettings(threads=5, batch=8),
-    "the same, each queue pulled once a second": TankSettings(threads=5, batch=8, pull_interval_ms=1_000),
-}
 DURATIONS = {"compute": "compute_ms", "wait": "wait_ms", "pull_interval": "pull_interval_ms"}
 NUMBERS = ("instances", "threads", "cores", "queues", "slots", "batch")
 
@@ -111,9 +103,9 @@ class BacklogTank(Board):
         return Table(limits(self.run), title=self.summary)
 
     def data(self) -> dict[str, Any]:
-        """The current run and the recorded ones; each is played when the page is first made."""
-        runs = [{"name": "as set", **_shown(self.run)}]
-        runs += [{"name": name, **_shown(play_tank(settings))} for name, settings in self._recorded.items()]
+        """The current run and the recorded ones; those of other settings than ``RECORDED`` are played now."""
+        runs = [{"name": "as set", **shown(self.run)}]
+        runs += [{"name": name, **shown_with(settings)} for name, settings in self._recorded.items()]
         return {"runs": runs, "step_s": STEP_S, "most_per_second": MOST_PER_SECOND}
 
     def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
@@ -121,7 +113,7 @@ class BacklogTank(Board):
         if name != "play":
             return super().asked(name, arguments)
         self.run = play_tank(_changed(TankSettings(), arguments))
-        return {"name": "as set", **_shown(self.run)}
+        return {"name": "as set", **shown(self.run)}
 
 
 def backlog_tank(
@@ -164,16 +156,3 @@ def _changed(before: TankSettings, changes: Mapping[str, Any]) -> TankSettings:
             known = ("traffic", *NUMBERS, *DURATIONS)
             raise UsageError(f"the backlog tank has no setting {name!r}", hint=", ".join(known))
     return replace(before, **values)
-
-
-def _shown(run: TankRun) -> dict[str, Any]:
-    """A run as the page gets it: lists of numbers instead of many equal names."""
-    waiting = waiting_seconds(run)
-    return {
-        "settings": run.settings.as_json(),
-        "seconds": [list(row.values())[1:] for row in run.seconds],
-        "limits": [list(row.values()) for row in limits(run)],
-        "behind": [waiting[0], waiting[-1] + 1] if waiting else None,
-        "left": run.left,
-        "per_call": per_call(run),
-    }  # fmt: skip
