@@ -355,7 +355,7 @@ def _advice(value: Any) -> str:
 
 def dump_line(message: dict[str, Any]) -> bytes:
     """One message as one line of ASCII JSON. NotPlain when it is longer than the cap."""
-    line = json.dumps(message, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+    line = _WRITER.encode(message).encode("ascii") + b"\n"
     if len(line) > MAX_BYTES:
         raise NotPlain(f"a value of {len(line):,} bytes is too large to hand over; the limit is {MAX_BYTES:,}")
     return line
@@ -364,7 +364,7 @@ def dump_line(message: dict[str, Any]) -> bytes:
 def load_line(line: bytes) -> dict[str, Any]:
     """The message of a line. Malformed if it is not one."""
     try:
-        message = json.loads(line, parse_constant=_refuse_constant)
+        message = _READER.decode(line.decode("ascii"))
     except (ValueError, RecursionError) as error:
         raise Malformed(f"not JSON: {line[:60]!r}") from error
     if not isinstance(message, dict):
@@ -374,3 +374,8 @@ def load_line(line: bytes) -> dict[str, Any]:
 
 def _refuse_constant(text: str) -> Any:
     raise ValueError(f"{text} is not written by an encoder")
+
+
+# Made once: a call of an answer is a dozen lines, and json.dumps and json.loads would make these for each.
+_WRITER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+_READER = json.JSONDecoder(parse_constant=_refuse_constant)

@@ -11,7 +11,7 @@ import functools
 import importlib
 import itertools
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,14 @@ from mqlab.grading.judging import hidden_seeds, judge
 from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import FAILED, HIDDEN, PUBLIC, RAISED, CaseResult
+from mqlab.lab.lab import Lab
+from mqlab.lab.state import CrashPoint
 from mqlab.teach.cases.lab13 import alarm as lab13_alarm
 from mqlab.teach.cases.lab13 import days as lab13_days
 from mqlab.teach.cases.lab13 import repair as lab13_repair
 from mqlab.teach.exercises import Call, Case, Exercise
 from mqlab.teach.kit import form
+from mqlab.teach.kit.crashing import Crashing
 from mqlab.teach.kit.form import Form
 from mqlab.teach.kit.scored import Scores
 from mqlab.teach.kit.values import Values
@@ -55,6 +58,8 @@ LONG_DAYS = {
 """Their answers play a day of hundreds of messages, or one with each crash: half a second of a processor or more."""
 FEWEST_WRONG = 3
 """So many wrong answers has every exercise; so many of those in LONG_DAYS are judged in `make test`."""
+PLACES_OF_DEATH = 6
+"""Evenly spread over a day that a reference plays behind the wall."""
 QUICKLY_JUDGED = [
     wrong
     for one, of_one in itertools.groupby(ALL_WRONG, lambda wrong: wrong.exercise)
@@ -132,13 +137,20 @@ def court_of(walls_with_files: Sandbox) -> Iterator[Callable[[Wrong, type[Court]
 def test_the_reference_passes_hidden_cases_behind_the_wall(
     number: str, walls_with_files: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One hidden day, and all that the lab's hidden file makes. Public days: tests/labs, and all if long."""
-    seeds = kernel.hidden_seeds
+    """One hidden day, and all that the lab's hidden file makes; a process that may die anywhere dies at a few places.
+
+    Public days, and each place where it may die: tests/labs, and all if long.
+    """
+    seeds, places = kernel.hidden_seeds, Crashing._chosen
 
     def one_and_the_last(exercise: Exercise, class_seed: str, count: int) -> list[int]:
         return [*seeds(exercise, class_seed, count)[:-1][:1], seeds(exercise, class_seed, count)[-1]]
 
+    def a_few(asked: Crashing, points: Sequence[CrashPoint], calm: Lab) -> list[CrashPoint]:
+        return places(replace(asked, most=PLACES_OF_DEATH), points, calm)
+
     monkeypatch.setattr(kernel, "hidden_seeds", one_and_the_last)
+    monkeypatch.setattr(Crashing, "_chosen", a_few)
     the_reference_passes(number, walls_with_files, (HIDDEN,))
 
 
