@@ -11,8 +11,6 @@ Left out: rights of users (authorization).
 
 from __future__ import annotations
 
-import base64
-import hmac
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -32,6 +30,9 @@ def signature(fields: Mapping[str, str], body: bytes | None, secret_key: str) ->
     >>> signature({"topic": "orders", "AccessKey": "shop"}, b"hello", "12345678")
     '4Lq0tq3/bQ3vzzS/F/Y1Eq5b1zQ='
     """
+    import base64  # not at the top: few clusters know their users, and every Lab would load OpenSSL
+    import hmac
+
     values = "".join(fields[name] for name in sorted_as_java(fields.keys()) if name != SIGNATURE)
     signed = hmac.digest(secret_key.encode(), values.encode("utf-8", "surrogatepass") + (body or b""), "sha1")
     return base64.b64encode(signed).decode("ascii")
@@ -93,6 +94,8 @@ class Users:
             return f"User:{name} is disabled."
         if command.version <= V4_9_3:
             fields = {key: value for key, value in fields.items() if key != UNIQUE_QUERY}
+        import hmac  # as in signature
+
         right = signature(fields, command.body, user.password)
         if not hmac.compare_digest(right.encode(), fields.get(SIGNATURE, "").encode("utf-8", "surrogatepass")):
             return "check signature failed."

@@ -10,17 +10,18 @@ Left out: a file format (a journal is rebuilt from its seed and story), and wall
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 from mqlab.errors import UsageError
 from mqlab.runtime.kinds import check_kind
 
 if TYPE_CHECKING:
+    import hashlib
+
     import pandas
 
 NOTEBOOK = -1  # the cause of a step that nobody armed
@@ -120,9 +121,15 @@ class Journal:
         self.next_step = 0
         self._cut_at = None if limit is None else limit + limit // 4 + 2  # kept records before the oldest go
         self._records: list[StepRecord] = []
-        self._hash = hashlib.sha256()
         self._hashed = 0  # the first step that the running hash does not cover yet
         self._searches: dict[str, _Search] = {}  # of each kind that somebody asked for: the next time it is read on
+
+    @cached_property
+    def _hash(self) -> hashlib._Hash:
+        """SHA-256 over the steps before ``_hashed``."""
+        import hashlib  # not at the top: it loads OpenSSL, which most worlds never need
+
+        return hashlib.sha256()
 
     def add(self, record: StepRecord) -> StepRecord:
         """Append the record of the step that starts now."""
