@@ -1,6 +1,6 @@
 """Grades one submission in a process of its own: read, transplant, run, and write the record.
 
-mqlab.grading.gradebook starts one per submission: python -m mqlab.grading.execute.
+mqlab.grading.gradebook has one per submission, made by mqlab.grading.running.copies.
 
     order, a line of standard input  {course lab submission student seed sandbox hidden seconds record}
       └▶ read_notebook ─▶ transplant ─▶ rebuilt notebook + job in a scratch folder ─▶ nbval ─▶ record.json
@@ -32,9 +32,9 @@ from mqlab.grading.handed_in.parts import parts_not_in, together
 from mqlab.grading.job import Answer, Job
 from mqlab.grading.lab_files import Lab, open_lab
 from mqlab.grading.limits import SPARK
-from mqlab.grading.nbval_engine import CellRun, Engine, run_notebook
 from mqlab.grading.notebook_file import NotANotebook
 from mqlab.grading.rebuild import Transplant, rebuilt, transplant
+from mqlab.grading.running.nbval_engine import CellRun, Engine, run_notebook
 from mqlab.grading.sandbox import Sandbox, own_user_id
 from mqlab.grading.tampering import suspicions
 from mqlab.grading.verdict import (

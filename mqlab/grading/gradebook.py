@@ -18,9 +18,6 @@ import hashlib
 import json
 import os
 import secrets
-import signal
-import subprocess
-import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -32,6 +29,7 @@ from mqlab.errors import UsageError
 from mqlab.grading.execute import GRACE_SECONDS, Order, remove_left_behind, without_answers, write_record
 from mqlab.grading.lab_files import Lab
 from mqlab.grading.notebook_file import MAX_FILE_BYTES
+from mqlab.grading.running.copies import Copies, Copy
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.submissions import Submission, readable
 from mqlab.grading.verdict import KERNEL_DIED, MALFORMED, MISSING, TAMPERED, TIMEOUT, Note, Record
@@ -105,7 +103,8 @@ class Grader:
     def __init__(self, plan: Plan, labs: Sequence[Lab]) -> None:
         self.plan = plan
         self._labs = {lab.number: lab for lab in labs}
-        self._running: set[subprocess.Popen[str]] = set()
+        self._copies = Copies()
+        self._running: set[Copy] = set()
         self._stopped = False
 
     def grade(self, submissions: Sequence[Submission]) -> Iterator[Record]:
@@ -129,13 +128,14 @@ class Grader:
             except BaseException:
                 self.stop()
                 raise
+            finally:
+                self._copies.close()
 
     def stop(self) -> None:
         """End the running submissions and start no more. Finished records are kept."""
         self._stopped = True
-        for process in list(self._running):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+        for copy in list(self._running):
+            copy.kill()
 
     def _grade_one(self, submission: Submission, mark: str) -> Record:
         plan, lab = self.plan, self._labs[submission.lab]
@@ -167,33 +167,26 @@ class Grader:
         return record
 
     def _in_a_process(self, order: Order, record: Path) -> tuple[str, str]:
-        """Run mqlab.grading.execute on an order. Returns the reason if there is no record afterwards."""
+        """Run mqlab.grading.execute on an order, in a process of its own. The reason, in case there is no record."""
         if self._stopped:
             raise Stopped
         line = json.dumps({**asdict(order), "record": str(record)}).encode() + b"\n"
         # The pipe carries the order, so that the seed is not on disk. When it closes, the process knows that we ended.
-        reading, writing = os.pipe()
-        with os.fdopen(reading, "rb") as theirs, os.fdopen(writing, "wb") as ours:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "mqlab.grading.execute"],
-                stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                start_new_session=True,
-            )  # fmt: skip
-            self._running.add(process)
-            try:
-                with contextlib.suppress(BrokenPipeError):  # it has ended already; its stderr gives the reason below
-                    ours.write(line)
-                    ours.flush()
-                _, words = process.communicate(timeout=order.seconds + 2 * GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                return TIMEOUT, "grading the whole notebook took too long"
-            finally:
-                self._running.discard(process)
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
-        last = (words.strip().splitlines() or ["no message"])[-1]
-        return KERNEL_DIED, f"the grading process ended with exit code {process.returncode}: {last}"
+        copy = self._copies.make()
+        self._running.add(copy)
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it has ended already; its last word gives the reason below
+                copy.orders.write(line)
+                copy.orders.flush()
+            code = copy.wait(order.seconds + 2 * GRACE_SECONDS)
+            last = copy.last_word() or "no message"
+        except TimeoutError:
+            return TIMEOUT, "grading the whole notebook took too long"
+        finally:
+            self._running.discard(copy)
+            copy.kill()
+            copy.close()
+        return KERNEL_DIED, f"the grading process ended with exit code {code}: {last}"
 
 
 class Stopped(Exception):
