@@ -32,6 +32,8 @@ ALLOWED_SKIPS = Path(__file__).parent / "allowed_skips.txt"
 # Where an environment forbids byte code, each of the hundreds of processes that tests start would compile mqlab anew.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# An archive that is there is used; a JVM without one would go on for half a minute after its tests to write it.
+os.environ.setdefault("MQLAB_SPARK_SHARED_CLASSES", "read")
 
 hypothesis.settings.register_profile("mqlab", deadline=None, derandomize=True, database=None, max_examples=60)
 hypothesis.settings.load_profile("mqlab")
@@ -137,7 +139,6 @@ def spark() -> Iterator[SparkSession]:
     from mqlab.grading.sandbox import SHORT_LIVED_JAVA
     from mqlab.spark import session
 
-    os.environ.setdefault("MQLAB_SPARK_SHARED_CLASSES", "0")  # the JVM would go on after the tests to write its archive
     # The first compiler alone has little room for its code, and would compile again; the JVM is not copied for a chmod.
     java = f"{SHORT_LIVED_JAVA} -XX:ReservedCodeCacheSize=240m -Djdk.lang.Process.launchMechanism=VFORK"
     quick = {"spark.driver.extraJavaOptions": java, "spark.sql.shuffle.partitions": "2"}

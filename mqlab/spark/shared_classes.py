@@ -5,8 +5,9 @@ This is the JDK's class-data sharing.
     first session    no archive     -XX:ArchiveClassesAtExit=KEY.PID.part     written by the JVM when it ends
     next session     KEY.PID.part   becomes KEY.jsa                           -XX:SharedArchiveFile=KEY.jsa
 
-KEY names this Java and these jars. The JVM checks an archive itself and starts without one that does not fit.
-MQLAB_SPARK_SHARED_CLASSES=0 switches it off. Left out: executors on other machines.
+`make env` has the first one made (mqlab.spark.first_archive). KEY names this Java and these jars. The JVM checks an
+archive itself and starts without one that does not fit. MQLAB_SPARK_SHARED_CLASSES=0 switches it off; with =read an
+archive that is there is used, and none is written. Left out: executors on other machines.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from mqlab.whole_files import whole_file
 
-SWITCH = "MQLAB_SPARK_SHARED_CLASSES"
+SWITCH, OFF, READ_ONLY = "MQLAB_SPARK_SHARED_CLASSES", "0", "read"
 WRITTEN_AFTER_S = 60  # the JVM writes an archive without a pause; one that was not touched for this long is complete
 ARCHIVES_KEPT = 2
 FREE_BYTES = 2 << 30  # an archive has some 170 MB: none is written to a disk that is nearly full
@@ -29,11 +30,14 @@ QUIET = "-Xlog:disable"  # it would list each of the hundreds of classes that ca
 
 def options(java: Path, jars: Path, directory: Path) -> list[str]:
     """The JVM options that use the archive in ``directory``, or that have it written when the JVM ends."""
-    if os.environ.get(SWITCH) == "0":
+    switch = os.environ.get(SWITCH)
+    if switch == OFF:
         return []
     key = archive_key(java, jars)
     directory.mkdir(parents=True, exist_ok=True)
     archive = promote(directory, key)
+    if switch == READ_ONLY and not archive.exists():
+        return []
     base = base_archive(java, directory)
     if archive.exists():
         return [QUIET, f"-XX:SharedArchiveFile={base}:{archive}" if base else f"-XX:SharedArchiveFile={archive}"]

@@ -61,7 +61,7 @@ def job(stores: Path, out: Path, checkpoint: Path) -> Iterator[subprocess.Popen[
         started = subprocess.Popen(
             [sys.executable, "-c", JOB, str(stores), str(out), str(checkpoint), tmp],
             stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
-            env={**os.environ, "MQLAB_SPARK_SHARED_CLASSES": "0", "TMPDIR": tmp},
+            env={**os.environ, "MQLAB_SPARK_SHARED_CLASSES": "read", "TMPDIR": tmp},
         )  # fmt: skip
     try:
         yield started

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -75,8 +76,40 @@ def test_off_by_choice_and_on_a_full_disk(java: Path, tmp_path: Path, monkeypatc
     assert options(java, tmp_path) == []
     monkeypatch.setattr(shared_classes, "FREE_BYTES", 0)
     assert options(java, tmp_path) != []
-    monkeypatch.setenv(shared_classes.SWITCH, "0")
+    monkeypatch.setenv(shared_classes.SWITCH, shared_classes.OFF)
     assert options(java, tmp_path) == []
+
+
+def test_one_that_is_there_is_used_and_none_is_written(
+    java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = written(java, tmp_path, seconds_ago=600)
+    monkeypatch.setenv(shared_classes.SWITCH, shared_classes.READ_ONLY)
+    assert [option.partition("=")[0] for option in options(java, tmp_path)][-1:] == ["-XX:SharedArchiveFile"]
+    assert not part.exists()
+    os.utime(tmp_path / "jars", (1, 1))
+    assert options(java, tmp_path) == []
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_the_first_archive_is_made_by_a_jvm_of_its_own_and_the_next_one_starts_with_it(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != shared_classes.SWITCH}
+    environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
+    words = [sys.executable, "-m", "mqlab.spark.first_archive"]
+    told = [subprocess.run(words, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
+    (archive,) = (tmp_path / "cache" / "mqlab" / "spark-classes").glob("*.jsa")
+    assert {each.stdout for each in told} == {f"Spark's classes are in {archive}\n"}
+    program = (
+        "from pyspark import SparkContext; from mqlab.spark import session\n"
+        "started = session(**{'spark.driver.extraJavaOptions': '-Xshare:on'})\n"
+        "print(started.sparkContext._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()"
+        ".getInputArguments().toString()); SparkContext._gateway.proc.kill()"
+    )
+    # With -Xshare:on a JVM does not start if the archive does not fit.
+    words = [sys.executable, "-c", program]
+    started = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert f"{archive}" in started.stdout
 
 
 def test_the_wheels_java_gets_an_archive_of_its_own_classes(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-MESSAGES, BROKERS, SEED = 30_000, 2, 7
+MESSAGES, BROKERS, SEED = 15_000, 2, 7
 FOUND_AS = {  # an incident of the generator -> what the rules call it
     "burst": "burst", "hot_key": "hot key", "slow_consumer": "slow listener", "failing_consumer": "failing listener",
     "poison_message": "dead letters", "stuck_message": "stuck message",

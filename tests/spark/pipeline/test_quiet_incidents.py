@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-MESSAGES, BROKERS = 20_000, 1
+MESSAGES, BROKERS = 12_000, 1
 
 
 def quiet_ones() -> tuple[Incident, ...]:
