@@ -33,7 +33,7 @@ TIMES = {"stored_ms": "store_timestamp", "born_ms": "born_timestamp"}
 Same = tuple[str, str]  # id and keys of a message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
     """What is in some stores: units that are not trace, calls, committed offsets."""
 
@@ -41,7 +41,7 @@ class Facts:
     calls: Sequence[Row]
     committed: Mapping[tuple[str, str, int, str], int]  # broker, topic, queue id, group
 
-    @property
+    @functools.cached_property
     def groups(self) -> list[str]:
         """The groups that have a trace and read orders."""
         read = {group for (_, topic, _, group) in self.committed if topic == ORDERS}
