@@ -101,8 +101,8 @@ class QueueReader:
         """
         for file in self.queue_files() if files is None else files:
             if 0 <= queue_offset - file.first_offset < file.capacity:
-                at = queue_offset - file.first_offset
-                return self._unit(file, at) if self._is_written(file, at) else None
+                unit = self._unit(file, queue_offset - file.first_offset)
+                return unit if _is_a_message(unit) else None
         return None
 
     def units(self, start: int | None = None, stop: int | None = None) -> Iterator[tuple[int, CqUnit]]:
@@ -146,8 +146,11 @@ class QueueReader:
         return decode_cq(view, position) if position + CQ_UNIT_SIZE <= len(view) else CqUnit(0, 0, 0)
 
     def _is_written(self, file: QueueFile, at: int) -> bool:
-        unit = self._unit(file, at)
-        return unit.physical_offset >= 0 and unit.size > 0
+        return _is_a_message(self._unit(file, at))
 
     def __repr__(self) -> str:
         return f"<QueueReader {self.topic}[{self.queue_id}] {self.min_offset}..{self.max_offset}>"
+
+
+def _is_a_message(unit: CqUnit) -> bool:
+    return unit.physical_offset >= 0 and unit.size > 0
