@@ -17,6 +17,7 @@ with + lines only replaces the reference as a whole.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -108,7 +109,8 @@ def _read(path: Path) -> Iterator[Wrong]:
         yield Wrong(path.stem, head["name"], head["belief"], head["says"] or refutation(head["belief"]), changes)
 
 
-def references(number: str) -> dict[str, str]:
+@functools.cache
+def references(number: str) -> Mapping[str, str]:
     """The reference answers of a lab: exercise -> the text of its solved cell, in whichever part it is."""
     paths = [ROOT / "solutions" / pristine(ROOT, part)[0].name for part in parts_of(ROOT, number)]
     cells = [cell for path in paths for cell in json.loads(path.read_text("utf-8"))["cells"]]
