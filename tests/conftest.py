@@ -135,6 +135,17 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(SkipsAreNamed(), "skips-are-named")
 
 
+PLANS_AS_THEY_ARE = {
+    "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}  # fmt: skip
+"""Java code for each query, and plans that change on the way, cost more than all the rows of most tests' stores."""
+BY_ITSELF = {
+    "spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.adaptive.enabled": "true",
+}  # fmt: skip
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of a test process; it takes seconds to start."""
@@ -143,10 +154,23 @@ def spark() -> Iterator[SparkSession]:
 
     # The first compiler alone has little room for its code, and would compile again; the JVM is not copied for a chmod.
     java = f"{SHORT_LIVED_JAVA} -XX:ReservedCodeCacheSize=240m -Djdk.lang.Process.launchMechanism=VFORK"
-    quick = {"spark.driver.extraJavaOptions": java, "spark.sql.shuffle.partitions": "2"}
+    quick = {"spark.driver.extraJavaOptions": java, "spark.sql.shuffle.partitions": "2", **PLANS_AS_THEY_ARE}
     started = session("local[2]", **quick)
     yield started
     started.stop()
+
+
+@pytest.fixture
+def plans_as_by_itself(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Spark's own defaults in place of PLANS_AS_THEY_ARE: for notebooks, public checks and days with many rows."""
+    from mqlab.teach import streams
+
+    for name, value in BY_ITSELF.items():
+        spark.conf.set(name, value)
+        monkeypatch.setitem(streams.SMALL, name, value)  # streams of lab 12 have a session of their own
+    yield
+    for name, value in PLANS_AS_THEY_ARE.items():
+        spark.conf.set(name, value)
 
 
 @contextlib.contextmanager

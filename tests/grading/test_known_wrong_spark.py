@@ -24,7 +24,6 @@ from mqlab.grading.limits import SPARK
 from mqlab.grading.rebuild import transplant
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import HIDDEN, PUBLIC
-from mqlab.teach import streams
 from mqlab.teach.cases.lab10 import days as lab10_days
 from mqlab.teach.cases.lab11 import days as lab11_days
 from mqlab.teach.cases.lab11 import storm as lab11_storm
@@ -48,10 +47,7 @@ ALL_WRONG = [wrong for wrong in KNOWN_WRONG if wrong.exercise in EXERCISES]
 FIRST_OF_EACH = [next(wrong for wrong in ALL_WRONG if wrong.exercise == one) for one in EXERCISES]
 """Judged in `make test`; all are in `make long`."""
 CLASS_SEED = 77
-AS_IT_IS = {
-    "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1",
-}  # fmt: skip
+PARTITIONS = "spark.sql.shuffle.partitions"
 OF_LAB_11 = (
     "FIELDS", "FEWEST", "NUMBERS", "rows_of_calls", "rows_of_life", "rows_of_group", "rows_with_calls",
     "rows_with_trace",
@@ -74,19 +70,11 @@ def days_folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -
 
 
 @pytest.fixture(scope="module", autouse=True)
-def a_plan_runs_as_it_is(spark: SparkSession) -> Iterator[None]:
-    """Java code for each query, and plans that change on the way, cost more than all the rows of these small days.
-
-    The references are judged with them, in tests/teach, and so are the queries of the notebooks.
-    """
-    before = {name: spark.conf.get(name) for name in AS_IT_IS}
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in AS_IT_IS.items():
-            spark.conf.set(name, value)
-            patch.setitem(streams.SMALL, name, value)
-        yield
-    for name, value in before.items():
-        spark.conf.set(name, value)
+def one_partition_is_enough(spark: SparkSession) -> Iterator[None]:
+    before = str(spark.conf.get(PARTITIONS))
+    spark.conf.set(PARTITIONS, "1")
+    yield
+    spark.conf.set(PARTITIONS, before)
 
 
 @functools.cache

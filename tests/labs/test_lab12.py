@@ -227,8 +227,11 @@ return calls.where("NOT answered").select("request_id", "msg_id", "group_name", 
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("exercise", "body"),
-    [(PER_MINUTE, ROUNDED), (PER_MINUTE, TWO_WATERMARKS), (NO_ANSWER, SESSIONS)],
-    ids=["a rounded time with the watermark", "a watermark for each broker", "session windows"],
+    [
+        pytest.param(PER_MINUTE, ROUNDED, id="a rounded time with the watermark"),
+        pytest.param(PER_MINUTE, TWO_WATERMARKS, id="a watermark for each broker", marks=pytest.mark.long),
+        pytest.param(NO_ANSWER, SESSIONS, id="session windows"),
+    ],
 )
 def test_other_streams_that_are_right_pass(spark: SparkSession, exercise: Exercise, body: str) -> None:
     assert told_of_film(exercise, body) is None
@@ -238,17 +241,23 @@ def test_other_streams_that_are_right_pass(spark: SparkSession, exercise: Exerci
 @pytest.mark.parametrize(
     ("exercise", "body", "words"),
     [
-        (PER_MINUTE, TWO_WATERMARKS.replace(".col(\"window.start\").alias(", ".col(\"window\").alias("), "a timestamp"),
-        (PER_MINUTE, ROUNDED.replace(', late', ', "3 days"'), "can come any more"),
-        (PER_MINUTE, 'return frame.groupBy("broker_name").count(), "update"', "with the columns minute"),
-        (WITHOUT_REPEATS, 'return frame.withWatermark("store_timestamp", "3 days")'
-                          '.dropDuplicatesWithinWatermark(["msg_id"]), "append"', "no copy comes any more"),
-        (WITHOUT_REPEATS, 'timely = frame.where("keys LIKE \'O%\'").withWatermark("store_timestamp", late)\n'
-                          'return timely.dropDuplicatesWithinWatermark(["msg_id"]), "append"', "Each message has"),
-        (NO_ANSWER, 'timely = frame.withWatermark("time", late)\n'
-                    'return timely.join(frame, "request_id", "leftAnti"), "append"', "no left anti join"),
+        pytest.param(PER_MINUTE, TWO_WATERMARKS.replace(".col(\"window.start\").alias(", ".col(\"window\").alias("),
+                     "a timestamp", id="a window for a time", marks=pytest.mark.long),
+        pytest.param(PER_MINUTE, ROUNDED.replace(', late', ', "3 days"'), "can come any more", id="three days"),
+        pytest.param(PER_MINUTE, 'return frame.groupBy("broker_name").count(), "update"', "with the columns minute",
+                     id="no minute", marks=pytest.mark.long),
+        pytest.param(WITHOUT_REPEATS,
+                     'return frame.withWatermark("store_timestamp", "3 days")'
+                     '.dropDuplicatesWithinWatermark(["msg_id"]), "append"',
+                     "no copy comes any more", id="three days of copies"),
+        pytest.param(WITHOUT_REPEATS,
+                     'timely = frame.where("keys LIKE \'O%\'").withWatermark("store_timestamp", late)\n'
+                     'return timely.dropDuplicatesWithinWatermark(["msg_id"]), "append"',
+                     "Each message has", id="some of them", marks=pytest.mark.long),
+        pytest.param(NO_ANSWER, 'timely = frame.withWatermark("time", late)\n'
+                                'return timely.join(frame, "request_id", "leftAnti"), "append"', "no left anti join",
+                     id="anti join"),
     ],
-    ids=["a window for a time", "three days", "no minute", "three days of copies", "some of them", "anti join"],
 )  # fmt: skip
 def test_a_stream_that_is_not_right_is_told_why(spark: SparkSession, exercise: Exercise, body: str, words: str) -> None:
     found = told_of_film(exercise, body)

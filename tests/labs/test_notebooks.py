@@ -40,7 +40,6 @@ from tests.teach.check_work import passes_in_its_time
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
-    from pyspark.sql import SparkSession
 
 SOURCES = sorted(build.SOURCES.glob("*.py"))
 PAGES = ("explorers", "glossary", "index", "not_modelled")
@@ -138,7 +137,7 @@ def warm() -> Iterator[WarmProcess]:
 
 
 @pytest.fixture
-def as_in_a_kernel(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
+def as_in_a_kernel(plans_as_by_itself: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
     """A shell of this process, for a notebook of Spark's: a kernel would start a JVM of its own."""
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # IPython puts its own in that place
     forget_the_learner()

@@ -99,6 +99,7 @@ def test_a_public_check_passes_in_its_time(asked: Exercise) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("plans_as_by_itself")
 @pytest.mark.parametrize("asked", ASKS_SPARK, ids=lambda asked: asked.id)
 def test_a_public_check_of_a_warm_spark_passes_in_its_time(asked: Exercise, spark: SparkSession) -> None:
     names = reference(asked.id)

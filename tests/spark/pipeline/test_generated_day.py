@@ -44,6 +44,7 @@ def told_truth(path: Path) -> list[dict[str, Any]]:
     return [{**incident, "broker": name} for name, incidents in brokers.items() for incident in incidents]
 
 
+@pytest.mark.usefixtures("plans_as_by_itself")
 def test_the_incidents_of_a_day_are_found_where_they_are(spark: SparkSession, tmp_path: Path) -> None:
     """Every kind of incident once; kinds, groups, places and, where the generator counts them, numbers."""
     made = write(tmp_path / "day", messages=MESSAGES, brokers=BROKERS, seed=SEED, incidents=tuple(KINDS))
