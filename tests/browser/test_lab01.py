@@ -21,6 +21,7 @@ HASHED = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
 def test_lab01_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
     page = open_and_run_all(chromium, jupyterlab, FIRST)

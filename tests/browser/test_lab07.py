@@ -39,7 +39,7 @@ def test_the_first_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterLa
     )
 
 
-@pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
+@pytest.mark.parametrize("jupyterlab", ["JupyterLab Dark"], indirect=True)
 def test_lab07_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
     page = open_and_run_all(chromium, jupyterlab, SECOND)
     ran_to_its_end(page, exercises=3)

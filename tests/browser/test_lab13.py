@@ -14,6 +14,7 @@ pytestmark = pytest.mark.browser
 FIRST, SECOND = "labs/13a-what-went-wrong.ipynb", "labs/13b-what-now.ipynb"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Dark"], indirect=True)
 def test_lab13_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
     page = open_and_run_all(chromium, jupyterlab, FIRST)
