@@ -21,7 +21,7 @@ import hypothesis
 import pytest
 from _pytest.doctest import DoctestModule
 
-from tests import in_memory, parallel
+from tests import garbage, in_memory, parallel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,6 +114,7 @@ class ShortCollection:
             return (yield)
         finally:
             gc.freeze()
+            garbage.collect_rarely()
             gc.enable()
 
     @pytest.hookimpl(wrapper=True)

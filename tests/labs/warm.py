@@ -18,6 +18,8 @@ import time
 import traceback
 from pathlib import Path
 
+from tests import garbage
+
 SECONDS = 600
 """For one notebook, on a busy machine."""
 
@@ -59,6 +61,7 @@ def exit_code(copy: int) -> int:
 def main() -> None:
     for name in IMPORTED:
         importlib.import_module(name)
+    garbage.collect_rarely()
     for line in iter(sys.stdin.readline, ""):
         copy = os.fork()
         if copy == 0:

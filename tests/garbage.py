@@ -1,0 +1,16 @@
+"""Python's garbage collector runs less often in the processes of tests: it took an eighth of their time.
+
+A test plays a world and drops it. Collections after every 700 new objects, and between two tests after those of a whole
+world, find nothing that cannot wait; the memory of a worker grows by 100 MB.
+"""
+
+from __future__ import annotations
+
+import gc
+
+NEW_OBJECTS, YOUNG, OLDER = 50_000, 20, 20
+
+
+def collect_rarely() -> None:
+    """For as long as this process, and those that it forks, live."""
+    gc.set_threshold(NEW_OBJECTS, YOUNG, OLDER)
