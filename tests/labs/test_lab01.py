@@ -47,6 +47,7 @@ def hidden() -> ModuleType:
     return module
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
 def test_the_reference_passes_on_files_it_has_not_seen(
     exercise: Exercise, reference: dict[str, Any], hidden: ModuleType

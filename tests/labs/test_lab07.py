@@ -46,6 +46,7 @@ def exercise(name: str) -> Exercise:
     return next(one for one in EXERCISES if one.id == f"lab07.{name}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
 def test_the_reference_passes_on_days_it_has_not_seen(
     exercise: Exercise, reference: dict[str, Any], hidden: ModuleType
