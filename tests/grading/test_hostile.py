@@ -50,7 +50,7 @@ QUICK = {
     "network", "writing_everywhere", "forged_answers", "remembers_public_cases", "reading_the_judges",
     "reading_the_judges_files",
 }  # fmt: skip
-"""One answer of each kind; the others are as hostile and run with the long tests."""
+"""One answer of each kind of the design, and a few more; the others are as hostile and run with the long tests."""
 
 
 @dataclass(frozen=True)
