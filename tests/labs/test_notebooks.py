@@ -242,6 +242,22 @@ def test_solved_it_passes_nbval(path: Path, tmp_path: Path) -> None:
     nbval(solution, "--nbval", environment=environment)
 
 
+def test_the_tour_of_the_explorers_runs_and_shows_each_of_them(warm: WarmProcess) -> None:
+    tour = warm.execute(read(ROOT / "labs" / "explorers.ipynb"))
+    assert errors(tour) == []
+    shown = [cell for cell in tour.cells if "explorer" in cell.metadata.get("tags", [])]
+    pages = ["".join(output.data.get("text/html", "") for output in cell.outputs) for cell in shown]
+    modules = (
+        "time_machine", "log_xray", "retry_clock", "allocation_board", "offset_strip", "tag_trap", "long_poll",
+        "backlog", "lanes", "knows", "crash_matrix", "echoes", "percentiles", "watermark", "console",
+    )  # fmt: skip
+    for module, page in zip(modules, pages, strict=True):
+        assert f'data-mqlab="{module}-' in page
+    # Each is introduced by what it shows and by something to try.
+    tries = [cell.source for cell in tour.cells if "**Try:**" in cell.source]
+    assert len(tries) == len(modules)
+
+
 def test_a_run_without_a_kernel_has_what_a_kernel_puts_out_and_what_differs_is_found(warm: WarmProcess) -> None:
     cells = [
         "import sys, os; print('in', os.path.basename(os.getcwd()), file=sys.stderr)",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mqlab.store.config import SHARP_EDGES
-from tests.labs.notebooks import ROOT, errors, execute, read
+from tests.labs.notebooks import ROOT, read
 
 LABS = ROOT / "labs"
 NUMBERED = [LABS / path.name for path in sorted((ROOT / "solutions").glob("[0-9]*.ipynb"))]
@@ -105,19 +105,3 @@ def test_the_page_of_differences_names_every_sharp_edge_and_no_other() -> None:
     last_cells = [line.split("|")[-2] for line in store.splitlines() if line.startswith("| ")][1:]
     named = {name for cell in last_cells for name in re.findall(r"`([a-z]+(?:_[a-z]+)+)`$", cell.strip())}
     assert named == set(SHARP_EDGES)
-
-
-def test_the_tour_of_the_explorers_runs_and_shows_each_of_them() -> None:
-    tour = execute(read(LABS / "explorers.ipynb"))
-    assert errors(tour) == []
-    shown = [cell for cell in tour.cells if "explorer" in cell.metadata.get("tags", [])]
-    pages = ["".join(output.data.get("text/html", "") for output in cell.outputs) for cell in shown]
-    modules = (
-        "time_machine", "log_xray", "retry_clock", "allocation_board", "offset_strip", "tag_trap", "long_poll",
-        "backlog", "lanes", "knows", "crash_matrix", "echoes", "percentiles", "watermark", "console",
-    )  # fmt: skip
-    for module, page in zip(modules, pages, strict=True):
-        assert f'data-mqlab="{module}-' in page
-    # Each is introduced by what it shows and by something to try.
-    tries = [cell.source for cell in tour.cells if "**Try:**" in cell.source]
-    assert len(tries) == len(modules)
