@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 LARGEST_QUESTION = 1 << 20
 IDLE_SECONDS = 30
+NOTICED_SECONDS = 0.5
+"""A Ctrl-C that comes while a wait is about to begin does not end it, and is noticed after the wait."""
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">
@@ -141,7 +143,10 @@ def page_of(board: Console, title: str) -> str:
 def answer_until_interrupted(board: Console, desk: Desk) -> None:
     """Answer question after question. The Lab belongs to the thread that made it, so this is the main thread."""
     while True:
-        content, answer = desk.questions.get()
+        try:
+            content, answer = desk.questions.get(timeout=NOTICED_SECONDS)
+        except queue.Empty:
+            continue
         try:
             answer.set_result(answer_of(board, content))
         except Exception as error:  # the thread that waits tells it to the page

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
+import time
 import urllib.error
 import urllib.request
 import zlib
@@ -16,6 +19,7 @@ from click.testing import CliRunner
 
 from mqlab import Lab
 from mqlab.cli import main
+from mqlab.cli.console import Desk, answer_until_interrupted
 from tests.cli.served_console import END_SECONDS, serving
 from tests.widgets.console_world import shop_day
 
@@ -74,6 +78,20 @@ def test_who_lacks_the_token_or_comes_through_another_name_gets_nothing(served: 
             attempt()
         codes.append(failure.value.code)
     assert codes == [403, 403, 403, 404, 400]
+
+
+def test_an_interrupt_that_does_not_end_the_wait_is_noticed_after_it() -> None:
+    """The signal arrives at another thread, as good as just before the main thread begins to wait."""
+
+    def interrupt() -> None:
+        time.sleep(0.1)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    other = threading.Thread(target=interrupt)
+    other.start()
+    with pytest.raises(KeyboardInterrupt):
+        answer_until_interrupted(None, Desk("token", "page", ()))
+    other.join()
 
 
 def test_a_directory_without_a_store_is_refused(tmp_path: Path) -> None:
