@@ -473,7 +473,8 @@ show_delays(hop)
 # - It is in its target topic not before its time, and at most 2 s after it, plus 0.2 s for each level.
 # - It goes through no more levels than the smallest number whose sum is its delay.
 # - Keys, body and both properties are kept.
-# - The relay is killed before each line of its listener: the reminder comes at least once, and never early.
+# - The relay is killed before each line of its listener: the reminder comes at least once, and never early. The check plays a
+#   day for each line, which takes three to five seconds.
 #
 # hint: What is left, up to a whole second: `left = -(-(due_ms - now()) // 1000)`. With nothing left, send it to its target
 #   without a level.

@@ -515,7 +515,8 @@ tight.table()
 # ### Exercise 3: a size that holds
 #
 # Write `size(traffic, compute_ms, wait_ms, cores, queues, pull_interval_ms, goal_ms, budget)`. It returns `(instances, threads,
-# batch)`: the threads of each instance, and the most messages of a call. The day is then *played* with your size:
+# batch)`: the threads of each instance, and the most messages of a call. The day is then *played* with your size; the check
+# plays two of them, which takes some five seconds:
 #
 # - `traffic` are twelve rates, messages a second for ten seconds each. A call computes `compute_ms` for each of its messages and
 #   then waits `wait_ms` once; each instance has `cores` cores, and the topic `queues` queues.

@@ -228,7 +228,8 @@ reveal("lab13.planned", "twice" if len(again) else "nobody")
 #
 # Write `when`. It gets the tables of a day and whom **one** incident harmed, as `{group: [msg_id]}`. It returns the beginning and
 # the end of the harm, in ms. It will be asked about incidents of all kinds, on days that you have not seen. An answer is
-# good when it shares four fifths of its time with the truth, or is a minute away at each end.
+# good when it shares four fifths of its time with the truth, or is a minute away at each end. The check reads days that have
+# incidents of all kinds, which takes three to five seconds.
 #
 # hint: Three sorts of rows: those of `only(facts.life, harmed)` that are lost or late, those of `only(repeated(facts), harmed)`,
 #   and those of `only(dead_letters(facts), harmed)`. A list of beginnings, a list of ends.
