@@ -38,7 +38,7 @@ LOOPBACK = "127.0.0.1"
 LARGEST_QUESTION = 1 << 20
 IDLE_SECONDS = 30
 NOTICED_SECONDS = 0.5
-"""A Ctrl-C that comes while a wait is about to begin does not end it, and is noticed after the wait."""
+"""The longest wait for a question. A Ctrl-C that comes just before a wait does not end it, and is noticed after it."""
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">
