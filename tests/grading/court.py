@@ -35,6 +35,7 @@ from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import dump_line, load_line
 from mqlab.grading.verdict import HIDDEN, PUBLIC, CaseResult
 from mqlab.grading.worker import Worker
+from mqlab.runtime import line_watch
 from mqlab.teach.exercises import Case, Exercise
 from mqlab.teach.lives import hash_in_process
 
@@ -113,9 +114,12 @@ class OpenCourt(Court):
 
 @contextlib.contextmanager
 def without_walls() -> Iterator[None]:
-    """Inside it, desks start their workers in this process."""
+    """Inside it, desks start their workers in this process; the lines that stand for the wall are not an answer's."""
     main = sys.modules["__main__"]
-    with mock.patch.object(desk, "AnswerProcess", AnswersHere):
+    with (
+        mock.patch.object(desk, "AnswerProcess", AnswersHere),
+        mock.patch.object(line_watch, "_OTHERS_CODE", (*line_watch._OTHERS_CODE, __file__)),
+    ):
         yield
     sys.modules["__main__"] = main
 
