@@ -29,6 +29,7 @@ from mqlab.spark import shared_classes
 from mqlab.spark.java import Java, cache_directory, find_java
 from mqlab.spark.kernel_end import end_with_the_kernel
 from mqlab.spark.shipping import is_remote, ship
+from mqlab.spark.worker_python import worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,7 +109,7 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
     # 2. Otherwise start the JVM here: PySpark would leave its output in the notebook.
     chosen_settings = settings_for(master, app_name, ui, settings)
     java = find_java()
-    with launch_environment(java):
+    with launch_environment(java, worker_python() if is_here(chosen) else sys.executable):
         _launch_jvm(chosen_settings, java)
         builder = SparkSession.builder
         for name, value in chosen_settings.items():
@@ -156,6 +157,15 @@ def is_local(master: str) -> bool:
     (True, False, False)
     """
     return master == "local" or master.startswith("local[")
+
+
+def is_here(master: str) -> bool:
+    """Whether the tasks run on this machine, in the driver's own JVM or in others.
+
+    >>> is_here("local[2]"), is_here("spark://127.0.0.1:7077"), is_here("spark://another:7077")
+    (True, True, False)
+    """
+    return master.startswith(("local", "spark://127.0.0.1:", "spark://localhost:"))
 
 
 def _refuse_change(running: SparkSession, wanted: dict[str, str]) -> None:
@@ -209,10 +219,9 @@ def parallelism_of(spark: SparkSession) -> int:
 def settings_for(master: str | None, app_name: str, ui: bool, more: dict[str, Any]) -> dict[str, str]:
     """All settings of a new session: mqlab's, overridden by the caller's."""
     chosen = master or os.environ.get("MQLAB_SPARK_MASTER") or DEFAULT_MASTER
-    on_this_machine = chosen.startswith(("local", "spark://127.0.0.1:", "spark://localhost:"))
     return {
         **SETTINGS,
-        **(LOCAL_SETTINGS if on_this_machine else {}),
+        **(LOCAL_SETTINGS if is_here(chosen) else {}),
         **(IN_THIS_JVM if is_local(chosen) else {}),
         "spark.app.name": app_name,
         "spark.master": chosen,
@@ -241,13 +250,13 @@ def warehouse() -> str:
 
 
 @contextlib.contextmanager
-def launch_environment(java: Java) -> Iterator[None]:
-    """The environment in which the JVM starts: this Java, this Python for the workers, and only this pyspark.
+def launch_environment(java: Java, python: str) -> Iterator[None]:
+    """The environment in which the JVM starts: this Java, this program as the workers' Python, and only this pyspark.
 
     PYSPARK_PYTHON stays set afterwards, because workers are started later; the others are restored.
     """
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = python
+    os.environ["PYSPARK_DRIVER_PYTHON"] = python  # processes that plan a read are this one's
     before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_HOME")}
     os.environ.pop("SPARK_HOME", None)  # the jars of another Spark do not work with this pyspark
     if java.home is None:

@@ -37,6 +37,7 @@ from mqlab.spark.session import (
     launch_environment,
     log_file,
 )
+from mqlab.spark.worker_python import worker_python
 
 HERE = "127.0.0.1"
 START_SECONDS = 120
@@ -133,7 +134,7 @@ class _Daemons:
         import pyspark
 
         home = Path(pyspark.__file__).parent
-        with launch_environment(find_java()):
+        with launch_environment(find_java(), worker_python()):
             os.environ["SPARK_HOME"] = str(home)  # launch_environment restores it
             daemon = _Daemon(name, [str(home / "bin" / program), *arguments], self.folder)
         self._running.append(daemon)

