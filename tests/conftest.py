@@ -104,7 +104,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 class ShortCollection:
-    """Each worker collects all 9,000 tests by itself, so that should take seconds."""
+    """Each worker collects all 9,000 tests by itself, so that should take seconds; and so should its end."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
@@ -124,6 +124,10 @@ class ShortCollection:
         if file_path.suffix == ".py" and b">>> " not in file_path.read_bytes():
             return [one for one in collectors if not isinstance(one, DoctestModule)]
         return collectors
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        garbage.collect_no_more()
 
 
 def pytest_configure(config: pytest.Config) -> None:
