@@ -34,6 +34,7 @@ from mqlab.grading.lab_files import Lab, open_lab
 from mqlab.grading.limits import SPARK
 from mqlab.grading.notebook_file import NotANotebook
 from mqlab.grading.rebuild import Transplant, rebuilt, transplant
+from mqlab.grading.running.kernel_copy import KernelCopy
 from mqlab.grading.running.nbval_engine import CellRun, Engine, run_notebook
 from mqlab.grading.sandbox import Sandbox, own_user_id
 from mqlab.grading.tampering import suspicions
@@ -85,8 +86,8 @@ class Order:
     own: str = ""
 
 
-def grade(order: Order) -> Record:
-    """The record of one submission, whatever its content."""
+def grade(order: Order, kernel: KernelCopy | None = None) -> Record:
+    """The record of one submission, whatever its content; ``kernel`` waits to run its notebook, else one is started."""
     began = time.monotonic()
     # 1. Read the submission. A file that is not a notebook gets its record at once.
     lab = open_lab(Path(order.course), order.lab, order.hidden)
@@ -100,7 +101,7 @@ def grade(order: Order) -> Record:
     # 3. Run the rebuilt notebook. The folder's name has our process id, so that a later run can remove it after a kill.
     scratch = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-"))
     try:
-        runs, trouble = _run(order, lab, taken, scratch) if taken.answers else ([], "")
+        runs, trouble = _run(order, lab, taken, scratch, kernel) if taken.answers else ([], "")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     # 4. Turn what the cells reported into results and one status.
@@ -119,7 +120,9 @@ def without_answers(order: Order, lab: Lab, status: str, reason: str) -> Record:
     return Record(order.student, lab.id, status, reason, order.file, results, (), order.fingerprint)
 
 
-def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list[CellRun], str]:
+def _run(
+    order: Order, lab: Lab, taken: Transplant, scratch: Path, kernel: KernelCopy | None
+) -> tuple[list[CellRun], str]:
     # 1. Three folders: files that cases hand to answers, the notebook's own, and the kernel's private ones.
     shared = scratch / "shared"
     for folder in (shared, scratch / "run", scratch / "private"):
@@ -168,7 +171,7 @@ def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list
     os.environ.update(private_environment(scratch / "private", shared))
     try:
         with handed_over(job_file, json.dumps(job.to_json()).encode()):
-            trouble = run_notebook(notebook, engine)
+            trouble = run_notebook(notebook, engine, kernel)
     finally:
         os.environ.clear()
         os.environ.update(before)
@@ -332,12 +335,12 @@ def read_order(line: bytes) -> tuple[Order, Path]:
     return Order(**data), record
 
 
-def main() -> None:
+def main(kernel: KernelCopy | None = None) -> None:
     """Grade the submission of the order on standard input."""
     order, record_file = read_order(sys.stdin.buffer.readline())
     watchdog(order, record_file)
     end_with_the_orderer()
-    write_record(grade(order), record_file)
+    write_record(grade(order, kernel), record_file)
 
 
 if __name__ == "__main__":

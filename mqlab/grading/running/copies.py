@@ -28,7 +28,17 @@ from typing import IO
 
 from mqlab.errors import MqlabError
 
-NEEDED = ("mqlab.grading.execute", "nbval.plugin", "ipykernel.kernelspec")
+NEEDED = (
+    "mqlab.grading.execute", "mqlab.grading.running.kernel_provisioner", "nbval.plugin", "ipykernel.kernelspec",
+    # What a kernel would import when it starts or runs its first cell:
+    "ipykernel.debugger", "ipykernel.kernelapp", "IPython.core.completerlib", "IPython.core.debugger",
+    "IPython.core.logger", "IPython.core.oinspect", "IPython.extensions.storemagic", "psutil",
+    "tornado.platform.asyncio",
+)  # fmt: skip
+FOR_KERNELS = {
+    "PYTHONHASHSEED": "0",  # set for a process when it starts
+    "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # or the debugger that ipykernel imports says that it may miss breakpoints
+}
 WORD_BYTES = 64_000
 NUMBER_BYTES = 8
 START_SECONDS = 120.0
@@ -124,7 +134,7 @@ class Copies:
                 words = [sys.executable, "-m", __name__, str(theirs.fileno())]
                 self._original = subprocess.Popen(
                     words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
-                    pass_fds=[theirs.fileno()],
+                    pass_fds=[theirs.fileno()], env={**os.environ, **FOR_KERNELS},
                 )  # fmt: skip
         # 2. The submission's process itself answers, when it has a session of its own and can be killed.
         try:
@@ -143,6 +153,7 @@ def become_a_copy(requests: socket.socket) -> bool:
     gc.disable()
     for name in (*NEEDED, *_plugins_of_pytest()):
         importlib.import_module(name)
+    importlib.import_module("nbformat.validator").get_validator(4, 5)  # made from its schema once, too
     gc.freeze()
     gc.enable()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
@@ -188,5 +199,6 @@ def _plugins_of_pytest() -> list[str]:
 if __name__ == "__main__":
     if become_a_copy(socket.socket(fileno=int(sys.argv[1]))):
         from mqlab.grading.execute import main
+        from mqlab.grading.running.kernel_copy import KernelCopy
 
-        main()
+        main(KernelCopy())

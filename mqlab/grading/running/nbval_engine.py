@@ -27,6 +27,7 @@ import pytest
 
 from mqlab.grading.kernel import VERDICT
 from mqlab.grading.rebuild import ROLE
+from mqlab.grading.running.kernel_copy import KernelCopy
 
 SLICE_SECONDS = 1.0
 STOPPED = ("KeyboardInterrupt", "CheckInterrupted")  # errors of a cell that was interrupted when its time was over
@@ -106,8 +107,15 @@ def _watch(kernel: Any) -> None:
     kernel.is_watched = True
 
 
-def run_notebook(path: Path, engine: Engine) -> str:
-    """Run a notebook with nbval in this process; "" when all its cells were begun, else why not."""
+def run_notebook(path: Path, engine: Engine, kernel: KernelCopy | None = None) -> str:
+    """Run a notebook with nbval in this process; "" when all its cells were begun, else why not.
+
+    Without a copy that waits to be its kernel, one is started.
+    """
+    if kernel is not None:
+        from mqlab.grading.running.kernel_provisioner import use
+
+        use(kernel)
     arguments = [
         str(path), "-p", "nbval.plugin", "--nbval-lax", "--nbval-current-env", "-q", "-p", "no:cacheprovider",
         "--capture=sys", "--assert=plain",

@@ -1,0 +1,109 @@
+"""The kernel of a submission: it, too, is a copy of the process that has imported what all need.
+
+Used by mqlab.grading.running.copies, which makes it, and mqlab.grading.execute, which hands it to nbval's run.
+
+    the submission's process ── a fork, before it reads its order ──▶ a process that waits
+      └ nbval asks jupyter_client for a kernel ── a line of JSON ───▶ it is the kernel
+
+A kernel that starts by itself takes half a second of a processor, as long as many a lab is graded. This one gets what
+Popen would give it: a session, an environment, a folder and standard streams of its own. It never sees the order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import NoReturn
+
+POLL_SECONDS = 0.02
+LAUNCHER = "ipykernel_launcher"
+
+
+class KernelCopy:
+    """A process that waits until it is wanted as a kernel; it ends if the one that made it ends before.
+
+    jupyter_client uses it as it uses a subprocess.Popen.
+    """
+
+    args = (LAUNCHER,)
+    stdin = stdout = stderr = None
+
+    def __init__(self) -> None:
+        wish, self._wish = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self._wish)
+            _wait_and_be_a_kernel(wish)
+        os.close(wish)
+        self.returncode: int | None = None
+        self.is_wanted = False
+
+    def start(self, command: list[str], environment: dict[str, str], folder: str) -> None:
+        """Let it be the kernel that a command would start."""
+        self.is_wanted = True
+        arguments = command[command.index(LAUNCHER) + 1 :]
+        environment = {**environment, "JPY_PARENT_PID": str(os.getpid())}  # the kernel ends when this process does
+        with os.fdopen(self._wish, "w", encoding="utf-8") as pipe:
+            json.dump([arguments, environment, folder], pipe)
+
+    def poll(self) -> int | None:
+        """Its exit code, minus a signal's number if one has ended it; None while it goes on."""
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            if ended:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, once it has ended. TimeoutExpired if it has not after so many seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+            time.sleep(POLL_SECONDS)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal; does nothing if it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _wait_and_be_a_kernel(wish: int) -> NoReturn:
+    # 1. A session of its own, and streams that lead nowhere: neither order nor words of the submission's process.
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
+    # 2. Nothing comes if the submission needs no kernel, or its process is gone.
+    with os.fdopen(wish, "rb") as pipe:
+        wanted = pipe.read()
+    if not wanted:
+        os._exit(0)
+    arguments, environment, folder = json.loads(wanted)
+    # 3. The rest is what a process of its own would find, and what ipykernel_launcher does.
+    os.environ.clear()
+    os.environ.update(environment)
+    tempfile.tempdir = None
+    if sys.path[0] in ("", os.getcwd()):
+        del sys.path[0]
+    os.chdir(folder)
+    sys.argv = [LAUNCHER, *arguments]
+    from ipykernel import kernelapp
+
+    kernelapp.launch_new_instance()
+    sys.exit()
