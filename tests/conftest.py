@@ -104,7 +104,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 class ShortCollection:
-    """Each worker collects all 9,000 tests by itself, so that should take seconds; and so should its end."""
+    """Each worker collects all 9,000 tests by itself, so that should take seconds."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
@@ -125,18 +125,21 @@ class ShortCollection:
             return [one for one in collectors if not isinstance(one, DoctestModule)]
         return collectors
 
-    @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        garbage.collect_no_more()
+        """DuckDB's library complains, on two pages, of what is not freed at the end; frozen objects are not."""
+        gc.unfreeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    is_worker = hasattr(config, "workerinput")
+    if is_worker:
+        garbage.end_at_once()
     config.pluginmanager.register(ShortCollection(), "short-collection")
     # Begun in a shell's background, Ctrl-C is ignored, here and in all that tests start and then interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     in_memory.keep_in_memory(config)
     parallel.share_out(config)
-    if os.environ.get("CI") == "true" and not hasattr(config, "workerinput"):  # the workers' reports all come here
+    if os.environ.get("CI") == "true" and not is_worker:  # the workers' reports all come here
         config.pluginmanager.register(SkipsAreNamed(), "skips-are-named")
 
 

@@ -6,7 +6,9 @@ world, find nothing that cannot wait; the memory of a worker grows by 100 MB.
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 
 NEW_OBJECTS, YOUNG, OLDER = 50_000, 20, 20
 
@@ -16,6 +18,9 @@ def collect_rarely() -> None:
     gc.set_threshold(NEW_OBJECTS, YOUNG, OLDER)
 
 
-def collect_no_more() -> None:
-    """Before a process ends: Python would look through all that its tests have left, several times, for ten seconds."""
-    gc.freeze()
+def end_at_once() -> None:
+    """Let this process end as soon as what it registers for its end, from now on, has run.
+
+    Python would look through all that the tests have left, several times, for ten seconds.
+    """
+    atexit.register(os._exit, 0)  # what is registered first runs last
