@@ -13,6 +13,7 @@ Left out: compressed bodies (these are shorter than 4 KiB).
 
 from __future__ import annotations
 
+import functools
 import struct
 
 import numpy as np
@@ -89,48 +90,46 @@ class OrderShapes:
 
     def __init__(self, broker: int, cluster: str) -> None:
         start = head_bytes(broker)
-        self._cluster = cluster
         self.beginnings = Stretch([Shape(_beginning(tag), start, HEAD) for tag in TAGS])
         self.people = Stretch([Shape(_person(*person)) for person in (*PEOPLE, TESTER)])
         self.contents = Stretch([Shape(_content(n, m)) for n in range(DIGIT_CLASSES) for m in range(MOST_ARTICLES)])
-        self.endings = Stretch([Shape(ending(ORDERS, self._sent(tag))) for tag in TAGS])
-        # The order of these loops is the numbering that ``retry_class`` computes.
-        self.retry_endings = Stretch(
-            [
-                Shape(self._given_back(what, group, tries, tag))
-                for what in (SCHEDULED, RETRIED, DEAD)
-                for group in range(len(TRACED))
-                for tries in range(TRIES)
-                for tag in TAGS
-            ]
-        )
-
-        self.retry_topic_sizes = np.array(
-            [
-                3 + len(_topic_of(what, group))
-                for what in (SCHEDULED, RETRIED, DEAD)
-                for group in range(len(TRACED))
-                for _ in range(TRIES * len(TAGS))
-            ]
-        )
+        self.endings = Stretch([Shape(ending(ORDERS, _sent(cluster, tag))) for tag in TAGS])
+        self.retry_endings, self.retry_topic_sizes = _retries(cluster)
 
     def body_sizes(self, kind: Array, person: Array, content: Array) -> Array:
         """Bytes of bodies, by tag, person and content class."""
         sizes: Array = self.beginnings.sizes[kind] - HEAD_SIZE
         return sizes + self.people.sizes[person] + self.contents.sizes[content]
 
-    def _sent(self, tag: str) -> dict[str, str]:
-        return {p.KEYS: order_keys(), p.TAGS: tag, **common(self._cluster)}
 
-    def _given_back(self, what: int, group_number: int, tries: int, tag: str) -> bytes:
-        """Properties of a copy made by CONSUMER_SEND_MSG_BACK after ``tries`` earlier ones."""
-        group = TRACED[group_number]
-        named = self._sent(tag) | {p.WAIT: "false", p.RETRY_TOPIC: ORDERS, p.ORIGIN_MESSAGE_ID: slot("origin", 32)}
-        real = {p.REAL_TOPIC: names.retry_topic(group.name), p.REAL_QID: "0"}
-        topic = _topic_of(what, group_number)
-        if what == DEAD:
-            return ending(topic, named | {p.DELAY: "0"} | (real if tries else {}))
-        return ending(topic, named | real | {p.DELAY: str(FIRST_RETRY_LEVEL + tries)})
+@functools.lru_cache(maxsize=4)
+def _retries(cluster: str) -> tuple[Stretch, Array]:
+    """The endings of all copies, and the sizes of their topics. They are the same for all brokers of a cluster."""
+    # The order of these loops is the numbering that ``retry_class`` computes.
+    numbered = [
+        (what, group, tries, tag)
+        for what in (SCHEDULED, RETRIED, DEAD)
+        for group in range(len(TRACED))
+        for tries in range(TRIES)
+        for tag in TAGS
+    ]
+    endings = Stretch([Shape(_given_back(cluster, *one)) for one in numbered])
+    return endings, np.array([3 + len(_topic_of(what, group)) for what, group, _, _ in numbered])
+
+
+def _sent(cluster: str, tag: str) -> dict[str, str]:
+    return {p.KEYS: order_keys(), p.TAGS: tag, **common(cluster)}
+
+
+def _given_back(cluster: str, what: int, group_number: int, tries: int, tag: str) -> bytes:
+    """Properties of a copy made by CONSUMER_SEND_MSG_BACK after ``tries`` earlier ones."""
+    group = TRACED[group_number]
+    named = _sent(cluster, tag) | {p.WAIT: "false", p.RETRY_TOPIC: ORDERS, p.ORIGIN_MESSAGE_ID: slot("origin", 32)}
+    real = {p.REAL_TOPIC: names.retry_topic(group.name), p.REAL_QID: "0"}
+    topic = _topic_of(what, group_number)
+    if what == DEAD:
+        return ending(topic, named | {p.DELAY: "0"} | (real if tries else {}))
+    return ending(topic, named | real | {p.DELAY: str(FIRST_RETRY_LEVEL + tries)})
 
 
 def _topic_of(what: int, group_number: int) -> str:

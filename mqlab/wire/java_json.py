@@ -133,6 +133,15 @@ def pretty(value: Any) -> str:
 
 
 def _pretty(value: Any, depth: int) -> str:
+    kind = type(value)
+    if (
+        kind is int
+    ):  # most values of the files that a broker saves are numbers and truths; the encoder is slow with them
+        return str(value)
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is str:
+        return _write(value)
     if isinstance(value, Mapping):
         items = [(key, item) for key, item in value.items() if item is not None]
         if not items:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
+import itertools
 import os
 import pickle
 import selectors
@@ -100,16 +101,19 @@ class OpenCourt(Court):
 
         def judged() -> list[CaseResult]:
             found: list[CaseResult] = []
-            for result in self.results(source):
+            for result in itertools.islice(self.results(source), self._ready):
                 found.append(result)
                 if enough(found):
                     break
             return found
 
-        with without_walls():
-            found: list[CaseResult] = in_a_copy(judged)
-        self._make_ready(len(found))  # the next answer is likely to come as far
-        return found
+        while True:
+            with without_walls():
+                found: list[CaseResult] = in_a_copy(judged)
+            if self._ready == len(self._cases) or enough(found):
+                return found
+            # A case that is made here is ready in all later copies; made in a copy it would be lost with it.
+            self._make_ready(self._ready + 1)
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from mqlab.broker.putting import encode_as_java
 from mqlab.broker.transactions import Transactions
 from mqlab.runtime.world import DEFAULT_START_MS
 from mqlab.store import StoreInspector, config_texts
-from mqlab.traffic import TrafficSummary, write
+from mqlab.traffic import TrafficSummary, broker_day, write
 from mqlab.traffic.beside_orders.half_queue import OpBatch
 from mqlab.wire import property_names as p
 from mqlab.wire import record as units
@@ -220,8 +220,9 @@ def test_a_broker_goes_on_with_what_is_open(tmp_path: Path) -> None:
     assert len(after) == before + count
 
 
-def test_a_day_of_several_slices_names_each_half_message_once(tmp_path: Path) -> None:
-    made = made_day(tmp_path / "day", 40_000, 3)
+def test_a_day_of_several_slices_names_each_half_message_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker_day, "SLICE_ORDERS", 512)
+    made = made_day(tmp_path / "day", 12_000, 3)
     records = records_of(made.stores["broker-a"])
     assert StoreInspector(made.stores["broker-a"]).problems(deep=True) == []
     named = [int(number) for op in records[OP_HALF_TOPIC] for number in op.body.decode().strip(",").split(",")]
