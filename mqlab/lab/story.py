@@ -48,7 +48,8 @@ class StoryTeller:
         """Start the story; returns at its end or at ``until_step``."""
         self._lab = lab
         self._coroutine = greenlet.greenlet(lambda: story(lab))
-        self._coroutine.switch()
+        with self._world.ctrl_c_as_before():
+            self._coroutine.switch()
         if not self.is_paused():
             self._until_step = None
 
@@ -60,7 +61,8 @@ class StoryTeller:
         while self.is_paused() and world.journal.next_step == before:
             assert self._coroutine is not None
             self._coroutine.parent = greenlet.getcurrent()
-            self._coroutine.switch()
+            with world.ctrl_c_as_before():
+                self._coroutine.switch()
             if not self.is_paused():
                 self._until_step = None
         return world.step() if world.journal.next_step == before else world.journal[before]
@@ -73,7 +75,8 @@ class StoryTeller:
         while self._until_step is not None and step >= self._until_step:
             if greenlet.getcurrent() is not self._coroutine or self._coroutine.parent is None:
                 return
-            self._coroutine.parent.switch()
+            with self._world.ctrl_c_as_before():
+                self._coroutine.parent.switch()
             step = self._world.journal.next_step
 
     def check_steps(self) -> None:

@@ -33,8 +33,9 @@ from mqlab.runtime.world import DEFAULT_START_MS, Action, Event, Machine, World,
 if TYPE_CHECKING:
     from mqlab.runtime.line_watch import LineWatch
 
-# The C function itself: signal.signal makes enums of both handlers, which costs as much as a whole frame.
+# The C functions themselves: those of signal make enums of the handlers, which costs as much as a whole frame.
 set_handler = importlib.import_module("_signal").signal
+handler_of = importlib.import_module("_signal").getsignal
 
 
 LONGEST_CALL_MS = 3_600_000  # of virtual time: the longest call from a notebook
@@ -261,6 +262,19 @@ class SimWorld(World[SimWorkers]):
         if self._interrupted:
             self._interrupted = False
             raise KeyboardInterrupt
+
+    @staticmethod
+    @contextmanager
+    def ctrl_c_as_before() -> Iterator[None]:
+        """Around a switch to or from a story, which may be paused while it is ``interruptible``."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = handler_of(signal.SIGINT)
+        try:
+            yield
+        finally:
+            set_handler(signal.SIGINT, before)
 
     def __repr__(self) -> str:
         return f"<SimWorld seed={self.seed} now={self.now_ms} step={self.journal.next_step} nodes={len(self.nodes)}>"

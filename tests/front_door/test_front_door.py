@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,24 @@ def test_stories() -> None:
     assert len(runs) > 20
     for run in runs:
         assert CONSUME_SUCCESS in [row.status for row in run.deliveries("billing")], str(run.crash_point)
+
+
+def test_ctrl_c_is_the_notebooks_own_while_a_story_is_paused_and_after_it() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    lab = play(billing_story, seed=7, until_step=30)
+    assert signal.getsignal(signal.SIGINT) is before
+    lab.step()
+    assert signal.getsignal(signal.SIGINT) is before
+
+    def pressed() -> bool:
+        signal.raise_signal(signal.SIGINT)
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        lab.run_until(pressed)
+    assert signal.getsignal(signal.SIGINT) is before
+    lab.run_for("30s")
+    assert signal.getsignal(signal.SIGINT) is before and lab.deliveries("billing")
 
 
 def test_a_lab_is_rebuilt_from_its_seed_and_story(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 from mqlab.grading.lab_files import AnswerCell, Lab, course_folder, open_lab
@@ -36,11 +37,16 @@ def _references(number: str) -> dict[str, str]:
     return dict(wrong_module.references(number))
 
 
+@functools.cache
+def _compiled(cell: str, exercise_id: str) -> CodeType:
+    return compile(cell, f"<{exercise_id}>", "exec")
+
+
 def names_after(exercise_id: str, source: str) -> dict[str, Any]:
     """What the lab's own cells and this cell define."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for cell in (*_set_up(exercise_id), source):
-        exec(compile(cell, f"<{exercise_id}>", "exec"), names)
+        exec(_compiled(cell, exercise_id), names)
     return names
 
 
