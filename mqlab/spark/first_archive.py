@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqlab.spark import shared_classes
-from mqlab.spark.java import cache_directory, find_java
+from mqlab.spark.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,5 +80,5 @@ def _run_a_jvm_to_its_end() -> None:
 
 
 if __name__ == "__main__":
-    made = make(cache_directory() / "spark-classes")
+    made = make(shared_classes.folder_of_archives())
     print(f"Spark's classes are in {made}" if made else "no archive of Spark's classes was written")

@@ -285,7 +285,7 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
         return
     # 1. The settings that the JVM reads at its start, with the archive of classes among its options.
     jars = Path(pyspark.__file__).parent / "jars"
-    shared = shared_classes.options(java.java, jars, cache_directory() / "spark-classes")
+    shared = shared_classes.options(java.java, jars, shared_classes.folder_of_archives())
     conf = SparkConf(loadDefaults=False)
     given = settings.get(JVM_OPTIONS, "")
     for name, value in {**settings, JVM_OPTIONS: " ".join([*own_options(given), *map(_quoted, shared), given])}.items():

@@ -7,7 +7,8 @@ This is the JDK's class-data sharing.
 
 `make env` has the first one made (mqlab.spark.first_archive). KEY names this Java and these jars. The JVM checks an
 archive itself and starts without one that does not fit. MQLAB_SPARK_SHARED_CLASSES=0 switches it off; with =read an
-archive that is there is used, and none is written. Left out: executors on other machines.
+archive that is there is used, and none is written; with =/FOLDER it is looked for in that folder alone, which is only
+read. Left out: executors on other machines.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from mqlab.spark.java import cache_directory
 from mqlab.whole_files import whole_file
 
 SWITCH, OFF, READ_ONLY = "MQLAB_SPARK_SHARED_CLASSES", "0", "read"
@@ -28,25 +30,37 @@ DUMP_SECONDS = 120
 QUIET = "-Xlog:disable"  # it would list each of the hundreds of classes that cannot be archived
 
 
+def folder_of_archives() -> Path:
+    """The folder of all archives of this user, which may not be there yet. Raises OSError where no cache can be."""
+    return cache_directory() / "spark-classes"
+
+
 def options(java: Path, jars: Path, directory: Path) -> list[str]:
     """The JVM options that use the archive in ``directory``, or that have it written when the JVM ends."""
-    switch = os.environ.get(SWITCH)
+    switch = os.environ.get(SWITCH, "")
     if switch == OFF:
         return []
     key = archive_key(java, jars)
+    if os.path.isabs(switch):
+        archive = Path(switch) / f"{key}.jsa"
+        return _using(archive, base_archive(java, Path(switch))) if archive.exists() else []
     directory.mkdir(parents=True, exist_ok=True)
     archive = promote(directory, key)
     if switch == READ_ONLY and not archive.exists():
         return []
     base = base_archive(java, directory)
     if archive.exists():
-        return [QUIET, f"-XX:SharedArchiveFile={base}:{archive}" if base else f"-XX:SharedArchiveFile={archive}"]
+        return _using(archive, base)
     # No archive fits yet: this JVM writes one when it ends, if the disk has room.
     status = os.statvfs(directory)
     if status.f_bavail * status.f_frsize < FREE_BYTES:
         return []
     written = directory / f"{key}.{os.getpid()}.part"
     return [QUIET, *([f"-XX:SharedArchiveFile={base}"] if base else []), f"-XX:ArchiveClassesAtExit={written}"]
+
+
+def _using(archive: Path, base: Path | None) -> list[str]:
+    return [QUIET, f"-XX:SharedArchiveFile={base}:{archive}" if base else f"-XX:SharedArchiveFile={archive}"]
 
 
 def archive_key(java: Path, jars: Path) -> str:

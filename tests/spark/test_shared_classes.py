@@ -91,6 +91,23 @@ def test_one_that_is_there_is_used_and_none_is_written(
     assert options(java, tmp_path) == []
 
 
+def test_one_in_a_folder_that_is_named_is_used_and_nothing_there_is_changed(
+    java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind the wall, where the folder can only be read."""
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    monkeypatch.setenv(shared_classes.SWITCH, str(shown))
+    assert options(java, tmp_path) == []
+    archive = shown / f"{shared_classes.archive_key(java, tmp_path / 'jars')}.jsa"
+    for path in (archive, archive.with_suffix(".1.part"), *(shown / f"old{number}.jsa" for number in range(5))):
+        path.touch()
+        os.utime(path, (1, 1))
+    before = set(shown.iterdir())
+    assert options(java, tmp_path)[-1] == f"-XX:SharedArchiveFile={archive}"
+    assert set(shown.iterdir()) == before and not (tmp_path / "cache").exists()
+
+
 @pytest.mark.long
 @pytest.mark.spark
 def test_the_first_archive_is_made_by_a_jvm_of_its_own_and_the_next_one_starts_with_it(tmp_path: Path) -> None:
