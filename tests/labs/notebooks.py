@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -66,18 +66,23 @@ class WarmProcess:
         """The notebook with the outputs of a fresh run; errors stay in the cells that raised them."""
         return self._run([(notebook, folder)])[0]
 
-    def execute_side_by_side(self, solution: Any, lab: Any, answers: list[str]) -> list[Any]:
+    def execute_side_by_side(
+        self, solution: Any, lab: Any, answers: list[str], passed_over: Sequence[str] = ()
+    ) -> list[Any]:
         """Both with the outputs of a fresh run, as tests.labs.side_by_side runs them."""
-        return self._run([(solution, "solutions"), (lab, "labs")], answers)
+        return self._run([(solution, "solutions"), (lab, "labs")], answers, passed_over)
 
-    def _run(self, notebooks: list[tuple[Any, str]], answers: list[str] | None = None) -> list[Any]:
+    def _run(
+        self, notebooks: list[tuple[Any, str]], answers: list[str] | None = None, passed_over: Sequence[str] = ()
+    ) -> list[Any]:
         assert self._process.stdin is not None and self._process.stdout is not None
         with tempfile.TemporaryDirectory() as scratch:
             paths = [Path(scratch) / f"{number}.ipynb" for number in range(len(notebooks))]
             for path, (notebook, _) in zip(paths, notebooks, strict=True):
                 write(notebook, path)
             folders = [str(ROOT / folder) for _, folder in notebooks]
-            asked = {"files": [str(path) for path in paths], "folders": folders, "answers": answers}
+            files = [str(path) for path in paths]
+            asked = {"files": files, "folders": folders, "answers": answers, "passed_over": list(passed_over)}
             self._process.stdin.write(json.dumps(asked) + "\n")
             self._process.stdin.flush()
             code = self._process.stdout.readline().strip()

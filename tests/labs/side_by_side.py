@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import os
 import symtable
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,14 @@ NOTHING = object()
 """Stands for the value of a name that is not bound."""
 
 
-def run(shell: InteractiveShell, solution: Any, lab: Any, folders: tuple[Path, Path], answers: Iterable[str]) -> None:
+def run(
+    shell: InteractiveShell, solution: Any, lab: Any, folders: tuple[Path, Path], answers: Iterable[str],
+    passed_over: Collection[str] = (),
+) -> None:  # fmt: skip
     """Put the outputs of a fresh run into the cells of both, each run in its folder; ``answers``: what they define.
 
-    Each cell of the solution has its processor time as ``metadata.user_seconds``. The lab's cells that ran for the
-    solution alone get no outputs.
+    Each cell of the solution has its processor time as ``metadata.user_seconds``; those whose id is in ``passed_over``
+    are not run and keep their outputs. The lab's cells that ran for the solution alone get no outputs.
     """
     again = run_again(solution, lab, answers)
     unsolved = _Unsolved(shell)
@@ -43,9 +46,10 @@ def run(shell: InteractiveShell, solution: Any, lab: Any, folders: tuple[Path, P
         before = dict(shell.user_ns)
         os.chdir(folders[0])
         began = os.times().user  # the system's time is that of the disk, and no cell's
-        cell.outputs = outputs_of(shell, cell.source)
+        if cell.id not in passed_over:
+            cell.outputs = outputs_of(shell, cell.source)
+            cell.execution_count = shell.execution_count - 1
         cell.metadata["user_seconds"] = os.times().user - began
-        cell.execution_count = shell.execution_count - 1
         text = again.get(number, "")
         unsolved.solution_went_on(before, same=text != of_the_lab.source)
         if text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tests.labs import side_by_side
 from tests.labs.notebooks import WarmProcess, errors, texts
@@ -39,6 +39,18 @@ def test_what_an_answer_cannot_change_runs_once_and_names_have_two_values(warm: 
     assert "you predict" in texts(solved.cells[2]) and "you predict" not in texts(lab.cells[2])
     assert "nothing yet" in texts(lab.cells[5]) and "nothing yet" not in texts(solved.cells[5])
     assert texts(lab.cells[6]) == texts(lab.cells[4]) == ""
+
+
+def test_a_cell_that_is_passed_over_keeps_its_outputs_and_runs_in_the_lab_where_it_is_another(
+    warm: WarmProcess,
+) -> None:
+    solution = notebook("seen = []", "seen.append(1)\nprint(answer)", "print(seen)")
+    solution.cells[1].outputs = [new_output("stream", name="stdout", text="as committed\n")]
+    solved, lab = warm.execute_side_by_side(
+        solution, notebook("seen = []", "print('not started')", "print(seen)"), ["answer"], ["cell-1"]
+    )
+    assert [texts(cell) for cell in solved.cells] == ["", "as committed\n", "[]\n"] and errors(solved) == []
+    assert texts(lab.cells[1]) == "not started\n"
 
 
 def test_an_error_far_behind_an_answer_that_was_not_given_is_found(warm: WarmProcess) -> None:

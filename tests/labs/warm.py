@@ -30,7 +30,7 @@ IMPORTED = (
 )  # fmt: skip
 
 
-def run(files: list[str], folders: list[str], answers: list[str] | None) -> None:
+def run(files: list[str], folders: list[str], answers: list[str] | None, passed_over: list[str]) -> None:
     """One notebook, or a solution and its lab with the names that its ``answers`` define."""
     from tests.labs import notebooks, side_by_side
 
@@ -41,7 +41,7 @@ def run(files: list[str], folders: list[str], answers: list[str] | None) -> None
             os.chdir(folders[0])
             notebooks.execute_in(shell, given[0])
         else:
-            side_by_side.run(shell, *given, (Path(folders[0]), Path(folders[1])), answers)
+            side_by_side.run(shell, *given, (Path(folders[0]), Path(folders[1])), answers, passed_over)
     for file, notebook in zip(files, given, strict=True):
         notebooks.write(notebook, Path(file))
 
