@@ -66,6 +66,20 @@ facts = facts_and_end(first)
 print(json.dumps([is_the_copy, copy.poll() is not None, facts, facts_and_end(started())]))
 """
 
+KILLED_BESIDE_ITS_KERNEL = """
+import os, signal, sys
+from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel
+from mqlab.grading.running.kernel_copy import KernelCopy
+from mqlab.grading.running.kernel_provisioner import use
+
+import ipykernel.kernelapp
+copy = KernelCopy()
+use(copy)
+kernel = RunningKernel(CURRENT_ENV_KERNEL_NAME, cwd=sys.argv[1], startup_timeout=60)
+print(copy.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
 
 @pytest.fixture(scope="module")
 def two_kernels(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
@@ -116,6 +130,16 @@ def test_what_waits_in_vain_ends_with_the_submissions_process() -> None:
     assert [ends(int(one)) for one in waiting] == [True]
     copy.close()
     copies.close()
+
+
+def test_a_kernel_at_work_ends_with_the_submissions_process(tmp_path: Path) -> None:
+    """A grader may be killed. ipykernel is imported before it is known whose kernel it will be."""
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_BESIDE_ITS_KERNEL, str(tmp_path)], capture_output=True, text=True, check=False,
+        env={**os.environ, **FOR_KERNELS}, timeout=SECONDS, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert ends(int(done.stdout))
 
 
 def test_it_is_ended_and_waited_for_as_a_subprocess_is() -> None:

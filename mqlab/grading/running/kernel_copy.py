@@ -47,7 +47,9 @@ class KernelCopy:
         """Let it be the kernel that a command would start."""
         self.is_wanted = True
         arguments = command[command.index(LAUNCHER) + 1 :]
-        environment = {**environment, "JPY_PARENT_PID": str(os.getpid())}  # the kernel ends when this process does
+        # The kernel ends when this process does. ipykernel reads the variable when it is imported, which is long ago.
+        arguments.append(f"--IPKernelApp.parent_handle={os.getpid()}")
+        environment = {**environment, "JPY_PARENT_PID": str(os.getpid())}
         with os.fdopen(self._wish, "w", encoding="utf-8") as pipe:
             json.dump([arguments, environment, folder], pipe)
 
