@@ -36,6 +36,17 @@ def test_a_sound_cluster_breaks_no_rule() -> None:
             assert breaches(history(sound.play(day))) == [], (name, number)
 
 
+def test_a_delayed_message_was_promised_where_it_waits() -> None:
+    """SEND_OK for a message given back names the offset in the queue of its delay, beside a topic that may have had
+    another unit at this offset, which a power cut took.
+    """
+    sound = Cluster("sound 13", (SOUND,))
+    rows = history(sound.play(sound.day(2)))
+    delayed = [row for row in rows if row["what"] == "message.sent" and row["queue"].startswith("SCHEDULE_TOPIC_XXXX")]
+    assert [row["status"] for row in delayed] == ["SEND_OK"]
+    assert breaches(rows) == []
+
+
 @pytest.mark.long
 def test_many_sound_clusters_break_no_rule_and_raise_no_alarm() -> None:
     for name in range(50):

@@ -10,7 +10,7 @@ Mirrors: nothing of RocketMQ; the rows are a part of the journal's changes (mqla
 | message.stored | queue, offset, start, end (bytes of the log), id |
 | store.flushed | end: the log is on the disk up to this byte |
 | message.dispatched | queue, offset |
-| message.sent | queue, offset, status (the producer's answer), id |
+| message.sent | queue, offset (where it is stored; a delayed message waits in SCHEDULE_TOPIC_XXXX), status, id |
 | message.pulled | group, queue, first, next, offsets |
 | listener.started | group, queue, call, offsets, ids |
 | listener.returned | the same and status |
@@ -31,6 +31,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mqlab.lab.lab import Lab
+from mqlab.wire.ids import parse_offset_msg_id
 from mqlab.wire.message import MessageQueue
 
 Row = dict[str, Any]
@@ -40,11 +41,16 @@ Values = Mapping[str, Any]
 def history(lab: Lab) -> list[Row]:
     """The rows of a Lab's journal, in order."""
     rows = []
+    stored: dict[tuple[str, int], Row] = {}
     for record in lab.journal:
         for change in record.changes:
             make = MAKERS.get(change.kind)
             row = None if make is None else make(record.node, change.values)
             if row is not None:
+                if change.kind == "message.stored":
+                    stored[record.node, row["start"]] = row
+                elif change.kind == "message.sent":
+                    row.update(_place_in_the_log(change.values, stored))
                 head = {"step": record.step, "ms": record.now_ms - lab.began_ms, "node": record.node}
                 rows.append({**head, "what": change.kind, **row})
     return rows
@@ -68,6 +74,18 @@ def _sent(node: str, values: Values) -> Row | None:
         return None
     place = {"queue": _name(values["message_queue"]), "offset": values["queue_offset"]}
     return {**place, "status": values["send_status"], "id": values["msg_id"]}
+
+
+def _place_in_the_log(values: Values, stored: Mapping[tuple[str, int], Row]) -> Row:
+    """Queue and offset of the unit of which a producer was told.
+
+    For a delayed message, SEND_OK names the message's own topic beside the offset in the queue of its delay.
+    """
+    if values["offset_msg_id"] is None:
+        return {}
+    _, start = parse_offset_msg_id(values["offset_msg_id"].partition(",")[0])  # a batch names each of its units
+    unit = stored.get((values["message_queue"].broker_name, start))
+    return {} if unit is None or unit["id"] != values["msg_id"] else {key: unit[key] for key in ("queue", "offset")}
 
 
 def _pulled(node: str, values: Values) -> Row:
