@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from mqlab.grading import gradebook
 from mqlab.grading.desk import Desk
 from mqlab.grading.limits import Limits
+from mqlab.grading.running.copies import Copies
 from mqlab.grading.sandbox import Sandbox, SandboxUnavailable, probe
 from tests.grading.course import make_course
 
@@ -18,6 +21,15 @@ HASTY = Limits(seconds=1, total_seconds=5)
 
 PATIENT = Limits(seconds=300, total_seconds=900)
 """For all others: time enough on the busiest machine."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_original() -> Iterator[None]:
+    """The runs of a grader in this process copy one original. Each that is started by a command has its own."""
+    copies = Copies()
+    with mock.patch.object(gradebook, "Copies", lambda: copies), mock.patch.object(copies, "close"):
+        yield
+    copies.close()
 
 
 @functools.cache
