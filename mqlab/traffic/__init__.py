@@ -11,13 +11,31 @@ The platform is described in mqlab.traffic.model.
 Left out: what the stores are read with; see mqlab.arrow and mqlab.spark.
 """
 
-from mqlab.traffic.growth.live import LiveBroker, live
-from mqlab.traffic.model import TrafficModel
-from mqlab.traffic.playing import PlayedDay, play
-from mqlab.traffic.trouble.capstone import SealedDay, alarm_day, capstone
-from mqlab.traffic.trouble.incident import Incident
-from mqlab.traffic.trouble.truth import harm_of
-from mqlab.traffic.writing import TrafficSummary, write
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mqlab.traffic.growth.live import LiveBroker, live
+    from mqlab.traffic.model import TrafficModel
+    from mqlab.traffic.playing import PlayedDay, play
+    from mqlab.traffic.trouble.capstone import SealedDay, alarm_day, capstone
+    from mqlab.traffic.trouble.incident import Incident
+    from mqlab.traffic.trouble.truth import harm_of
+    from mqlab.traffic.writing import TrafficSummary, write
 
 __all__ = ["Incident", "LiveBroker", "PlayedDay", "SealedDay", "TrafficModel", "TrafficSummary", "alarm_day",
            "capstone", "harm_of", "live", "play", "write"]  # fmt: skip
+
+_HOMES = {
+    "Incident": "trouble.incident", "LiveBroker": "growth.live", "PlayedDay": "playing",
+    "SealedDay": "trouble.capstone", "TrafficModel": "model", "TrafficSummary": "writing",
+    "alarm_day": "trouble.capstone", "capstone": "trouble.capstone", "harm_of": "trouble.truth",
+    "live": "growth.live", "play": "playing", "write": "writing",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Each name is loaded when it is first asked for: a process that grows one store needs none of them."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mqlab.traffic' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"mqlab.traffic.{_HOMES[name]}"), name)

@@ -19,7 +19,6 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import Any
 
-from mqlab.client.sending.trace import CONTENT_SPLITTER, FIELD_SPLITTER
 from mqlab.scales import HOUR, MINUTE, SECOND
 from mqlab.traffic.model import GROUPS, ON_REQUEST_GROUPS, Group
 from mqlab.wire.names import TRACE_TOPIC, retry_topic
@@ -91,6 +90,7 @@ def _finished(store: Path) -> Finished:
     """When the listeners' calls ended, by the trace."""
     from mqlab.arrow import read_table
     from mqlab.arrow.reading import Selection
+    from mqlab.client.sending.trace import CONTENT_SPLITTER, FIELD_SPLITTER
 
     bodies = read_table(store, ("body",), Selection((TRACE_TOPIC,)))["body"].to_pylist()
     entries = [entry.split(CONTENT_SPLITTER) for body in bodies for entry in body.decode().split(FIELD_SPLITTER)]
