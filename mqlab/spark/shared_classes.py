@@ -19,7 +19,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from mqlab.spark.java import cache_directory
+from mqlab.spark.java import cache_directory, shim_directory
 from mqlab.whole_files import whole_file
 
 SWITCH, OFF, READ_ONLY = "MQLAB_SPARK_SHARED_CLASSES", "0", "read"
@@ -64,8 +64,10 @@ def _using(archive: Path, base: Path | None) -> list[str]:
 
 
 def archive_key(java: Path, jars: Path) -> str:
-    """A name that changes when the Java or the jars do."""
+    """A name that changes when the Java, what is run in its place, or the jars do."""
     parts = [f"{path}:{path.stat().st_mtime_ns}" for path in (java.resolve(), jars)]
+    if (shim := shim_directory(java) / "bin" / "java").exists():  # it changes the class path
+        parts.append(shim.read_text("utf-8"))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from mqlab.spark import shared_classes
 from mqlab.spark.java import find_java
+from tests.labs.notebooks import without_java
 
 
 @pytest.fixture
@@ -110,8 +111,12 @@ def test_one_in_a_folder_that_is_named_is_used_and_nothing_there_is_changed(
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_the_first_archive_is_made_by_a_jvm_of_its_own_and_the_next_one_starts_with_it(tmp_path: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != shared_classes.SWITCH}
+@pytest.mark.parametrize("whose", ["the machine's own", "the wheel's"])
+def test_the_first_archive_is_made_by_a_jvm_of_its_own_and_the_next_one_starts_with_it(
+    tmp_path: Path, whose: str
+) -> None:
+    java = without_java(tmp_path / "programs") if whose == "the wheel's" else dict(os.environ)
+    environment = {name: value for name, value in java.items() if name != shared_classes.SWITCH}
     environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
     words = [sys.executable, "-m", "mqlab.spark.first_archive"]
     told = [subprocess.run(words, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
