@@ -43,7 +43,7 @@ def is_quiet(told: Told, made: SealedDay) -> bool:
 
 @pytest.fixture(scope="module")
 def a_class() -> list[SealedDay]:
-    return [made_for(f"student {number}") for number in range(50)]
+    return [made_for(f"student {number}") for number in range(25)]
 
 
 def test_every_students_incidents_harm_somebody_and_can_be_told_apart(a_class: list[SealedDay]) -> None:
