@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 STRETCH_MINUTES = 5
 _NEVER = float(1 << 62)
+_COLUMNS = ("stored", "called", "failed", "again", "lag", "waiting", "oldest_s", "running_s")
 
 Row = dict[str, Any]
 
@@ -48,25 +49,32 @@ class Watched:
 
 def watched(facts: DayFacts, start_ms: int = FIRST_DAY_MS) -> Iterator[Watched]:
     """The 288 moments of a day, in their order."""
-    sources = [source for group in GROUPS for source in _sources(facts, group, start_ms)]
     step_ms = STRETCH_MINUTES * MINUTE_MS
-    for at_ms in range(start_ms + step_ms, start_ms + DAY_MS + 1, step_ms):
-        minute = (at_ms - start_ms) // MINUTE_MS
-        head = {"at_ms": at_ms, "minute": minute}
-        yield Watched(at_ms, tuple({**head, **source.row(at_ms - step_ms, at_ms)} for source in sources))
+    moments = np.arange(start_ms + step_ms, start_ms + DAY_MS + 1, step_ms)
+    sources = [rows for group in GROUPS for rows in _sources(facts, group, moments, start_ms)]
+    for at_ms, rows in zip(moments.tolist(), zip(*sources, strict=True), strict=True):
+        head = {"at_ms": at_ms, "minute": (at_ms - start_ms) // MINUTE_MS}
+        yield Watched(at_ms, tuple({**head, **row} for row in rows))
 
 
-def _sources(facts: DayFacts, group: Group, start_ms: int) -> Iterator[_Traced | _Untraced]:
+def _sources(facts: DayFacts, group: Group, moments: Array, start_ms: int) -> Iterator[list[Row]]:
+    """The rows of each tag of a group, a row for each moment."""
     if not group.traced:
         stored = facts.messages.loc[facts.messages["topic"] == group.topic, "stored_ms"].to_numpy()
         until_ms = start_ms + COUNTED_UNTIL * MINUTE_MS if group.topic == ORDERS else _NEVER
-        yield _Untraced(group.name, np.sort(stored), until_ms)
+        yield _rows(group.name, "", _untraced(np.sort(stored), until_ms, moments))
         return
     life = facts.life[(facts.life["group"] == group.name) & facts.life["reads"]]
     calls = facts.calls[facts.calls["group"] == group.name].merge(life[["msg_id", "tags"]], "left", "msg_id")
     calls = calls.assign(again=again_of(calls))
     for tag in group.tags:
-        yield _Traced.of(group.name, tag, life[life["tags"] == tag], calls[calls["tags"] == tag])
+        yield _rows(group.name, tag, _traced(life[life["tags"] == tag], calls[calls["tags"] == tag], moments))
+
+
+def _rows(group: str, tag: str, columns: tuple[Array, ...]) -> list[Row]:
+    head = {"group": group, "tag": tag}
+    values = zip(*(column.astype(np.int64).tolist() for column in columns), strict=True)
+    return [{**head, **dict(zip(_COLUMNS, each, strict=True))} for each in values]
 
 
 def again_of(calls: pandas.DataFrame) -> Array:
@@ -76,62 +84,43 @@ def again_of(calls: pandas.DataFrame) -> Array:
     return np.asarray(before > 0)
 
 
-@dataclass(slots=True)
-class _Untraced:
+def _untraced(stored: Array, until_ms: float, moments: Array) -> tuple[Array, ...]:
     """A group of which only the offsets are known. It keeps up until ``until_ms``, and then lets everything lie."""
-
-    group: str
-    stored: Array
-    until_ms: float
-
-    def row(self, since_ms: int, at_ms: int) -> Row:
-        stored = _between(self.stored, since_ms, at_ms)
-        lag = max(0, int(np.searchsorted(self.stored, at_ms) - np.searchsorted(self.stored, self.until_ms)))
-        return {
-            "group": self.group, "tag": "", "stored": stored, "called": 0, "failed": 0, "again": 0,
-            "lag": lag, "waiting": 0, "oldest_s": 0, "running_s": 0,
-        }  # fmt: skip
+    lag = np.maximum(0, np.searchsorted(stored, moments) - np.searchsorted(stored, until_ms))
+    nothing = np.zeros(len(moments))
+    return _in_each(stored, moments), nothing, nothing, nothing, lag, nothing, nothing, nothing
 
 
-@dataclass(slots=True)
-class _Traced:
-    """One tag of a group with a trace. Arrays of times in ms; what never happened is ``_NEVER``."""
-
-    group: str
-    tag: str
-    stored: Array
-    first: Array
-    done: Array
-    began: Array
-    ended: Array
-    success: Array
-    again: Array
-
-    @classmethod
-    def of(cls, group: str, tag: str, life: pandas.DataFrame, calls: pandas.DataFrame) -> _Traced:
-        life = life.sort_values("stored_ms")
-        stored, first, done = (life[name].fillna(_NEVER).to_numpy() for name in ("stored_ms", "first_ms", "done_ms"))
-        began, ended = (calls[name].fillna(_NEVER).to_numpy() for name in ("started_ms", "ended_ms"))
-        success = (calls["status"] == SUCCESS).to_numpy()
-        return cls(group, tag, stored, first, done, began, ended, success, calls["again"].to_numpy())
-
-    def row(self, since_ms: int, at_ms: int) -> Row:
-        stored = self.stored < at_ms
-        waiting = self.stored[stored & (self.first >= at_ms)]
-        running = self.began[(self.began < at_ms) & (self.ended >= at_ms)]
-        began = (self.began >= since_ms) & (self.began < at_ms)
-        ended = (self.ended >= since_ms) & (self.ended < at_ms)
-        return {
-            "group": self.group, "tag": self.tag, "stored": _between(self.stored, since_ms, at_ms),
-            "called": int(began.sum()), "failed": int((ended & ~self.success).sum()),
-            "again": int((began & self.again).sum()), "lag": int((stored & (self.done >= at_ms)).sum()),
-            "waiting": len(waiting), "oldest_s": _age_s(waiting, at_ms), "running_s": _age_s(running, at_ms),
-        }  # fmt: skip
+def _traced(life: pandas.DataFrame, calls: pandas.DataFrame, moments: Array) -> tuple[Array, ...]:
+    """One tag of a group with a trace."""
+    life, calls = life.sort_values("stored_ms"), calls.sort_values("started_ms")
+    stored, first, done = (life[name].fillna(_NEVER).to_numpy() for name in ("stored_ms", "first_ms", "done_ms"))
+    began, ended = (calls[name].fillna(_NEVER).to_numpy() for name in ("started_ms", "ended_ms"))
+    success, again = (calls["status"] == SUCCESS).to_numpy(), calls["again"].to_numpy(bool)
+    return (
+        _in_each(stored, moments), _in_each(began, moments), _in_each(np.sort(ended[~success]), moments),
+        _in_each(began[again], moments), _open(stored, done, moments), _open(stored, first, moments),
+        _oldest_s(stored, first, moments), _oldest_s(began, ended, moments),
+    )  # fmt: skip
 
 
-def _between(times: Array, since_ms: int, at_ms: int) -> int:
-    return int(np.searchsorted(times, at_ms) - np.searchsorted(times, since_ms))
+def _in_each(times: Array, moments: Array) -> Array:
+    """How many of some sorted times are in the five minutes before each moment."""
+    counts: Array = np.searchsorted(times, moments) - np.searchsorted(times, moments - STRETCH_MINUTES * MINUTE_MS)
+    return counts
 
 
-def _age_s(times: Array, at_ms: int) -> int:
-    return int(at_ms - times.min()) // 1000 if len(times) else 0
+def _open(begun: Array, over: Array, moments: Array) -> Array:
+    """How many have begun before each moment and are not over then; ``begun`` is sorted."""
+    both = np.sort(np.maximum(begun, over))
+    counts: Array = np.searchsorted(begun, moments) - np.searchsorted(both, moments)
+    return counts
+
+
+def _oldest_s(begun: Array, over: Array, moments: Array) -> Array:
+    """For how many seconds the oldest of those has been open; ``begun`` is sorted."""
+    # The first that is not over yet is the oldest; where even that one has not begun, none is open.
+    oldest = np.searchsorted(np.maximum.accumulate(over), moments)
+    since = np.append(begun, _NEVER)[oldest]
+    ages: Array = np.where(since < moments, moments - since, 0) // 1000
+    return ages
