@@ -288,7 +288,7 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     shared = shared_classes.options(java.java, jars, shared_classes.folder_of_archives())
     conf = SparkConf(loadDefaults=False)
     given = settings.get(JVM_OPTIONS, "")
-    for name, value in {**settings, JVM_OPTIONS: " ".join([*own_options(given), *map(_quoted, shared), given])}.items():
+    for name, value in {**settings, JVM_OPTIONS: " ".join([*own_options(given), *map(quoted, shared), given])}.items():
         conf.set(name, value.strip())
     # 2. Start it; if it fails, the last lines of its output are the reason.
     log = log_file()
@@ -313,10 +313,10 @@ def own_options(given: str) -> list[str]:
     return [*LATE_SECOND_COMPILER, *([] if A_COLLECTOR.search(everywhere) else [FRUGAL_COLLECTOR])]
 
 
-def _quoted(option: str) -> str:
+def quoted(option: str) -> str:
     """One JVM option as a word of extraJavaOptions: the user's cache may have a blank in its path.
 
-    >>> print(_quoted("-XX:SharedArchiveFile=/cache/Zoë Ünal/a.jsa"))
+    >>> print(quoted("-XX:SharedArchiveFile=/cache/Zoë Ünal/a.jsa"))
     "-XX:SharedArchiveFile=/cache/Zoë Ünal/a.jsa"
     """
     return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -40,10 +40,9 @@ def options(java: Path, jars: Path, directory: Path) -> list[str]:
     switch = os.environ.get(SWITCH, "")
     if switch == OFF:
         return []
-    key = archive_key(java, jars)
     if os.path.isabs(switch):
-        archive = Path(switch) / f"{key}.jsa"
-        return _using(archive, base_archive(java, Path(switch))) if archive.exists() else []
+        return reading(java, jars, Path(switch))
+    key = archive_key(java, jars)
     directory.mkdir(parents=True, exist_ok=True)
     archive = promote(directory, key)
     if switch == READ_ONLY and not archive.exists():
@@ -57,6 +56,14 @@ def options(java: Path, jars: Path, directory: Path) -> list[str]:
         return []
     written = directory / f"{key}.{os.getpid()}.part"
     return [QUIET, *([f"-XX:SharedArchiveFile={base}"] if base else []), f"-XX:ArchiveClassesAtExit={written}"]
+
+
+def reading(java: Path, jars: Path, directory: Path) -> list[str]:
+    """The JVM options that use the archive in ``directory`` if one fits; the JVM writes none."""
+    archive = directory / f"{archive_key(java, jars)}.jsa"
+    if os.environ.get(SWITCH) == OFF or not archive.exists():
+        return []
+    return _using(archive, base_archive(java, directory))
 
 
 def _using(archive: Path, base: Path | None) -> list[str]:

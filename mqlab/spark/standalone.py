@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import IO
 
 from mqlab.errors import UsageError
+from mqlab.spark import shared_classes
 from mqlab.spark.java import find_java
 from mqlab.spark.session import (
     LOCAL_SETTINGS,
@@ -36,6 +37,7 @@ from mqlab.spark.session import (
     end_remote_session,
     launch_environment,
     log_file,
+    quoted,
 )
 from mqlab.spark.worker_python import worker_python
 
@@ -60,17 +62,20 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 class _Daemon:
     """One JVM in a process group of its own; its output goes to a log file and can be waited for."""
 
-    def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
+    def __init__(self, name: str, command: Sequence[str], folder: Path, options: Sequence[str]) -> None:
         self.name = name
         self.log = log_file().with_name(f"{os.getpid()}-{name}.log")  # kept when the folder is removed
         self._news = threading.Condition()
         self._lines: list[str] = []
         self._ended = False
-        (folder / "log4j2.properties").write_text(LOG_SETTINGS, "utf-8")
+        log_settings = folder / "log4j2.properties"
+        log_settings.write_text(LOG_SETTINGS, "utf-8")
+        java = " ".join(map(quoted, [f"-Dlog4j2.configurationFile={log_settings}", *options]))
         environment = {
-            **os.environ, "SPARK_CONF_DIR": str(folder), "SPARK_LOCAL_IP": HERE, "SPARK_NO_DAEMONIZE": "1",
-            "SPARK_DAEMON_MEMORY": DAEMON_MEMORY, "SPARK_DAEMON_JAVA_OPTS": DAEMON_OPTIONS,
-            "SPARK_LOCAL_DIRS": str(folder / "local"),
+            **os.environ, "SPARK_LOCAL_IP": HERE, "SPARK_NO_DAEMONIZE": "1", "SPARK_LOCAL_DIRS": str(folder / "local"),
+            # Not the user's settings; and a folder with files would stand in the class path, to which no archive fits.
+            "SPARK_CONF_DIR": f"{os.environ['SPARK_HOME']}/conf", "SPARK_SUBMIT_OPTS": java,
+            "SPARK_DAEMON_MEMORY": DAEMON_MEMORY, "SPARK_DAEMON_JAVA_OPTS": f"{DAEMON_OPTIONS} {java}",
         }  # fmt: skip
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -133,10 +138,11 @@ class _Daemons:
     def _start(self, name: str, program: str, arguments: Sequence[str]) -> _Daemon:
         import pyspark
 
-        home = Path(pyspark.__file__).parent
-        with launch_environment(find_java(), worker_python()):
+        home, java = Path(pyspark.__file__).parent, find_java()
+        options = shared_classes.reading(java.java, home / "jars", shared_classes.folder_of_archives())
+        with launch_environment(java, worker_python()):
             os.environ["SPARK_HOME"] = str(home)  # launch_environment restores it
-            daemon = _Daemon(name, [str(home / "bin" / program), *arguments], self.folder)
+            daemon = _Daemon(name, [str(home / "bin" / program), *arguments], self.folder, options)
         self._running.append(daemon)
         return daemon
 

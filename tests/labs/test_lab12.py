@@ -230,7 +230,7 @@ return calls.where("NOT answered").select("request_id", "msg_id", "group_name", 
     [
         pytest.param(PER_MINUTE, ROUNDED, id="a rounded time with the watermark"),
         pytest.param(PER_MINUTE, TWO_WATERMARKS, id="a watermark for each broker", marks=pytest.mark.long),
-        pytest.param(NO_ANSWER, SESSIONS, id="session windows"),
+        pytest.param(NO_ANSWER, SESSIONS, id="session windows", marks=pytest.mark.long),
     ],
 )
 def test_other_streams_that_are_right_pass(spark: SparkSession, exercise: Exercise, body: str) -> None:
@@ -249,7 +249,7 @@ def test_other_streams_that_are_right_pass(spark: SparkSession, exercise: Exerci
         pytest.param(WITHOUT_REPEATS,
                      'return frame.withWatermark("store_timestamp", "3 days")'
                      '.dropDuplicatesWithinWatermark(["msg_id"]), "append"',
-                     "no copy comes any more", id="three days of copies"),
+                     "no copy comes any more", id="three days of copies", marks=pytest.mark.long),
         pytest.param(WITHOUT_REPEATS,
                      'timely = frame.where("keys LIKE \'O%\'").withWatermark("store_timestamp", late)\n'
                      'return timely.dropDuplicatesWithinWatermark(["msg_id"]), "append"',

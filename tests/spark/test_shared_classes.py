@@ -109,6 +109,19 @@ def test_one_in_a_folder_that_is_named_is_used_and_nothing_there_is_changed(
     assert set(shown.iterdir()) == before and not (tmp_path / "cache").exists()
 
 
+def test_a_jvm_of_a_cluster_uses_it_and_writes_none(
+    java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Masters and workers load other classes than a session does."""
+    asked = java, tmp_path / "jars", tmp_path / "cache"
+    part = written(java, tmp_path, seconds_ago=600)
+    assert shared_classes.reading(*asked) == [] and part.exists()
+    of_a_session = options(java, tmp_path)
+    assert shared_classes.reading(*asked) == of_a_session and "-XX:SharedArchiveFile=" in of_a_session[-1]
+    monkeypatch.setenv(shared_classes.SWITCH, shared_classes.OFF)
+    assert shared_classes.reading(*asked) == []
+
+
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("whose", ["the machine's own", "the wheel's"])

@@ -29,9 +29,9 @@ CELL = """
 import json, tempfile
 from mqlab.spark import session
 from mqlab.spark.java import find_java
-from mqlab.spark.session import _quoted
+from mqlab.spark.session import quoted
 folder = tempfile.TemporaryDirectory(prefix="mqlab-заказы-")
-started = session("local[2]", **{"spark.driver.extraJavaOptions": _quoted(f"-Dmqlab.store={STORE}")})
+started = session("local[2]", **{"spark.driver.extraJavaOptions": quoted(f"-Dmqlab.store={STORE}")})
 frame = started.read.format("rocketmq").option("columns", "topic,queue_id").load(STORE)
 rows = [tuple(row) for row in frame.groupBy("topic", "queue_id").count().collect()]
 version, store = map(started.sparkContext._jvm.java.lang.System.getProperty, ["java.version", "mqlab.store"])
