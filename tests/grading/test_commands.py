@@ -171,7 +171,8 @@ def test_the_seed_is_on_no_disk_while_grading_and_nothing_stays_after_a_kill(
     folders = [path for path in (tmp_path / "tmp").glob("mqlab-grade-*/*") if path.name != "shared"]
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    psutil.wait_procs(started, timeout=30)
+    _, left = psutil.wait_procs(started, timeout=30)
+    assert left == []
     assert written == [] and "SECRET" not in str(commands)
     assert folders and all(path.stat().st_mode & 0o077 == 0 for path in folders)
     assert list((tmp_path / "tmp").glob("mqlab-grade-*"))  # killed: nobody was left to remove it

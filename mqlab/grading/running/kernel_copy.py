@@ -107,5 +107,6 @@ def _wait_and_be_a_kernel(wish: int) -> NoReturn:
     sys.argv = [LAUNCHER, *arguments]
     from ipykernel import kernelapp
 
-    kernelapp.launch_new_instance()
+    # ipykernel has read who its parent is when it was imported, in another process.
+    kernelapp.launch_new_instance(parent_handle=int(environment["JPY_PARENT_PID"]))
     sys.exit()
