@@ -25,7 +25,7 @@ from mqlab.lab.handles import BROKERS, NodeHandle
 from mqlab.lab.state import LabState
 from mqlab.nameserver import NameServer, NameServerConfig
 from mqlab.ports import Ports
-from mqlab.runtime.files import RealFiles
+from mqlab.runtime.files import RealFiles, copy_without_holes
 from mqlab.runtime.settings import split_settings
 from mqlab.store import StoreConfig
 from mqlab.wire.bodies import TopicConfig
@@ -130,7 +130,7 @@ def bring_stores(
 
 def copy_writable(source: str, target: str) -> None:
     """Copy a file. The copy can be written to even if the original is read-only."""
-    shutil.copyfile(source, target)
+    copy_without_holes(source, target)
     shutil.copystat(source, target)
     Path(target).chmod(0o644)
 

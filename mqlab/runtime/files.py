@@ -244,6 +244,18 @@ def _map(descriptor: int, size: int) -> mmap.mmap:
     return mmap.mmap(descriptor, size)
 
 
+def copy_without_holes(source: str, target: str) -> None:
+    """Copy a file. Its holes stay holes: of a log that is a gigabyte on paper, only what was written is copied."""
+    size = os.path.getsize(source)
+    with open(source, "rb") as original, open(target, "wb") as copy:
+        copy.truncate(size)
+        for start, end in _data_ranges(source, 0, size):
+            original.seek(start)
+            copy.seek(start)
+            for position in range(start, end, len(_ZEROS)):
+                copy.write(original.read(min(len(_ZEROS), end - position)))
+
+
 def _data_ranges(path: str, start: int, end: int) -> list[tuple[int, int]]:
     """The parts of a sparse file between two positions that are not holes."""
     ranges: list[tuple[int, int]] = []

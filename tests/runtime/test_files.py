@@ -13,7 +13,7 @@ import pytest
 
 from mqlab.errors import CorruptionError, StoreError
 from mqlab.runtime.crash_files import CrashFiles, Unsynced
-from mqlab.runtime.files import RealFiles
+from mqlab.runtime.files import RealFiles, copy_without_holes
 
 PAGE = 4096
 TEXT = "сообщение 你好 🚀".encode()
@@ -63,6 +63,20 @@ def test_zero_writes_only_what_is_not_zero(files: RealFiles, tmp_path: Path) -> 
     assert os.stat(f"{tmp_path}/f").st_blocks * 512 < 1 << 21  # the holes are still holes; to read them may fill them
     assert bytes(mapping.view[10:14]) == b"\xff\xfe\0\0"
     assert not any(mapping.view[14:])
+
+
+@pytest.mark.parametrize("pieces", [[], [(0, 5)], [(3 << 20, 5), (40 << 20, 3 << 20)], [((64 << 20) - 7, 7)]])
+def test_a_copy_has_the_bytes_and_the_holes(tmp_path: Path, pieces: list[tuple[int, int]]) -> None:
+    source, target, size = tmp_path / "source", tmp_path / "target", 64 << 20
+    with source.open("wb") as file:
+        file.truncate(size)
+        for start, length in pieces:
+            file.seek(start)
+            file.write(os.urandom(length))
+    target.write_bytes(b"what was there before" * 9)
+    copy_without_holes(str(source), str(target))
+    assert target.read_bytes() == source.read_bytes()
+    assert os.stat(target).st_blocks <= os.stat(source).st_blocks + 16 < size // 512 // 4
 
 
 def test_directories_names_and_times(files: RealFiles, tmp_path: Path) -> None:
