@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mqlab.views.offset_strip import OffsetStrip
     from mqlab.views.queue_owners import QueueOwners
     from mqlab.views.timeline import Timeline
-    from mqlab.views.verify import Verdict
+    from mqlab.views.verdict import Verdict
 
 DELIVERY_COLUMNS = [
     "msg_id", "topic", "message_queue", "queue_offset", "client", "started_ms", "ended_ms", "status", "reconsume_times",
@@ -205,7 +205,7 @@ class WhatHappened(LabState):
 
     def verify(self, group: str, *, stuck_after: str | int = "1m") -> Verdict:
         """What went wrong for a group: LOST, SKIPPED, DUPLICATED, REDELIVERED, OUT_OF_ORDER, STUCK."""
-        from mqlab.views.verify import verify
+        from mqlab.views.verdict import verify
 
         book = self.delivery_book
         wishes, broadcasting = book.wishes.get(group, {}), group in book.broadcasting

@@ -43,7 +43,7 @@ from mqlab.simulation.scene import (
     STEPS,
     TAGS,
 )
-from mqlab.views.verify import LOST, SKIPPED, STUCK
+from mqlab.views.verdict import LOST, SKIPPED, STUCK
 from mqlab.wire.names import DLQ_PREFIX
 
 GROUPS = {BILLING: ORDERS, AUDIT: ORDERS, LEDGER: STEPS}

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mqlab.views.charts import Bars, Curve, Histogram, ranked
     from mqlab.views.table import Row, Table
+    from mqlab.views.verdict import verify
     from mqlab.views.view import View
 
-__all__ = ["Bars", "Curve", "Histogram", "Row", "Table", "View", "ranked"]
+__all__ = ["Bars", "Curve", "Histogram", "Row", "Table", "View", "ranked", "verify"]
 
-_HOMES = {"Row": "table", "Table": "table", "View": "view"}
+_HOMES = {"Row": "table", "Table": "table", "View": "view", "verify": "verdict"}
 
 
 def __getattr__(name: str) -> Any:

@@ -27,7 +27,7 @@ IMPORTED = (
     "IPython.core.interactiveshell", "ipykernel.kernelapp", "anywidget", "ipywidgets", "pandas",
     "pyarrow", "tqdm.auto", "mqlab.arrow", "mqlab.lab.cluster", "mqlab.store", "mqlab.teach",
     "mqlab.traffic.growth.live", "mqlab.traffic.playing", "mqlab.traffic.trouble.capstone", "mqlab.views.charts",
-    "mqlab.views.verify", "mqlab.widgets", "tests.labs.notebooks", "tests.labs.side_by_side",
+    "mqlab.views.verdict", "mqlab.widgets", "tests.labs.notebooks", "tests.labs.side_by_side",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, SUCCESS, SUSPEND_CURRENT_QUEUE_A_MOMENT, Lab, Message
 from mqlab.errors import UsageError
-from mqlab.views.verify import verify
+from mqlab.views import verify
 from tests.scenarios.stories import quiet_lab
 
 

@@ -24,7 +24,7 @@ from mqlab.teach.exercises import Finding
 from mqlab.teach.kit.days import Played
 from mqlab.teach.words import refutation
 from mqlab.views.table import calendar
-from mqlab.views.verify import DUPLICATED, LOST, OUT_OF_ORDER, SKIPPED, STUCK
+from mqlab.views.verdict import DUPLICATED, LOST, OUT_OF_ORDER, SKIPPED, STUCK
 
 Promise = Callable[[Any], Finding | None]
 Done = Callable[[Any, Any], bool]  # the day, a delivery -> whether the work was really done in it
