@@ -125,9 +125,14 @@ class ShortCollection:
             return [one for one in collectors if not isinstance(one, DoctestModule)]
         return collectors
 
-    def pytest_unconfigure(self) -> None:
-        """DuckDB's library complains, on two pages, of what is not freed at the end; frozen objects are not."""
-        gc.unfreeze()
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """A worker looks for garbage no more: pytest would, five times. In the one process of `-n0`, what was frozen is
+        freed at the end, or DuckDB's library complained of it on two pages.
+        """
+        if hasattr(config, "workerinput"):
+            gc.freeze()
+        else:
+            gc.unfreeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

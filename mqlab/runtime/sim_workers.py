@@ -13,6 +13,7 @@ Left out: preemption.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import warnings
@@ -156,17 +157,25 @@ class SimWorkers:
 
 
 class Carrier(greenlet.greenlet):  # type: ignore[misc]  # greenlet has no types
-    """Runs one call after another, since a new greenlet costs more than a call. It holds no world between two calls."""
+    """Runs one call after another, since a new greenlet costs more than a call. It holds no world between two calls.
+
+    One that began while a profiler or a tracer was on (``%prun``, a check of forbidden names) runs one call only: in
+    Python 3.11 a greenlet keeps the mark that calls are to be reported, and a call of C after the profiler's end would
+    be reported to nobody, which ends the process.
+    """
 
     def __init__(self) -> None:
         super().__init__(self._calls)
         self.coroutine: ListenerCoroutine | None = None
 
     def _calls(self) -> None:
+        is_watched = sys.getprofile() is not None or sys.gettrace() is not None
         while (coroutine := self.coroutine) is not None:
             coroutine.body()
             del coroutine.body, coroutine  # the body refers to its coroutine: break the cycle
             self.coroutine = None
+            if is_watched:
+                return
             _of_this_thread.waiting.append(self)
             self.parent.switch()
 

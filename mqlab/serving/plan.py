@@ -31,6 +31,8 @@ BROKER_PORT = 10911
 PORT_STEP = 10
 VIP_DISTANCE = 2
 HIGHEST_PORT = 65_535
+NOT_FOR_CONNECTIONS = range(20_000, 32_000)
+"""Systems give connections a port of their own above it: Linux from 32,768 on, macOS from 49,152 on."""
 WILDCARDS = ("0.0.0.0", "::")
 
 
@@ -106,15 +108,21 @@ def numeric(host: str) -> str:
 
 
 def free_port(host: str) -> int:
-    """A free port of this machine."""
-    with socket_for(host, 0) as listening:
-        return int(listening.getsockname()[1])
+    """A free port of this machine, which no connection is given before a server listens at it."""
+    for _ in range(1_000):
+        port = random.choice(NOT_FOR_CONNECTIONS)
+        try:
+            socket_for(host, port).close()
+        except UsageError:
+            continue
+        return port
+    raise UsageError(f"no free port at {host}", hint="name a port")
 
 
 def free_broker_port(host: str, taken: Sequence[int]) -> int:
     """A port p for a broker such that p - 2, p and p + 1 are free and not ``taken`` by brokers of the same plan."""
     for _ in range(1_000):
-        port = random.randrange(20_000, 60_000)
+        port = random.choice(NOT_FOR_CONNECTIONS)
         wanted = (port - VIP_DISTANCE, port, port + 1)
         if any(abs(port - other) <= VIP_DISTANCE + 1 for other in taken):
             continue

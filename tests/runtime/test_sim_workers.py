@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import gc
 import signal
 import threading
@@ -44,6 +45,19 @@ def test_a_greenlet_that_ran_a_call_runs_the_next_one() -> None:
     assert waiting and all(carrier.coroutine is None for carrier in waiting)
     send_and_play(lab, "订单")
     assert sim_workers._of_this_thread.waiting == waiting
+    assert consumed == ["заказ", "订单"]
+
+
+def test_a_greenlet_that_began_under_a_profiler_runs_no_other_call() -> None:
+    """In Python 3.11 it would go on reporting calls, to nobody, which ends the process."""
+    consumed: list[str] = []
+    sim_workers._of_this_thread.waiting.clear()
+    with cProfile.Profile():
+        lab = consuming_lab(consumed)
+        send_and_play(lab, "заказ")
+    assert sim_workers._of_this_thread.waiting == []
+    send_and_play(lab, "订单")
+    assert len(sim_workers._of_this_thread.waiting) == 1
     assert consumed == ["заказ", "订单"]
 
 
