@@ -31,3 +31,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'mqlab.views' has no attribute {name!r}")
     return getattr(importlib.import_module(f"mqlab.views.{_HOMES.get(name, 'charts')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -133,10 +133,9 @@ def pretty(value: Any) -> str:
 
 
 def _pretty(value: Any, depth: int) -> str:
+    # Most values in a broker's files are numbers and truths, with which the encoder is slow.
     kind = type(value)
-    if (
-        kind is int
-    ):  # most values of the files that a broker saves are numbers and truths; the encoder is slow with them
+    if kind is int:
         return str(value)
     if kind is bool:
         return "true" if value else "false"

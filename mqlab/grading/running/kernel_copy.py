@@ -47,8 +47,6 @@ class KernelCopy:
         """Let it be the kernel that a command would start."""
         self.is_wanted = True
         arguments = command[command.index(LAUNCHER) + 1 :]
-        # The kernel ends when this process does. ipykernel reads the variable when it is imported, which is long ago.
-        arguments.append(f"--IPKernelApp.parent_handle={os.getpid()}")
         environment = {**environment, "JPY_PARENT_PID": str(os.getpid())}
         with os.fdopen(self._wish, "w", encoding="utf-8") as pipe:
             json.dump([arguments, environment, folder], pipe)
@@ -107,6 +105,6 @@ def _wait_and_be_a_kernel(wish: int) -> NoReturn:
     sys.argv = [LAUNCHER, *arguments]
     from ipykernel import kernelapp
 
-    # ipykernel has read who its parent is when it was imported, in another process.
+    # The kernel ends when its parent does. ipykernel reads its parent's number when it is imported, which was long ago.
     kernelapp.launch_new_instance(parent_handle=int(environment["JPY_PARENT_PID"]))
     sys.exit()
