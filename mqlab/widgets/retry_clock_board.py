@@ -18,6 +18,7 @@ from mqlab.durations import exact_text, milliseconds
 from mqlab.errors import UsageError
 from mqlab.views.table import Table
 from mqlab.widgets.frame import Board
+from mqlab.widgets.kept.runs import KeptRuns
 from mqlab.widgets.retry_clock_runs import DELAY_LEVELS, MAX_LEVEL, MAX_RETRIES, RetryRun, RetrySettings, play_retries
 
 BankDown = tuple[str | int, str | int | None]
@@ -92,9 +93,9 @@ class RetryClock(Board):
         return f"{len(run.deliveries)} deliver{plural}, {ended}, {units} unit{'s' * (units > 1)} ({size} bytes)"
 
     def data(self) -> dict[str, Any]:
-        """The current run and the recorded ones; each is played when the page is first made."""
+        """The current run and the recorded ones; those of other settings than ``RECORDED`` are played now."""
         runs = [{"name": "as set", **_shown(self.run)}]
-        runs += [{"name": name, **_shown(play_retries(settings))} for name, settings in self._recorded.items()]
+        runs += [{"name": name, **KEPT.shown_with(settings)} for name, settings in self._recorded.items()]
         return {"runs": runs, "max_retries": MAX_RETRIES, "max_level": MAX_LEVEL, "default_levels": DELAY_LEVELS}
 
     def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
@@ -164,3 +165,6 @@ def _shown(run: RetryRun) -> dict[str, Any]:
         "units": [[u["at_ms"], u["topic"], u["queue_id"], u["bytes"]] for u in run.units],
         "end": run.end, "end_ms": run.end_ms,
     }  # fmt: skip
+
+
+KEPT = KeptRuns("retry_clock", RECORDED, lambda settings: _shown(play_retries(settings)))

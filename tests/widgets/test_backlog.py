@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from mqlab.errors import UsageError
 from mqlab.widgets import BacklogTank, backlog_tank
-from mqlab.widgets.backlog import recorded
 from mqlab.widgets.backlog.runs import TankSettings, play_tank
 
 PEAK = (1, 6, 6, 1, 1, 1, 0, 0, 0, 0, 0, 0)
@@ -99,21 +97,6 @@ def test_a_page_without_a_kernel_has_the_recorded_runs() -> None:
     shown._recorded = {"more": TankSettings(PEAK, threads=8)}
     assert [run["name"] for run in shown.data()["runs"]] == ["as set", "more"]
     assert shown.data()["runs"][1]["behind"] is None
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if at == 0 else pytest.mark.long) for at, name in enumerate(recorded.RECORDED)]
-)
-def test_a_kept_run_is_what_is_played_now(name: str) -> None:
-    """If it is not: ``python -m mqlab.widgets.backlog.recorded`` writes the file again."""
-    settings = recorded.RECORDED[name]
-    assert recorded.shown_with(settings) == json.loads(json.dumps(recorded.shown(play_tank(settings))))
-
-
-def test_all_that_the_tank_has_without_a_kernel_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = backlog_tank(traffic=PEAK)
-    monkeypatch.delattr(recorded, "play_tank")  # what is not kept would be played
-    assert [run["name"] for run in first.data()["runs"]] == ["as set", *recorded.RECORDED]
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from mqlab.widgets.allocation.division import (
 )
 from mqlab.widgets.allocation.handover import (
     CHANGES,
+    KEPT,
     RECORDED,
     HandoverRun,
     HandoverSettings,
@@ -272,7 +273,7 @@ class AllocationBoard(Board):
 
     def data(self) -> dict[str, Any]:
         """Queues, names, the owners of each queue for every set of members the page may need, the ring, the runs."""
-        runs = [{"name": name, **shown_run(play_handover(settings))} for name, settings in self._recorded.items()]
+        runs = [{"name": name, **KEPT.shown_with(settings)} for name, settings in self._recorded.items()]
         if self.run is not None:
             runs.insert(0, {"name": "as played", **shown_run(self.run)})
         own = [name for name in self._dividing.names if name not in STRATEGY_NAMES]

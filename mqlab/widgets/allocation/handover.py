@@ -25,6 +25,7 @@ from mqlab.errors import UsageError
 from mqlab.lab.lab import play
 from mqlab.runtime.journal import StepRecord
 from mqlab.views.timeline import after
+from mqlab.widgets.kept.runs import KeptRuns
 from mqlab.widgets.whole_numbers import must_be_whole
 from mqlab.wire.message import Message, MessageQueue
 
@@ -268,3 +269,6 @@ def run_words(run: HandoverRun) -> str:
     longest = ", ".join(f"{what} for up to {after(ms).lstrip('+')}" for what, ms in sorted(times.items()))
     count = len(run.twice)
     return f"{longest or 'no overlap'}; {count} message{'s' * (count != 1)} given to two members"
+
+
+KEPT = KeptRuns("allocation_board", RECORDED, lambda settings: shown_run(play_handover(settings)))

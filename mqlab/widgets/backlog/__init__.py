@@ -4,6 +4,6 @@ Lab 09 asks with it what more instances, threads, cores, queues or slots change,
 
     runs.py      the story in a Lab, played with the learner's settings, and what happened
     limits.py    how busy each limit was while messages waited, and which one binds
-    recorded.py  the runs of a page without a kernel, kept in a file
+    recorded.py  the runs of a page without a kernel, kept in mqlab/widgets/kept
     tank.py      the explorer
 """

@@ -20,7 +20,7 @@ from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.views.table import Table
 from mqlab.widgets.backlog.limits import NOTHING, limits, per_call, waiting_seconds
-from mqlab.widgets.backlog.recorded import RECORDED, shown, shown_with
+from mqlab.widgets.backlog.recorded import KEPT, RECORDED, shown
 from mqlab.widgets.backlog.runs import MOST_PER_SECOND, STEP_S, TankRun, TankSettings, play_tank
 from mqlab.widgets.frame import Board
 
@@ -105,7 +105,7 @@ class BacklogTank(Board):
     def data(self) -> dict[str, Any]:
         """The current run and the recorded ones; those of other settings than ``RECORDED`` are played now."""
         runs = [{"name": "as set", **shown(self.run)}]
-        runs += [{"name": name, **shown_with(settings)} for name, settings in self._recorded.items()]
+        runs += [{"name": name, **KEPT.shown_with(settings)} for name, settings in self._recorded.items()]
         return {"runs": runs, "step_s": STEP_S, "most_per_second": MOST_PER_SECOND}
 
     def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:

@@ -22,6 +22,7 @@ from mqlab.errors import UsageError
 from mqlab.views.pulls import Pull
 from mqlab.views.table import Table
 from mqlab.widgets.frame import Board
+from mqlab.widgets.kept.runs import KeptRuns
 from mqlab.widgets.long_poll.runs import SPAN_MS, PollRun, PollSettings, play_polls
 
 RECORDED: Mapping[str, PollSettings] = {
@@ -111,9 +112,9 @@ class LongPollScope(Board):
         )
 
     def data(self) -> dict[str, Any]:
-        """The current run and the recorded ones; each is played when the page is first made."""
+        """The current run and the recorded ones; those of other settings than ``RECORDED`` are played now."""
         runs = [{"name": "as set", **_shown(self.run)}]
-        runs += [{"name": name, **_shown(play_polls(settings))} for name, settings in self._recorded.items()]
+        runs += [{"name": name, **KEPT.shown_with(settings)} for name, settings in self._recorded.items()]
         return {"runs": runs, "span_ms": SPAN_MS}
 
     def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
@@ -169,3 +170,6 @@ def _shown(run: PollRun) -> dict[str, Any]:
         "held": [list(row.values()) for row in _rows(run.held)],
         "naive": [[pull.asked_ms, pull.answered_ms, len(pull.kept)] for pull in run.naive],
     }  # fmt: skip
+
+
+KEPT = KeptRuns("long_poll", RECORDED, lambda settings: _shown(play_polls(settings)))
