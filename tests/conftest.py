@@ -107,10 +107,11 @@ class ShortCollection:
     """Each worker collects all 9,000 tests by itself, so that should take seconds."""
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_collection(self) -> Generator[None, object, object]:
+    def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:
         """Nothing that is collected becomes garbage: Python's collector need not look for it, then or later."""
         gc.disable()
         try:
+            parallel.compile_a_share(session.config)
             return (yield)
         finally:
             gc.freeze()

@@ -71,6 +71,30 @@ def lines(path: Path) -> list[str]:
     return path.read_text("utf-8").splitlines()
 
 
+def test_a_worker_compiles_its_own_share_and_leaves_broken_tests_to_the_collection(tmp_path: Path) -> None:
+    for name in (
+        "mqlab/a.py",
+        "mqlab/b.py",
+        "mqlab/part/c.py",
+        "mqlab/part/d.py",
+        "tests/test_0.py",
+        "tests/test_1.py",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("raise RuntimeError('imported')\n", "utf-8")
+
+    def compiled() -> set[str]:
+        return {path.name.partition(".")[0] for path in (tmp_path / "mqlab").rglob("*.pyc")}
+
+    one_process: Any = SimpleNamespace(rootpath=tmp_path)
+    parallel.compile_a_share(one_process)
+    assert compiled() == set()
+    for number, share in ((0, {"a", "c"}), (1, {"a", "b", "c", "d"})):
+        worker: Any = SimpleNamespace(rootpath=tmp_path, workerinput={"workerid": f"gw{number}", "workercount": 2})
+        parallel.compile_a_share(worker)
+        assert compiled() == share
+
+
 def test_a_group_stays_in_one_worker_and_what_all_need_is_made_once(suite: Path) -> None:
     assert "36 passed" in run(suite, "-n2", "--dist=loadgroup")
     assert len(lines(suite / "spark")) == 16 and len(set(lines(suite / "spark"))) == 1
