@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from mqlab.errors import MqlabError, NotGiven, words_of
 from mqlab.teach import blocked
@@ -109,24 +109,31 @@ def _checked(asked: Exercise, names: Mapping[str, Any], more: int) -> Said:
     cases = asked.public_cases()
     for number, case in enumerate(cases, 1):
         try:
-            said = _judged(asked, case, given, f"{case.name} ({number} of {len(cases)})")
-            earned = points_so_far(asked, cases, given, number - 1) if said is not None else []
+            wrong = _judged(asked, case, given, f"{case.name} ({number} of {len(cases)})")
+            earned = points_so_far(asked, cases, given, number - 1, wrong.share) if wrong is not None else []
         except NotImplementedError:
             return not_started(asked, list(asked.defines))
         except KeyboardInterrupt as stop:
             raise CheckInterrupted(_stopped(asked, case, stop)) from None
-        if said is not None:
-            raise CheckFailed(replace(said, facts=[*said.facts, *earned]))
+        if wrong is not None:
+            raise CheckFailed(replace(wrong.said, facts=[*wrong.said.facts, *earned]))
     if not more:
         return passed(asked, len(cases))
     # 3. Other seeds, as many as the learner likes.
-    said = practise(asked, more, lambda case: _judged(asked, case, given, case.name))
+    said = practise(asked, more, lambda case: found.said if (found := _judged(asked, case, given, case.name)) else None)
     if said.state == "bad":
         raise CheckFailed(said)
     return said
 
 
-def _judged(asked: Exercise, case: Case, given: Answers, name: str) -> Said | None:
+class _Wrong(NamedTuple):
+    """What is said to an answer, and which share of the case's worth it keeps."""
+
+    said: Said
+    share: float = 0.0
+
+
+def _judged(asked: Exercise, case: Case, given: Answers, name: str) -> _Wrong | None:
     """What is wrong with an answer in one case, None if nothing is; show_me then knows of it."""
     finding: Finding | None = None
     try:
@@ -135,16 +142,16 @@ def _judged(asked: Exercise, case: Case, given: Answers, name: str) -> Said | No
     except (NotImplementedError, CheckFailed):
         raise
     except NotGiven as error:
-        return _not_given(asked, error)
+        return _Wrong(_not_given(asked, error))
     except Exception as error:
         said, call = _raised(asked, case, error), _call_of(error)
         remember(asked.id, Failed(said, call) if call is not None else None)
-        return said
+        return _Wrong(said)
     if finding is None:
         return None
     said = _wrong(asked, finding, name)
     remember(asked.id, Failed(said, finding.call, finding))
-    return said
+    return _Wrong(said, finding.share)
 
 
 def _found(asked: Exercise, case: Case, given: Answers, name: str) -> Finding | None:

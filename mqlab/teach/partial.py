@@ -15,13 +15,18 @@ from mqlab.teach.exercises import Answers, Case, Exercise
 from mqlab.teach.forbidden import run_watched
 
 
-def points_so_far(asked: Exercise, cases: Sequence[Case], given: Answers, held: int) -> list[tuple[str, str]]:
-    """The fact to show beside the first wrong case, of which ``held`` came before it; none if nothing is earned."""
+def points_so_far(
+    asked: Exercise, cases: Sequence[Case], given: Answers, held: int, share: float
+) -> list[tuple[str, str]]:
+    """The fact to show beside the first wrong case, before which ``held`` others held; none if nothing is earned.
+
+    ``share`` is what the answer keeps of the wrong case's worth. The cases after it are judged here.
+    """
     whole = sum(case.weight for case in cases)
     if not whole:
         return []
-    earned = sum(case.weight for case in cases[:held])
-    earned += sum(case.weight * _share(case, asked, given) for case in cases[held:])
+    earned = sum(case.weight for case in cases[:held]) + cases[held].weight * share
+    earned += sum(case.weight * _share(case, asked, given) for case in cases[held + 1 :])
     if not earned:
         return []
     points = f"{asked.points * earned / whole:.1f}".removesuffix(".0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import queue
 import selectors
 import signal
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -86,26 +87,32 @@ def test_what_computes_is_left_alone() -> None:
     assert watch.place is None
 
 
-def other_threads_compute(seconds: float) -> threading.Thread:
+@contextlib.contextmanager
+def another_thread_computes(seconds: float) -> Iterator[threading.Thread]:
+    """For so many seconds, or until the block ends."""
+    over = threading.Event()
+
     def compute() -> None:
         until_s = time.monotonic() + seconds
-        while time.monotonic() < until_s:
+        while time.monotonic() < until_s and not over.is_set():
             pass
 
     thread = threading.Thread(target=compute)
     thread.start()
-    return thread
+    try:
+        yield thread
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_who_waits_for_threads_that_compute_has_longer_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    with BlockWatch(is_here, WAITS_S) as watch:
-        other_threads_compute(3 * WAITS_S).join()
+    with another_thread_computes(3 * WAITS_S) as busy, BlockWatch(is_here, WAITS_S) as watch:
+        busy.join()
     assert watch.place is None
     monkeypatch.setattr(blocked, "LONGER", 2)
-    busy = other_threads_compute(10 * WAITS_S)
-    with BlockWatch(is_here, WAITS_S) as watch, pytest.raises(KeyboardInterrupt):
+    with another_thread_computes(600), BlockWatch(is_here, WAITS_S) as watch, pytest.raises(KeyboardInterrupt):
         nobody_puts()
-    busy.join()
     assert watch.place is not None and watch.place.function == "nobody_puts"
 
 

@@ -8,6 +8,7 @@ Days with a bank are in bank, that of the dead letters in redrive.
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -106,8 +107,12 @@ def retry_plan(seed: int) -> list[Call]:
     return [planned(levels, most, seed)]
 
 
+@functools.cache
 def planned(levels: str, max_reconsume_times: int, seed: int = 0) -> Call:
-    """Play an order that always fails until its last retry is parked, and read the plan from the schedule topic."""
+    """Play an order that always fails until its last retry is parked, and read the plan from the schedule topic.
+
+    Each plan is played once: a learner checks again and again, and the default one takes almost five hours of the Lab.
+    """
     most = 16 if max_reconsume_times == -1 else max_reconsume_times
 
     def story(lab: Lab) -> None:
