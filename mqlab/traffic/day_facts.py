@@ -37,12 +37,12 @@ from mqlab.wire import names
 if TYPE_CHECKING:
     import pandas
 
-ENTRY_END = FIELD_SPLITTER.encode()
 SUCCESS = "SUCCESS"
 STATUSES = (SUCCESS, "TIME_OUT", "EXCEPTION", "RETURNNULL", "FAILED")
 NO_RESULT = "NO_RESULT"
 OTHER_ENTRIES = ("Pub", "EndTransaction", "Recall")
 _GREATEST = 1 << 53  # beyond it a number of ms is no time, and no float holds it exactly
+_FEW_DIGITS = 16  # a number with fewer is below it
 _MESSAGE_COLUMNS = [
     "broker_name", "topic", "tags", "keys", "queue_id", "queue_offset", "store_timestamp", "msg_id", "born_host",
 ]  # fmt: skip
@@ -99,7 +99,8 @@ def _messages(stores: str) -> pandas.DataFrame:
     found = read_table(stores, _MESSAGE_COLUMNS).to_pandas()
     found = found[found["topic"] != names.TRACE_TOPIC].reset_index(drop=True)
     found["stored_ms"] = found.pop("store_timestamp").astype("datetime64[ms, UTC]").astype("int64")
-    found["sender"] = found.pop("born_host").astype(str).str.rpartition(":")[0]
+    hosts = found.pop("born_host").astype(str)
+    found["sender"] = hosts.map({host: host.rpartition(":")[0] for host in hosts.unique()})
     renamed: pandas.DataFrame = found.rename(columns={"broker_name": "broker"})
     return renamed
 
@@ -112,11 +113,10 @@ def _calls(stores: str) -> tuple[pandas.DataFrame, pandas.DataFrame]:
     ended: dict[tuple[str, str], tuple[int, str]] = {}
     damaged: list[tuple[str, str, str, str]] = []
     for broker, client, body in _trace_bodies(stores):
-        *entries, rest = body.split(ENTRY_END)
+        *entries, rest = body.decode("utf-8", "replace").split(FIELD_SPLITTER)
         if rest:
-            damaged.append((broker, client, rest.decode("utf-8", "replace"), "cut off before its end"))
-        for entry in entries:
-            text = entry.decode("utf-8", "replace")
+            damaged.append((broker, client, rest, "cut off before its end"))
+        for text in entries:
             field = text.split(CONTENT_SPLITTER)
             try:
                 if field[0] == "SubBefore":
@@ -156,6 +156,8 @@ def _ended(field: list[str]) -> tuple[str, str, int, str]:
 
 
 def _number(text: str, name: str) -> int:
+    if len(text) < _FEW_DIGITS and text.isdigit() and text.isascii():
+        return int(text)
     if not (text.isascii() and text.isdigit()) or int(text[:17]) >= _GREATEST or len(text) > 17:
         raise ValueError(f"{name} {text[:20]!r} is not a number")
     return int(text)
@@ -181,10 +183,11 @@ def _life(messages: pandas.DataFrame, calls: pandas.DataFrame) -> pandas.DataFra
     )
     # 2. Its calls: the first, the successful ones, their number.
     by = ["group", "msg_id"]
-    done = calls[calls["status"] == SUCCESS].groupby(by)
+    begun = calls.groupby(by, sort=False)
+    done = calls[calls["status"] == SUCCESS].groupby(by, sort=False)
     told = pandas.DataFrame(
         {
-            "calls": calls.groupby(by).size(), "first_ms": calls.groupby(by)["started_ms"].min(),
+            "calls": begun.size(), "first_ms": begun["started_ms"].min(),
             "successes": done.size(), "done_ms": done["ended_ms"].min(), "last_ms": done["started_ms"].max(),
         }
     )  # fmt: skip

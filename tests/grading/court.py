@@ -65,12 +65,12 @@ class Court:
         self._exercise = exercise
         self._judge = judge_of(lab, {exercise.id: ""}, sandbox)
         self._judge.give(exercise.id, {})
-        hidden = [(HIDDEN, case) for case in self._judge.hidden_cases(exercise)]
+        first, *others = ((HIDDEN, case) for case in self._judge.hidden_cases(exercise))
         # Most answers lose the first with all their words.
-        self._cases: list[tuple[str, Case]] = hidden + [(PUBLIC, case) for case in exercise.public_cases()]
+        self._cases: list[tuple[str, Case]] = [first, *((PUBLIC, case) for case in exercise.public_cases()), *others]
 
     def results(self, source: str) -> Iterator[CaseResult]:
-        """The results of an answer's cases, the hidden ones first; each is judged when it is asked for."""
+        """The results of an answer's cases, a hidden one first; each is judged when it is asked for."""
         one, answers = self._exercise.id, self._judge.job.answers
         answers[one] = replace(answers[one], source=source)
         self._judge.give(one, {})
@@ -94,7 +94,7 @@ class OpenCourt(Court):
     def _make_ready(self, count: int) -> None:
         for _, case in self._cases[self._ready : count]:
             case.prepare()
-        self._ready = max(self._ready, count)
+        self._ready = max(self._ready, min(count, len(self._cases)))
 
     def results_until(self, source: str, enough: Callable[[list[CaseResult]], bool]) -> list[CaseResult]:
         """The results up to where they are enough."""
@@ -112,8 +112,9 @@ class OpenCourt(Court):
                 found: list[CaseResult] = in_a_copy(judged)
             if self._ready == len(self._cases) or enough(found):
                 return found
-            # A case that is made here is ready in all later copies; made in a copy it would be lost with it.
-            self._make_ready(self._ready + 1)
+            # A case that is made here is ready in all later copies; made in a copy it would be lost with it. The next
+            # copy judges all of them, so each time twice as many are ready.
+            self._make_ready(2 * self._ready)
 
 
 @contextlib.contextmanager
