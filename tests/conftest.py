@@ -160,16 +160,28 @@ BY_ITSELF = {
 }  # fmt: skip
 
 
+OF_ALL_TESTS = (
+    # The first compiler alone, which has little room for its code by itself and would compile again.
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m "
+    # Memory at once: by itself the JVM looks for garbage forty times while it takes as much little by little.
+    "-XX:+UseSerialGC -Xms1g -Xmn512m -XX:MetaspaceSize=256m "
+    # Calls from Python are not each compiled to a class of its own, and the JVM is not copied for a chmod.
+    "-Dsun.reflect.inflationThreshold=100000 -Djdk.lang.Process.launchMechanism=VFORK"
+)
+"""Options of the JVM that runs for all tests."""
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of a test process; it takes seconds to start."""
-    from mqlab.grading.sandbox import SHORT_LIVED_JAVA
     from mqlab.spark import session
 
-    # The first compiler alone has little room for its code, and would compile again; the JVM is not copied for a chmod.
-    java = f"{SHORT_LIVED_JAVA} -XX:ReservedCodeCacheSize=240m -Djdk.lang.Process.launchMechanism=VFORK"
-    quick = {"spark.driver.extraJavaOptions": java, "spark.sql.shuffle.partitions": "2", **PLANS_AS_THEY_ARE}
-    started = session("local[2]", **quick)
+    # PySpark would ask the JVM ten times for each column of a query, so that an error could name its line.
+    quick = {
+        "spark.driver.extraJavaOptions": OF_ALL_TESTS, "spark.sql.shuffle.partitions": "2",
+        "spark.python.sql.dataFrameDebugging.enabled": "false", "spark.sql.ui.explainMode": "simple",
+    }  # fmt: skip
+    started = session("local[2]", **quick, **PLANS_AS_THEY_ARE)
     yield started
     started.stop()
 

@@ -2,7 +2,6 @@
 
     group         its tests                                     why they stay in one worker
     spark         all that use the shared Spark session         one JVM for them
-    spark-labs    those of labs, exercises and grading          a second JVM, so that two processors have work
     browser       all that open pages in Chromium               one Chromium, and one JupyterLab at a time
     tests/tidy    those that read all of the source             it is parsed once
     <a file>      those of every other file                     what a file prepares is prepared once
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 LONGEST_FIRST = (
-    "spark", "spark-labs", "tests/grading/test_known_wrong.py", "browser", "tests/labs/test_notebooks.py",
+    "spark", "tests/grading/test_known_wrong.py", "browser", "tests/labs/test_notebooks.py",
     "tests/grading/test_spark_answers.py", "tests/grading/test_hostile.py", "tests/grading/test_whole_labs.py",
     "tests/grading/test_commands.py", "tests/spark", "tests/grading", "tests/scenarios", "tests/conformance",
     "tests/cli", "tests/benchmarks", "tests/traffic", "tests/store", "tests/front_door", "tests/tidy", "tests/arrow",
@@ -44,14 +43,13 @@ worker, which cost least while it is small: so before it has opened pages, or a 
 
 SPLIT = ("tests/labs/test_notebooks.py",)
 READS_ALL_SOURCES = "tests/tidy"
-OF_LABS = ("tests/labs/", "tests/teach/", "tests/grading/")
 
 
 def group_of(file: str, item: pytest.Item) -> str:
     """The name of a test's group; empty for a test that may run anywhere."""
     fixtures = getattr(item, "fixturenames", ())
     if "spark" in fixtures or ("one_session" in fixtures and item.get_closest_marker("spark")):
-        return "spark-labs" if file.startswith(OF_LABS) else "spark"
+        return "spark"
     if item.get_closest_marker("browser"):
         return "browser"
     if file.startswith(f"{READS_ALL_SOURCES}/"):

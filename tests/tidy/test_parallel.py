@@ -118,17 +118,17 @@ def test_only_a_file_that_has_an_example_is_imported_for_it(suite: Path) -> None
 
 
 def test_every_long_group_is_there() -> None:
-    names = [name for name in parallel.LONGEST_FIRST if name not in ("spark", "spark-labs", "browser")]
+    names = [name for name in parallel.LONGEST_FIRST if name not in ("spark", "browser")]
     assert [name for name in [*names, *parallel.SPLIT] if not (ROOT / name).exists()] == []
 
 
-def test_exercises_that_ask_spark_share_the_session_of_the_labs() -> None:
+def test_exercises_that_ask_spark_share_the_session_of_all() -> None:
     def item(*fixtures: str, marked: bool) -> Any:
         return SimpleNamespace(fixturenames=fixtures, get_closest_marker=lambda name: marked and name == "spark")
 
     assert parallel.group_of("tests/spark/test_source.py", item("spark", marked=True)) == "spark"
     for asking in (item("spark", marked=True), item("one_session", marked=True)):
-        assert parallel.group_of("tests/teach/test_every_exercise.py", asking) == "spark-labs"
+        assert parallel.group_of("tests/teach/test_every_exercise.py", asking) == "spark"
     asks_none = item("one_session", marked=False)
     assert parallel.group_of("tests/teach/test_every_exercise.py", asks_none) == "tests/teach/test_every_exercise.py"
 
