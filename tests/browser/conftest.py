@@ -33,7 +33,12 @@ SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},  # no pop-ups
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},  # the next test finds a notebook as it was
 }
-SERVER = {"LabApp": {"expose_app_in_browser": True}}  # for what a student does in the file browser and in the menus
+SERVER = {
+    "LabApp": {"expose_app_in_browser": True},  # for what a student does in the file browser and in the menus
+    "LanguageServerManager": {"autodetect": False},  # it starts Node a dozen times to look for language servers
+}
+PAGE = {"buildCheck": False, "disabledExtensions": {"@jupyterlab/extensionmanager-extension": True}}
+"""Both look at each load of the page whether something could be built or installed, and start Node for that."""
 
 CLOSE_ALL = """() => {
   for (const widget of [...jupyterapp.shell.widgets("main")]) {
@@ -116,6 +121,8 @@ def start(folder: Path) -> tuple[JupyterLab, subprocess.Popen[bytes]]:
     config = folder.parent / "config"
     config.mkdir()
     (config / "jupyter_server_config.json").write_text(json.dumps(SERVER), "utf-8")
+    (config / "labconfig").mkdir()
+    (config / "labconfig" / "page_config.json").write_text(json.dumps(PAGE), "utf-8")
     environment = os.environ | {
         "JUPYTER_TOKEN": "browser-test",
         "JUPYTERLAB_SETTINGS_DIR": str(settings),
