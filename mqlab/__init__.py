@@ -8,8 +8,9 @@ Left out: everything a notebook imports from its own room (mqlab.store, mqlab.te
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mqlab.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from mqlab.client.statuses import (
@@ -49,22 +50,16 @@ __all__ = [
     "play",
 ]
 
-_HOMES = {
-    "Lab": "lab.lab",
-    "Message": "wire.message",
-    "MessageExt": "wire.message",
-    "MessageQueue": "wire.message",
-    "connect": "connected",
-    "every_crash": "lab.crashes",
-    "play": "lab.lab",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'mqlab' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"mqlab.{_HOMES.get(name, 'client.statuses')}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "client.statuses": (
+            "COMMIT", "COMMIT_MESSAGE", "CONSUME_SUCCESS", "RECONSUME_LATER", "ROLLBACK", "ROLLBACK_MESSAGE",
+            "SUCCESS", "SUSPEND_CURRENT_QUEUE_A_MOMENT", "UNKNOW", "UNKNOWN",
+        ),
+        "connected": ("connect",),
+        "lab.crashes": ("every_crash",),
+        "lab.lab": ("Lab", "play"),
+        "wire.message": ("Message", "MessageExt", "MessageQueue"),
+    },
+)  # fmt: skip

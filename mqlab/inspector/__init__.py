@@ -9,18 +9,13 @@ single parts (log_reader, queue_reader, index_reader), and questions across part
 The store, Arrow and Spark use this package; it uses ``wire`` and the ports.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mqlab.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from mqlab.inspector.inspector import StoreInspector
 
 __all__ = ["StoreInspector"]
 
-
-def __getattr__(name: str) -> Any:
-    """The inspector is loaded when it is first asked for: a broker needs the layouts alone."""
-    if name == "StoreInspector":
-        from mqlab.inspector.inspector import StoreInspector
-
-        return StoreInspector
-    raise AttributeError(name)
+__getattr__, __dir__ = lazy_names(__name__, {"inspector": ("StoreInspector",)})  # a broker needs the layouts alone

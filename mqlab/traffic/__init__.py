@@ -11,8 +11,9 @@ The platform is described in mqlab.traffic.model.
 Left out: what the stores are read with; see mqlab.arrow and mqlab.spark.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mqlab.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from mqlab.traffic.growth.live import LiveBroker, live
@@ -26,20 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["Incident", "LiveBroker", "PlayedDay", "SealedDay", "TrafficModel", "TrafficSummary", "alarm_day",
            "capstone", "harm_of", "live", "play", "write"]  # fmt: skip
 
-_HOMES = {
-    "Incident": "trouble.incident", "LiveBroker": "growth.live", "PlayedDay": "playing",
-    "SealedDay": "trouble.capstone", "TrafficModel": "model", "TrafficSummary": "writing",
-    "alarm_day": "trouble.capstone", "capstone": "trouble.capstone", "harm_of": "trouble.truth",
-    "live": "growth.live", "play": "playing", "write": "writing",
-}  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    """Each name is loaded when it is first asked for: a process that grows one store needs none of them."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'mqlab.traffic' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"mqlab.traffic.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(  # a process that grows one store needs none of them
+    __name__,
+    {
+        "growth.live": ("LiveBroker", "live"),
+        "model": ("TrafficModel",),
+        "playing": ("PlayedDay", "play"),
+        "trouble.capstone": ("SealedDay", "alarm_day", "capstone"),
+        "trouble.incident": ("Incident",),
+        "trouble.truth": ("harm_of",),
+        "writing": ("TrafficSummary", "write"),
+    },
+)

@@ -12,8 +12,9 @@ Nothing here moves or needs a kernel: it is all still there when the notebook is
 Left out: anything interactive (mqlab.widgets) and anything that changes a world.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mqlab.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from mqlab.views.charts import Bars, Curve, Histogram, ranked
@@ -23,15 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Bars", "Curve", "Histogram", "Row", "Table", "View", "ranked", "verify"]
 
-_HOMES = {"Row": "table", "Table": "table", "View": "view", "verify": "verdict"}
-
-
-def __getattr__(name: str) -> Any:
-    """Each name is loaded when it is first asked for: what judges an answer draws no chart."""
-    if name not in __all__:
-        raise AttributeError(f"module 'mqlab.views' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"mqlab.views.{_HOMES.get(name, 'charts')}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(  # what judges an answer draws no chart
+    __name__,
+    {
+        "charts": ("Bars", "Curve", "Histogram", "ranked"),
+        "table": ("Row", "Table"),
+        "verdict": ("verify",),
+        "view": ("View",),
+    },
+)

@@ -26,8 +26,9 @@ Each is imported when it is first used: a notebook shows one or two of them.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mqlab.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from mqlab.widgets.allocation import AllocationBoard, allocation_board
@@ -85,33 +86,25 @@ __all__ = [
     "watermark_board",
 ]
 
-_HOMES = {
-    "allocation": ("AllocationBoard", "allocation_board"),
-    "backlog.tank": ("BacklogTank", "backlog_tank"),
-    "console_board": ("Console", "console"),
-    "crash_board": ("CrashMatrix", "crash_matrix"),
-    "days.biography": ("BiographyBoard", "biography_board", "biography_of_run"),
-    "days.echoes": ("EchoChart", "echo_chart"),
-    "days.percentiles": ("PercentileBoard", "percentile_board"),
-    "days.watermark": ("WatermarkBoard", "watermark_board"),
-    "explorer": ("Explorer", "explore"),
-    "knows.board": ("KnowsBoard", "knows_board"),
-    "lanes.board": ("LanesBoard", "lanes_board"),
-    "log_xray_board": ("LogXray", "log_xray"),
-    "long_poll.scope": ("LongPollScope", "long_poll_scope"),
-    "offsets": ("OffsetStripBoard", "offset_strip"),
-    "retry_clock_board": ("RetryClock", "retry_clock"),
-    "stepper": ("Stepper",),
-    "tag_trap.board": ("TagTrapBoard", "tag_trap_board"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    home = next((home for home, names in _HOMES.items() if name in names), None)
-    if home is None:
-        raise AttributeError(f"module 'mqlab.widgets' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"mqlab.widgets.{home}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "allocation": ("AllocationBoard", "allocation_board"),
+        "backlog.tank": ("BacklogTank", "backlog_tank"),
+        "console_board": ("Console", "console"),
+        "crash_board": ("CrashMatrix", "crash_matrix"),
+        "days.biography": ("BiographyBoard", "biography_board", "biography_of_run"),
+        "days.echoes": ("EchoChart", "echo_chart"),
+        "days.percentiles": ("PercentileBoard", "percentile_board"),
+        "days.watermark": ("WatermarkBoard", "watermark_board"),
+        "explorer": ("Explorer", "explore"),
+        "knows.board": ("KnowsBoard", "knows_board"),
+        "lanes.board": ("LanesBoard", "lanes_board"),
+        "log_xray_board": ("LogXray", "log_xray"),
+        "long_poll.scope": ("LongPollScope", "long_poll_scope"),
+        "offsets": ("OffsetStripBoard", "offset_strip"),
+        "retry_clock_board": ("RetryClock", "retry_clock"),
+        "stepper": ("Stepper",),
+        "tag_trap.board": ("TagTrapBoard", "tag_trap_board"),
+    },
+)

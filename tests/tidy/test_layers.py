@@ -18,6 +18,7 @@ FLOORS = [
             "promises",
             "ports",
             "durations",
+            "lazy_names",
             "notebook",
             "scales",
             "signals",
