@@ -101,7 +101,8 @@ def test_a_hanging_answer_is_stopped_and_the_others_go_on(desk: Desk) -> None:
     good = desk.load("lab.good", "def good():\n    return 1\n", ["good"])["good"]
     hang = desk.load(
         "lab.hang",
-        "def hang():\n    while True:\n        try:\n            while True: pass\n        except: pass\n",
+        "import time\ndef hang():\n    while True:\n        try:\n            while True: time.sleep(0.01)\n"
+        "        except: pass\n",
         ["hang"], HASTY,
     )["hang"]  # fmt: skip
     began = time.monotonic()

@@ -337,7 +337,7 @@ def test_a_database_keeps_to_its_file_and_to_its_time(desk: Desk, statement: str
 
 
 def test_an_answer_that_hangs_inside_a_lab_stops_the_lab(desk: Desk) -> None:
-    source = "def listener(messages, context):\n    while True: pass\n"
+    source = "import time\ndef listener(messages, context):\n    while True: time.sleep(0.01)\n"
     listener = desk.load("lab.a", source, ["listener"], HASTY)["listener"]
     with pytest.raises(AnswerStopped, match="no answer within"):
         play(one_queue(listener), seed=1)

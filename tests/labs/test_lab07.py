@@ -15,6 +15,7 @@ from mqlab.teach.cases.lab07 import bank, days, redrive
 from mqlab.teach.exercises import Exercise, Finding, manifest
 from mqlab.wire import names
 from tests.labs.notebooks import ROOT, read, texts
+from tests.teach.seeds import first_of
 
 SOLUTIONS = [ROOT / "solutions" / f"{name}.ipynb" for name in ("07a-failure-takes-time", "07b-stop-in-time")]
 EXERCISES = manifest("lab07").exercises
@@ -84,7 +85,7 @@ def test_messages_given_back_are_of_every_kind(seed: int) -> None:
     assert all(case.right[3]["UNIQ_KEY"] == case["message"].msg_id for case in cases)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", first_of(0, 1, 2, 3))
 def test_dead_letters_are_of_three_kinds(seed: int) -> None:
     day = redrive.day(seed).play({"redrive": lambda dead, producer, group: None}, seed)
     ids = [letter.msg_id for letter in day.dead]

@@ -14,11 +14,12 @@ from mqlab.teach import datasets
 from mqlab.teach.datasets import PlayedDay, played_day
 from mqlab.teach.played_day import AUDIT, BILLING, KILLED, LATE, MAIL, NEVER_BACK, POISON, QUIET, RAISES, SENT_TWICE
 from mqlab.teach.played_truth import CAUSES
+from tests.teach.seeds import first_of
 
 OUTCOMES = {"consumed", "dead", "pending", "filtered", "lost", "waiting"}
 
 
-@pytest.fixture(scope="module", params=[11, 2])
+@pytest.fixture(scope="module", params=first_of(11, 2))
 def day(request: pytest.FixtureRequest) -> PlayedDay:
     return played_day(request.param)
 
