@@ -22,6 +22,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 
 from tests import garbage, in_memory, parallel
+from tests.spark.short_lived import BY_ITSELF, NO_LINES_IN_ERRORS, OF_ALL_TESTS, PLANS_AS_THEY_ARE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -149,39 +150,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(SkipsAreNamed(), "skips-are-named")
 
 
-PLANS_AS_THEY_ARE = {
-    "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}  # fmt: skip
-"""Java code for each query, and plans that change on the way, cost more than all the rows of most tests' stores."""
-BY_ITSELF = {
-    "spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK",
-    "spark.sql.adaptive.enabled": "true",
-}  # fmt: skip
-
-
-OF_ALL_TESTS = (
-    # The first compiler alone, which has little room for its code by itself and would compile again.
-    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m "
-    # Memory at once: by itself the JVM looks for garbage forty times while it takes as much little by little.
-    "-XX:+UseSerialGC -Xms1g -Xmn512m -XX:MetaspaceSize=256m "
-    # Calls from Python are not each compiled to a class of its own, and the JVM is not copied for a chmod.
-    "-Dsun.reflect.inflationThreshold=100000 -Djdk.lang.Process.launchMechanism=VFORK"
-)
-"""Options of the JVM that runs for all tests."""
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of a test process; it takes seconds to start."""
     from mqlab.spark import session
 
-    # PySpark would ask the JVM ten times for each column of a query, so that an error could name its line.
     quick = {
         "spark.driver.extraJavaOptions": OF_ALL_TESTS, "spark.sql.shuffle.partitions": "2",
-        "spark.python.sql.dataFrameDebugging.enabled": "false", "spark.sql.ui.explainMode": "simple",
+        "spark.sql.ui.explainMode": "simple",
     }  # fmt: skip
-    started = session("local[2]", **quick, **PLANS_AS_THEY_ARE)
+    started = session("local[2]", **quick, **PLANS_AS_THEY_ARE, **NO_LINES_IN_ERRORS)
     yield started
     started.stop()
 

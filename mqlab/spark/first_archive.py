@@ -51,9 +51,7 @@ def make(directory: Path) -> Path | None:
 
     None where the JVM wrote none: switched off, or no room on the disk. Raises JavaMissing and SparkFailed.
     """
-    import pyspark
-
-    key = shared_classes.archive_key(find_java().java, Path(pyspark.__file__).parent / "jars")
+    key = shared_classes.archive_key(find_java().java, shared_classes.jars_of_pyspark())
     archive = shared_classes.promote(directory, key)
     if archive.exists():
         return archive

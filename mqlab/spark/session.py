@@ -38,6 +38,7 @@ DEFAULT_MASTER, REMOTE = "local[*]", "sc://"
 LOGS_KEPT = 20
 LEAF_PARALLELISM = "spark.sql.leafNodeDefaultParallelism"
 JVM_OPTIONS = "spark.driver.extraJavaOptions"
+EXECUTOR_OPTIONS = "spark.executor.defaultJavaOptions"  # before those that a caller gives as extraJavaOptions
 
 SETTINGS = {
     "spark.driver.memory": "2g",
@@ -107,8 +108,8 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
         _refuse_change(running, {**given, **as_text(settings)})
         return register(running)
     # 2. Otherwise start the JVM here: PySpark would leave its output in the notebook.
-    chosen_settings = settings_for(master, app_name, ui, settings)
     java = find_java()
+    chosen_settings = {**for_executors(chosen, java), **settings_for(master, app_name, ui, settings)}
     with launch_environment(java, worker_python() if is_here(chosen) else sys.executable):
         _launch_jvm(chosen_settings, java)
         builder = SparkSession.builder
@@ -232,6 +233,17 @@ def settings_for(master: str | None, app_name: str, ui: bool, more: dict[str, An
     }
 
 
+def for_executors(master: str, java: Java) -> dict[str, str]:
+    """The setting with which executors in JVMs of their own on this machine start with the archive of Spark's classes.
+
+    They write none. Empty for other masters, and where there is no archive.
+    """
+    if is_local(master) or not is_here(master):
+        return {}
+    shared = shared_classes.reading(java.java, shared_classes.jars_of_pyspark(), shared_classes.folder_of_archives())
+    return {EXECUTOR_OPTIONS: " ".join(map(quoted, shared))} if shared else {}
+
+
 def _print_no_errors_that_are_raised() -> None:
     """Switch off PySpark's log of errors that it also raises: their JVM stacks would fill a notebook's screen."""
     from pyspark.logger import PySparkLogger
@@ -275,7 +287,6 @@ def launch_environment(java: Java, python: str) -> Iterator[None]:
 
 def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     """Start the JVM with its output in a log file. Does nothing when this process has one already."""
-    import pyspark
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
@@ -284,8 +295,7 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     if SparkContext._gateway is not None:
         return
     # 1. The settings that the JVM reads at its start, with the archive of classes among its options.
-    jars = Path(pyspark.__file__).parent / "jars"
-    shared = shared_classes.options(java.java, jars, shared_classes.folder_of_archives())
+    shared = shared_classes.options(java.java, shared_classes.jars_of_pyspark(), shared_classes.folder_of_archives())
     conf = SparkConf(loadDefaults=False)
     given = settings.get(JVM_OPTIONS, "")
     for name, value in {**settings, JVM_OPTIONS: " ".join([*own_options(given), *map(quoted, shared), given])}.items():

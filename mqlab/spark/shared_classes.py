@@ -8,7 +8,7 @@ This is the JDK's class-data sharing.
 `make env` has the first one made (mqlab.spark.first_archive). KEY names this Java and these jars. The JVM checks an
 archive itself and starts without one that does not fit. MQLAB_SPARK_SHARED_CLASSES=0 switches it off; with =read an
 archive that is there is used, and none is written; with =/FOLDER it is looked for in that folder alone, which is only
-read. Left out: executors on other machines.
+read. Left out: executors on other machines; those of this one read it (mqlab.spark.session).
 """
 
 from __future__ import annotations
@@ -33,6 +33,13 @@ QUIET = "-Xlog:disable"  # it would list each of the hundreds of classes that ca
 def folder_of_archives() -> Path:
     """The folder of all archives of this user, which may not be there yet. Raises OSError where no cache can be."""
     return cache_directory() / "spark-classes"
+
+
+def jars_of_pyspark() -> Path:
+    """The folder of the classes with which every JVM of Spark starts."""
+    import pyspark
+
+    return Path(pyspark.__file__).parent / "jars"
 
 
 def options(java: Path, jars: Path, directory: Path) -> list[str]:

@@ -35,6 +35,7 @@ from mqlab.spark.session import (
     SETTINGS,
     SparkFailed,
     end_remote_session,
+    for_executors,
     launch_environment,
     log_file,
     quoted,
@@ -136,10 +137,9 @@ class _Daemons:
         self._running: list[_Daemon] = []
 
     def _start(self, name: str, program: str, arguments: Sequence[str]) -> _Daemon:
-        import pyspark
-
-        home, java = Path(pyspark.__file__).parent, find_java()
-        options = shared_classes.reading(java.java, home / "jars", shared_classes.folder_of_archives())
+        jars, java = shared_classes.jars_of_pyspark(), find_java()
+        home = jars.parent
+        options = shared_classes.reading(java.java, jars, shared_classes.folder_of_archives())
         with launch_environment(java, worker_python()):
             os.environ["SPARK_HOME"] = str(home)  # launch_environment restores it
             daemon = _Daemon(name, [str(home / "bin" / program), *arguments], self.folder, options)
@@ -202,7 +202,8 @@ class ConnectServer(_Daemons):
         self.url = ""
         try:
             given = {
-                **SETTINGS, **LOCAL_SETTINGS, "spark.connect.grpc.binding.address": HERE,
+                **SETTINGS, **LOCAL_SETTINGS, **for_executors(master, find_java()),
+                "spark.connect.grpc.binding.address": HERE,
                 "spark.connect.grpc.binding.port": "0", "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
                 "spark.log.level": "INFO", **settings,
             }  # fmt: skip

@@ -7,7 +7,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pyspark
 import pytest
 from click.testing import CliRunner
 
@@ -57,7 +56,7 @@ def course(tmp_path: Path) -> Path:
 
 def archive_of_classes() -> Path:
     """Spark's classes as the JVM behind the wall shall find them; `make env` makes this file."""
-    key = shared_classes.archive_key(find_java().java, Path(pyspark.__file__).parent / "jars")
+    key = shared_classes.archive_key(find_java().java, shared_classes.jars_of_pyspark())
     return shared_classes.folder_of_archives() / f"{key}.jsa"
 
 

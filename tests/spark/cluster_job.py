@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.spark import session
 from mqlab.spark.standalone import ConnectServer, StandaloneCluster
+from tests.spark.short_lived import PLANS_AS_THEY_ARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 QUICK = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-    "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "2",
+    "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "2", **PLANS_AS_THEY_ARE,
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ at the end      one more run to the end, then rows in the stores = rows in the s
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -24,6 +25,7 @@ import pytest
 from mqlab.arrow.reading import read_table
 from mqlab.store import MessageStore
 from mqlab.wire.message import Message
+from tests.spark.short_lived import PLANS_AS_THEY_ARE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 JOB = """
-import sys
+import json, sys
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from mqlab.spark import session
 
@@ -41,9 +43,9 @@ class Lines(StreamingQueryListener):
     def onQueryTerminated(self, event): pass
     def onQueryProgress(self, event): print("batch", event.progress.batchId, flush=True)
 
-stores, out, checkpoint, tmp = sys.argv[1:]
+stores, out, checkpoint, tmp, plans = sys.argv[1:]
 java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={tmp}"
-spark = session("local[2]", **{"spark.driver.extraJavaOptions": java, "spark.local.dir": tmp})
+spark = session("local[2]", **{"spark.driver.extraJavaOptions": java, "spark.local.dir": tmp}, **json.loads(plans))
 spark.streams.addListener(Lines())
 log = spark.readStream.format("rocketmq").option("maxBytesPerTrigger", "24k").option("splitMB", 1).load(stores)
 log.writeStream.option("checkpointLocation", checkpoint).format("parquet").start(out).awaitTermination()
@@ -59,7 +61,7 @@ def job(stores: Path, out: Path, checkpoint: Path) -> Iterator[subprocess.Popen[
     tmp = tempfile.mkdtemp(prefix="once-")
     with open(out.with_name("job.log"), "ab") as log:
         started = subprocess.Popen(
-            [sys.executable, "-c", JOB, str(stores), str(out), str(checkpoint), tmp],
+            [sys.executable, "-c", JOB, str(stores), str(out), str(checkpoint), tmp, json.dumps(PLANS_AS_THEY_ARE)],
             stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
             env={**os.environ, "MQLAB_SPARK_SHARED_CLASSES": "read", "TMPDIR": tmp},
         )  # fmt: skip

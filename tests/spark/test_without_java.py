@@ -20,6 +20,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 from tests.labs.notebooks import SHORT_LIVED_JAVA
+from tests.spark.short_lived import PLANS_AS_THEY_ARE
 
 pytestmark = pytest.mark.spark
 
@@ -31,7 +32,7 @@ from mqlab.spark import session
 from mqlab.spark.java import find_java
 from mqlab.spark.session import quoted
 folder = tempfile.TemporaryDirectory(prefix="mqlab-заказы-")
-started = session("local[2]", **{"spark.driver.extraJavaOptions": quoted(f"-Dmqlab.store={STORE}")})
+started = session("local[2]", **PLANS, **{"spark.driver.extraJavaOptions": quoted(f"-Dmqlab.store={STORE}")})
 frame = started.read.format("rocketmq").option("columns", "topic,queue_id").load(STORE)
 rows = [tuple(row) for row in frame.groupBy("topic", "queue_id").count().collect()]
 version, store = map(started.sparkContext._jvm.java.lang.System.getProperty, ["java.version", "mqlab.store"])
@@ -57,7 +58,7 @@ def test_a_kernel_uses_the_wheels_java_and_leaves_nothing(
     manager.shutdown_wait_time = 20  # half of it until the kernel gets a signal: a busy machine is no failure
     shown: list[dict[str, Any]] = []
     try:
-        cell = f"STORE = {str(store)!r}{CELL}"
+        cell = f"STORE, PLANS = {str(store)!r}, {PLANS_AS_THEY_ARE!r}{CELL}"
         reply = client.execute_interactive(cell, timeout=200, output_hook=lambda message: shown.append(message))
         assert reply["content"]["status"] == "ok", reply["content"]
         (kernel,) = [child for child in psutil.Process().children() if child.pid == manager.provisioner.pid]
