@@ -2,7 +2,7 @@
 
 Behind the wall every answer that dies needs a process of its own, with a third of a second of imports. Without walls
 the same worker answers the same lines in this process: the judge is the same, what crosses is the same, and so is the
-verdict. What an answer does to the process, only a copy of it suffers. These differ:
+verdict. What answers do to the process, only a copy of it suffers. These differ:
 
     mqlab is whole: what an exercise forbids is there        a life of an answer is its cells run again, so what it
     hash() of a text differs from run to run                 keeps outside its own cells survives
@@ -21,7 +21,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -40,8 +40,9 @@ from mqlab.runtime import line_watch
 from mqlab.teach.exercises import Case, Exercise
 from mqlab.teach.lives import hash_in_process
 
+Enough = Callable[[list[CaseResult]], bool]
 COPY_SECONDS = 600
-"""For one answer, on a busy machine."""
+"""For the answers of one copy, on a busy machine."""
 
 
 def judge_of(lab: Lab, sources: dict[str, str], sandbox: Sandbox) -> Judge:
@@ -83,38 +84,49 @@ class Court:
 
 
 class OpenCourt(Court):
-    """A court without walls: each answer is judged in a copy of this process, with the cases that are ready in it."""
+    """A court without walls: answers are judged in a copy of this process, with the cases that are ready in it.
+
+    A copy takes a thirtieth of a second, as long as many an answer, so the answers of an exercise can share one: behind
+    the wall they share a worker, too.
+    """
 
     def __init__(self, exercise: Exercise, lab: Lab, sandbox: Sandbox) -> None:
         with without_walls():
             super().__init__(exercise, lab, sandbox)
         self._ready = 0
         self._make_ready(1)
+        self._begun: dict[str, list[CaseResult]] = {}
 
     def _make_ready(self, count: int) -> None:
         for _, case in self._cases[self._ready : count]:
             case.prepare()
         self._ready = max(self._ready, min(count, len(self._cases)))
 
-    def results_until(self, source: str, enough: Callable[[list[CaseResult]], bool]) -> list[CaseResult]:
+    def begin_together(self, asked: Sequence[tuple[str, Enough]]) -> None:
+        """Judge some answers in one copy, as far as cases are ready. What ends it is met when each is judged alone."""
+        with contextlib.suppress(AssertionError), without_walls():
+            found = in_a_copy(lambda: [self._judged(source, enough) for source, enough in asked])
+            self._begun = {source: results for (source, _), results in zip(asked, found, strict=True)}
+
+    def results_until(self, source: str, enough: Enough) -> list[CaseResult]:
         """The results up to where they are enough."""
-
-        def judged() -> list[CaseResult]:
-            found: list[CaseResult] = []
-            for result in itertools.islice(self.results(source), self._ready):
-                found.append(result)
-                if enough(found):
-                    break
-            return found
-
-        while True:
-            with without_walls():
-                found: list[CaseResult] = in_a_copy(judged)
-            if self._ready == len(self._cases) or enough(found):
-                return found
+        found = self._begun.pop(source, [])
+        while not enough(found) and len(found) < len(self._cases):
             # A case that is made here is ready in all later copies; made in a copy it would be lost with it. The next
             # copy judges all of them, so each time twice as many are ready.
-            self._make_ready(2 * self._ready)
+            if len(found) == self._ready:
+                self._make_ready(2 * self._ready)
+            with without_walls():
+                found = in_a_copy(lambda: self._judged(source, enough))
+        return found
+
+    def _judged(self, source: str, enough: Enough) -> list[CaseResult]:
+        found: list[CaseResult] = []
+        for result in itertools.islice(self.results(source), self._ready):
+            found.append(result)
+            if enough(found):
+                break
+        return found
 
 
 @contextlib.contextmanager

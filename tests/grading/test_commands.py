@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from pathlib import Path
@@ -150,7 +151,7 @@ def test_without_a_seed_a_random_one_is_made_kept_and_used_again(course: Path, t
 
 
 def test_the_seed_is_on_no_disk_while_grading_and_nothing_stays_after_a_kill(
-    course: Path, tmp_path: Path, walls: Sandbox
+    course: Path, tmp_path: Path, walls: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = {**RIGHT, "lab99.total": "import time\ndef total(numbers):\n    time.sleep(60)\n"}
     save(with_answers(untouched(course), slow), tmp_path / "in" / "anna.ipynb")
@@ -177,11 +178,8 @@ def test_the_seed_is_on_no_disk_while_grading_and_nothing_stays_after_a_kill(
     assert folders and all(path.stat().st_mode & 0o077 == 0 for path in folders)
     assert list((tmp_path / "tmp").glob("mqlab-grade-*"))  # killed: nobody was left to remove it
     save("no notebook", tmp_path / "in" / "anna.ipynb")
-    done = subprocess.run(
-        [sys.executable, "-m", "mqlab.cli", *map(str, words)], capture_output=True, check=False,
-        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
-    )  # fmt: skip
-    assert done.returncode == 0 and not list((tmp_path / "tmp").glob("mqlab-grade-*"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    assert mqlab(*words).exit_code == 0 and not list((tmp_path / "tmp").glob("mqlab-grade-*"))
 
 
 def test_resuming_grades_again_what_has_changed(course: Path, tmp_path: Path, walls: Sandbox) -> None:

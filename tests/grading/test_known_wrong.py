@@ -1,7 +1,7 @@
 """Every exercise of every lab: the reference passes behind the wall, each known-wrong answer fails.
 
-A known-wrong answer is judged in a copy of this process, and gets the verdict that it gets behind the wall: one of each
-lab, and one that dies, show that here, all if long. BEHIND_THE_WALL names those that need the wall itself; of each
+Known-wrong answers are judged in copies of this process, and each gets the verdict that it gets behind the wall: one of
+each lab, and one that dies, show that here, all if long. BEHIND_THE_WALL names those that need the wall itself; of each
 exercise in LONG_DAYS, one wrong answer is judged here and all if long.
 """
 
@@ -216,11 +216,28 @@ def until_lost(wrong: Wrong, results: Iterator[CaseResult]) -> list[CaseResult]:
     return found
 
 
+@pytest.fixture(scope="module")
+def together(request: pytest.FixtureRequest) -> dict[str, list[Wrong]]:
+    """Exercise -> its wrong answers that are judged in this run without walls. An exercise is taken out once."""
+    found: dict[str, list[Wrong]] = {}
+    for item in request.session.items:
+        if getattr(item, "originalname", "") == "test_a_known_wrong_answer_loses_with_the_message_that_helps":
+            wrong: Wrong = item.callspec.params["wrong"]  # type: ignore[attr-defined]
+            if wrong.id not in BEHIND_THE_WALL:
+                found.setdefault(wrong.exercise, []).append(wrong)
+    return found
+
+
 @pytest.mark.parametrize("wrong", QUICKLY_JUDGED, ids=lambda wrong: wrong.id)
-def test_a_known_wrong_answer_loses_with_the_message_that_helps(wrong: Wrong, court_of: Callable[..., Any]) -> None:
+def test_a_known_wrong_answer_loses_with_the_message_that_helps(
+    wrong: Wrong, court_of: Callable[..., Any], together: dict[str, list[Wrong]]
+) -> None:
     if wrong.id in BEHIND_THE_WALL:
         return loses(wrong, until_lost(wrong, court_of(wrong, Court).results(wrong.source())))
     court: OpenCourt = court_of(wrong, OpenCourt)
+    if wrong.exercise in together:
+        of_one = together.pop(wrong.exercise)
+        court.begin_together([(one.source(), functools.partial(is_told_and_lost, one)) for one in of_one])
     loses(wrong, court.results_until(wrong.source(), functools.partial(is_told_and_lost, wrong)))
 
 
