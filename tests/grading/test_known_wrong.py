@@ -53,11 +53,13 @@ BEHIND_THE_WALL = {
 LONG_DAYS = {
     "lab00.timeline", "lab02.outbox", "lab02.scale_in", "lab03.sticky", "lab04.once", "lab04.rescue", "lab05.poisoned",
     "lab06.detector", "lab06.migrate", "lab08.any_delay", "lab08.cancel_unpaid", "lab08.transaction", "lab09.brake",
-    "lab09.size", "lab13.when", "lab13.whom", "lab13.why", "lab13.repair",
+    "lab09.size", "lab13.when", "lab13.whom", "lab13.why", "lab13.triage", "lab13.repair",
 }  # fmt: skip
 """Their answers play a day of hundreds of messages, or one with each crash, or read days of thousands: a third of a
 second of a processor or more.
 """
+FEW_GOOD_DAYS = 2
+"""So many of the six that lab 13's alarm is judged by are made, if not long."""
 FEWEST_WRONG = 3
 """So many wrong answers has every exercise."""
 PLACES_OF_DEATH = 6
@@ -99,7 +101,9 @@ def lasting(
 
 
 @pytest.fixture(scope="module")
-def walls_with_files(walls: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def walls_with_files(
+    walls: Sandbox, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Sandbox]:
     """Walls behind which an answer sees the files that a case hands over, as in grading."""
     folder, before = tmp_path_factory.mktemp("handing"), tempfile.tempdir
     folder.chmod(0o755)
@@ -108,6 +112,8 @@ def walls_with_files(walls: Sandbox, tmp_path_factory: pytest.TempPathFactory) -
     tempfile.tempdir = str(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "hidden_seeds", seeds_in_common)
+        if not any(item.get_closest_marker("long") for item in request.session.items):
+            patch.setattr(lab13_alarm, "GOOD_DAYS", FEW_GOOD_DAYS)
         yield replace(walls, handing=str(folder.resolve()))
     tempfile.tempdir = before
 
