@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab.widgets import lanes_board
+from mqlab.widgets.lanes.board import RECORDED
 from tests.browser.live_boards import fits, live_page, still_page, unnamed_controls
 
 pytestmark = pytest.mark.browser
@@ -49,6 +50,7 @@ def test_without_a_kernel_recorded_runs_are_chosen(chromium: Any, tmp_path: Path
 
 
 def test_a_narrow_page_shows_it(chromium: Any, tmp_path: Path) -> None:
-    page = still_page(chromium, lanes_board(mode="lanes", batch=8), tmp_path, width=420)
+    recorded = {**RECORDED, "queues": (1,), "threads": (20,)}
+    page = still_page(chromium, lanes_board(mode="lanes", batch=8, recorded=recorded), tmp_path, width=420)
     page.get_by_text("All 18 events are done after 2.5 s.").wait_for()
     assert fits(page)

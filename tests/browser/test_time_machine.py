@@ -1,4 +1,4 @@
-"""The time machine in JupyterLab: dragged, clicked, forked, with the keyboard alone, and read by a screen reader."""
+"""The time machine, alone and in JupyterLab: dragged, clicked, forked, by keyboard alone, read by a screen reader."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from mqlab import Lab
+from mqlab.views.queue import show_queue
 from mqlab.widgets import explore
 from tests.browser.conftest import ROOT, JupyterLab
 from tests.browser.live_boards import live_page
@@ -107,17 +109,54 @@ def test_what_a_slow_kernel_repeats_does_not_move_the_hand_back(chromium: Any, t
     status.filter(has_text="stop 0 of").wait_for()
 
 
-def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterlab: JupyterLab) -> None:
+@pytest.mark.long
+def test_in_jupyterlab_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterlab: JupyterLab) -> None:
     page = open_and_run_all(chromium, jupyterlab, notebook(jupyterlab.folder))
+    session = page.context.new_cdp_session(page)
+    sent: list[Any] = []
+    session.on("Network.webSocketFrameSent", lambda frame: sent.append(frame))
+    session.send("Network.enable")
+    is_dragged_clicked_and_forked(page, session, sent)
+    # The cell below reads what was done.
+    page.locator(".jp-CodeCell").last.locator(".cm-content").click()
+    page.keyboard.press("Shift+Enter")
+    page.locator(".jp-OutputArea-output").get_by_text(re.compile(r"told \d+ fork 4")).wait_for()
+    assert page.locator(RED).count() == 0
+    is_told_to_forget_the_fork(page)
+    session.detach()
+
+
+def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, tmp_path: Path) -> None:
+    explorer = explore(day, seed=7, show=queue_now, client=NO_TRACE, knobs={"orders": (1, 5)})
+    page = live_page(chromium, explorer, tmp_path)
+    session = page.context.new_cdp_session(page)
+    sent: list[Any] = []
+    to_board = page.to_board
+
+    def noted(content: dict[str, Any]) -> Any:
+        sent.append(content)
+        return to_board(content)
+
+    page.to_board = noted
+    is_dragged_clicked_and_forked(page, session, sent)
+    assert (explorer.state["branch"], explorer.state["parameters"]["orders"]) == ("fork", 4)
+    is_told_to_forget_the_fork(page)
+    assert page.problems == []
+    session.detach()
+
+
+def queue_now(lab: Lab) -> list[Any]:
+    """A panel of the learner's own, as in the cell above."""
+    return [show_queue(lab, "orders")] if "orders" in lab.store().topics() else []
+
+
+def is_dragged_clicked_and_forked(page: Any, session: Any, sent: list[Any]) -> None:
+    """``sent``: what the page says to the kernel is put there."""
     board = page.get_by_role("group", name="Time machine")
     status = board.get_by_role("status").first
     status.filter(has_text="stop 0 of").wait_for()
 
     # 1. Dragging goes over every stop with no kernel in between: at most the place is saved when the hand rests.
-    session = page.context.new_cdp_session(page)
-    sent: list[Any] = []
-    session.on("Network.webSocketFrameSent", lambda frame: sent.append(frame))
-    session.send("Network.enable")
     bar = board.get_by_role("slider", name="Stop")
     frames = bar.evaluate(DRAG)  # one for each stop and one for the beginning
     assert len(sent) < frames / 2
@@ -162,19 +201,15 @@ def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterla
     both.wait_for()
     assert both.get_by_role("option", name=re.compile("broker-a: killed")).count() == 1
 
-    # 5. A screen reader has a name for every control; the cell below reads what was done.
+    # 5. A screen reader has a name for every control.
     session.send("Accessibility.enable")
     for role in ("slider", "spinbutton", "combobox", "textbox", "button", "option", "listbox"):
         names = names_of(session, role)
         assert names and "" not in names, role
     assert names_of(session, "slider") == ["Stop"]
     assert names_of(session, "listbox")[0] == "The story: moments"
-    page.locator(".jp-CodeCell").last.locator(".cm-content").click()
-    page.keyboard.press("Shift+Enter")
-    page.locator(".jp-OutputArea-output").get_by_text(re.compile(r"told \d+ fork 4")).wait_for()
-    assert page.locator(RED).count() == 0
 
-    # 6. On a telephone nothing is cut off.
-    board.get_by_role("button", name="Forget the fork").click()
-    fork.wait_for(state="detached")
-    session.detach()
+
+def is_told_to_forget_the_fork(page: Any) -> None:
+    page.get_by_role("button", name="Forget the fork").click()
+    page.get_by_role("region", name=re.compile("The fork: ")).wait_for(state="detached")
