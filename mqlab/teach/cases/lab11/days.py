@@ -31,6 +31,7 @@ SENT_AGAIN_EVERY = 9
 BATCHES = (4, 4, 3)
 COST_MS = 120  # a message; RocketMQ divides the time of a call by the messages in it
 ELSEWHERE = "broker-c"
+DAYS_KEPT = 4  # what was read of them: public and hidden ones come by turns
 
 
 @functools.cache
@@ -46,13 +47,13 @@ def day(seed: int) -> Store:
     return Store(str(folder), f"the day of seed {seed}")
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=DAYS_KEPT)
 def entries_of(stores: str) -> list[Row]:
     """The entries of a day, which does not change: read once for all that misunderstandings make of them."""
     return trace.entries_in(stores)
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=DAYS_KEPT)
 def calls_of(stores: str) -> list[Row]:
     """The calls of a day, which does not change: read once for all that misunderstandings make of them."""
     return trace.calls_of(entries_of(stores))

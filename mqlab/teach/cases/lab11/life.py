@@ -18,7 +18,7 @@ from typing import Any
 
 from mqlab.teach import trace_tables as trace
 from mqlab.teach.cases.forbids import FORBIDS
-from mqlab.teach.cases.lab11.days import calls_of, day
+from mqlab.teach.cases.lab11.days import DAYS_KEPT, calls_of, day
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Rows, Slip
 from mqlab.teach.kit.rows import WrongRow
@@ -70,7 +70,7 @@ def _ms(moment: Any) -> int:
     return milliseconds
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=DAYS_KEPT)
 def facts(stores: str) -> Facts:
     """What is in the stores of a day, which does not change: read once for all that misunderstandings make of it."""
     from mqlab.arrow import read_table

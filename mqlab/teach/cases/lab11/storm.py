@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 from mqlab.scales import HOUR, MINUTE
 from mqlab.teach.cases.forbids import FORBIDS
-from mqlab.teach.cases.lab11.days import calls_of, day
+from mqlab.teach.cases.lab11.days import DAYS_KEPT, calls_of, day
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Rows, Slip, Store
 from mqlab.teach.kit.stores import Stored, shared_folder, store_of
@@ -136,7 +136,7 @@ def _read(call: Call) -> tuple[list[Row], list[Row]]:
     return _units_of(call["messages"]), calls_of(call["messages"])
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=DAYS_KEPT)
 def _units_of(stores: str) -> list[Row]:
     """The units of a day, which does not change."""
     return units_in(stores)
