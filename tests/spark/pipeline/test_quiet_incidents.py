@@ -37,6 +37,7 @@ def quiet_ones() -> tuple[Incident, ...]:
     return tuple(found.values())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("plans_as_by_itself")
 def test_no_rule_names_what_stays_under_its_threshold(spark: SparkSession, tmp_path: Path) -> None:
     made = write(tmp_path / "day", messages=MESSAGES, brokers=BROKERS, seed=7, incidents=quiet_ones())
