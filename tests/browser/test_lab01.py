@@ -42,6 +42,7 @@ def test_the_other_parts_are_run(chromium: Any, jupyterlab: JupyterLab, part: st
     runs_to_its_end(chromium, jupyterlab, part, exercises=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
 def test_from_the_index_one_click_leads_to_the_glossary(chromium: Any, jupyterlab: JupyterLab) -> None:
     page = jupyterlab.open(chromium, "labs/index.ipynb")

@@ -145,13 +145,6 @@ def test_cells_are_short_and_text_reads_well(path: Path) -> None:
         assert "TODO" not in text
 
 
-@pytest.fixture(scope="session")
-def warm() -> Iterator[WarmProcess]:
-    started = WarmProcess()
-    yield started
-    started.close()
-
-
 @pytest.fixture
 def as_in_a_kernel(plans_as_by_itself: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
     """A shell of this process, for a notebook of Spark's: a kernel would start a JVM of its own."""

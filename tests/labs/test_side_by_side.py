@@ -20,13 +20,6 @@ def notebook(*cells: str) -> Any:
     return new_notebook(cells=[new_code_cell(one, id=f"cell-{at}") for at, one in enumerate(cells)])
 
 
-@pytest.fixture(scope="module")
-def warm() -> Any:
-    started = WarmProcess()
-    yield started
-    started.close()
-
-
 def test_what_an_answer_cannot_change_runs_once_and_names_have_two_values(warm: WarmProcess) -> None:
     behind = ["lab = play(1)", "lab.append(len(runs))\nreveal('lab01.power', '40')", "total(lab)", "print(runs, lab)"]
     solved, lab = warm.execute_side_by_side(
