@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
@@ -64,10 +65,20 @@ def rank(group: str) -> int:
 
 
 class Worker:
-    """In a worker: puts the long groups first and writes down the group of each test."""
+    """In a worker: puts the long groups first, writes down the group of each test, and tells what it has found."""
 
     def __init__(self, groups: Path) -> None:
         self._groups = groups
+
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """Run a test as pytest does; that it was prepared and cleared away without a failure is not worth a message."""
+        told = item.ihook
+        told.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in runtestprotocol(item, log=False, nextitem=nextitem):
+            if report.when == "call" or not report.passed:
+                told.pytest_runtest_logreport(report=report)
+        told.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

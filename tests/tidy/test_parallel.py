@@ -58,12 +58,12 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path / "tests"
 
 
-def run(suite: Path, *words: str) -> str:
+def run(suite: Path, *words: str, ends: int = 0) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist", *words, "tests"], cwd=suite.parent,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == ends, done.stdout + done.stderr
     return done.stdout
 
 
@@ -72,16 +72,9 @@ def lines(path: Path) -> list[str]:
 
 
 def test_a_worker_compiles_its_own_share_and_leaves_broken_tests_to_the_collection(tmp_path: Path) -> None:
-    for name in (
-        "mqlab/a.py",
-        "mqlab/b.py",
-        "mqlab/part/c.py",
-        "mqlab/part/d.py",
-        "tests/test_0.py",
-        "tests/test_1.py",
-    ):
+    for name in ("mqlab/a", "mqlab/b", "mqlab/part/c", "mqlab/part/d", "tests/test_0", "tests/test_1"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("raise RuntimeError('imported')\n", "utf-8")
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('imported')\n", "utf-8")
 
     def compiled() -> set[str]:
         return {path.name.partition(".")[0] for path in (tmp_path / "mqlab").rglob("*.pyc")}
@@ -104,6 +97,34 @@ def test_a_group_stays_in_one_worker_and_what_all_need_is_made_once(suite: Path)
     assert {len(each) for each in workers.values()} == {4} and all(len(set(each)) == 1 for each in workers.values())
     assert {*lines(suite / "spark"), *(each[0] for each in workers.values())} == {"gw0", "gw1"}
     assert len(lines(suite / "made")) == 1
+
+
+BROKEN = """
+import pytest
+
+@pytest.fixture
+def refused(): raise ValueError("not prepared")
+
+@pytest.fixture
+def kept():
+    yield
+    raise ValueError("not cleared away")
+
+def test_prepared(refused): pass
+def test_cleared_away(kept): pass
+def test_called(): raise ValueError("called")
+def test_skipped(): pytest.skip("for a reason")
+@pytest.mark.skip(reason="by a mark")
+def test_marked(): pass
+"""
+
+
+def test_a_worker_tells_of_failures_and_skips_wherever_they_are(suite: Path) -> None:
+    (suite / "test_0.py").write_text(BROKEN, "utf-8")
+    said = run(suite, "-n2", "--dist=loadgroup", "-rs", ends=1)
+    assert "1 failed, 28 passed, 2 skipped, 2 errors" in said
+    for words in ("not prepared", "not cleared away", "ValueError: called", "for a reason", "by a mark"):
+        assert words in said
 
 
 def test_without_workers_nothing_changes(suite: Path) -> None:
