@@ -71,21 +71,24 @@ def lines(path: Path) -> list[str]:
     return path.read_text("utf-8").splitlines()
 
 
-def test_a_worker_compiles_its_own_share_and_leaves_broken_tests_to_the_collection(tmp_path: Path) -> None:
-    for name in ("mqlab/a", "mqlab/b", "mqlab/part/c", "mqlab/part/d", "tests/test_0", "tests/test_1"):
+def test_a_worker_compiles_its_own_share_and_leaves_broken_tests_to_the_collection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("mqlab/a", "mqlab/b", "mqlab/part/c", "mqlab/part/d", "tests/broken/test_e", "tests/broken/test_f"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"{name}.py").write_text("raise RuntimeError('imported')\n", "utf-8")
+        (tmp_path / f"{name}.py").write_text("open(f'{__file__}.tried', 'w').close()\nraise RuntimeError\n", "utf-8")
 
-    def compiled() -> set[str]:
-        return {path.name.partition(".")[0] for path in (tmp_path / "mqlab").rglob("*.pyc")}
+    def done() -> set[str]:
+        return {path.name.partition(".")[0] for ending in ("pyc", "tried") for path in tmp_path.rglob(f"*.{ending}")}
 
     one_process: Any = SimpleNamespace(rootpath=tmp_path)
     parallel.compile_a_share(one_process)
-    assert compiled() == set()
-    for number, share in ((0, {"a", "c"}), (1, {"a", "b", "c", "d"})):
+    assert done() == set()
+    for number, so_far in ((0, "a c test_e"), (1, "a b c d test_e test_f")):
         worker: Any = SimpleNamespace(rootpath=tmp_path, workerinput={"workerid": f"gw{number}", "workercount": 2})
         parallel.compile_a_share(worker)
-        assert compiled() == share
+        assert done() == set(so_far.split())
 
 
 def test_a_group_stays_in_one_worker_and_what_all_need_is_made_once(suite: Path) -> None:
