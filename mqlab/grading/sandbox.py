@@ -38,8 +38,9 @@ SYSTEM_FILES = (
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/nix/store",
 )  # fmt: skip
 JAVA_SETTINGS = "/etc/java-*-openjdk"  # Debian's Java cannot start without them
-SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A JVM of an answer lives for a minute: the second compiler would take a quarter of its time and never pay."""
+SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m"
+"""A JVM of an answer lives for a minute: the second compiler would take a quarter of its time and never pay, and a look
+for garbage while Spark's classes are loaded finds none."""
 SHARED_CLASSES = "MQLAB_SPARK_SHARED_CLASSES"
 """Tells a JVM of an answer in which folder the archives of Spark's classes are: mqlab.spark.shared_classes."""
 OWN_FILES = {

@@ -55,6 +55,8 @@ LATE_SECOND_COMPILER = (
     "-XX:Tier4InvocationThreshold=500000", "-XX:Tier4MinInvocationThreshold=60000", "-XX:Tier4CompileThreshold=1500000",
     "-XX:Tier4BackEdgeThreshold=4000000",
 )  # fmt: skip
+# By itself Java looks for garbage four times while it loads Spark's classes: there is none.
+ROOM_FOR_CLASSES = "-XX:MetaspaceSize=256m"
 # Java's usual collector marks and refines beside the program, on the processor that the program wants.
 FRUGAL_COLLECTOR = "-XX:+UseParallelGC"
 A_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")  # two of them and the JVM does not start
@@ -320,7 +322,7 @@ def own_options(given: str) -> list[str]:
     False
     """
     everywhere = " ".join([given, *(os.environ.get(name, "") for name in OPTIONS_OF_JAVA)])
-    return [*LATE_SECOND_COMPILER, *([] if A_COLLECTOR.search(everywhere) else [FRUGAL_COLLECTOR])]
+    return [*LATE_SECOND_COMPILER, ROOM_FOR_CLASSES, *([] if A_COLLECTOR.search(everywhere) else [FRUGAL_COLLECTOR])]
 
 
 def quoted(option: str) -> str:

@@ -138,6 +138,7 @@ def test_a_store_without_an_index_or_a_checkpoint_says_so(tmp_path: object) -> N
 
 
 def test_a_store_is_there_as_long_as_somebody_looks_at_it() -> None:
+    gc.freeze()  # what other tests have left is not looked through: it takes a second
     store = play(orders).store()  # nobody keeps the Lab
     gc.collect()
     assert len(list(store.messages("orders"))) == 4

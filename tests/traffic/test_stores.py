@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import defaultdict
 from itertools import pairwise
 
 import pytest
@@ -114,15 +115,15 @@ def test_messages_are_found_by_their_keys(day: Day, tmp_path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(path, copy)
     messages = day.messages[name]
+    having = defaultdict(list)  # of a topic and a key the offsets of its messages
+    for m in messages:
+        for key in {m.msg_id, *(m.keys or "").split()}:
+            having[m.topic, key].append(m.physical_offset)
     with MessageStore.open(str(copy), max_hash_slot_num=SMALL.hash_slot_num, max_index_num=SMALL.index_num) as store:
         assert store.recovery_report.clean_exit
         for message in messages[:: len(messages) // 80]:
             for key in [message.msg_id, *(message.keys or "").split()][:4]:
-                wanted = [
-                    m.physical_offset
-                    for m in messages
-                    if m.topic == message.topic and key in (m.msg_id, *(m.keys or "").split())
-                ]
+                wanted = having[message.topic, key]
                 found = [record.physical_offset for record in store.query(message.topic, key, 64).records]
                 assert len(found) == len(set(found))
                 assert set(found) <= set(wanted) and len(found) == min(64, len(wanted)), key
