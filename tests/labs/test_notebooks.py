@@ -70,8 +70,8 @@ LONG_PARTS = ("02c", "04a", "05b", "07a", "09b", "13a")
 
 One part of each lab at least, and all shorter ones, are run by `make test`.
 """
-UP_TO = {"09a": "lab09.threads", "14_": "lab14.first_wrong_step"}
-"""The shortest parts of their labs that still play for seven seconds: `make test` runs them up to this check."""
+UP_TO = {"09a": "lab09.threads", "10a": "lab10.options", "14_": "lab14.first_wrong_step"}
+"""The shortest parts of their labs that still take seven seconds and more: `make test` runs them up to this check."""
 SIDE_BY_SIDE = [
     pytest.param(*one.values, marks=pytest.mark.long if one.id[:3] in LONG_PARTS else (), id=one.id)
     for one in WITHOUT_SPARK
@@ -161,7 +161,7 @@ def as_in_a_kernel(plans_as_by_itself: None, monkeypatch: pytest.MonkeyPatch) ->
 def test_solved_it_gives_the_committed_outputs_and_unsolved_nothing_is_started(path: Path, warm: WarmProcess) -> None:
     """What no answer and no guess can change runs once for both, and a check is done in its time, if not a long one.
 
-    Alone, an unsolved lab runs in `make long`, and of two parts the cells after UP_TO.
+    Alone, an unsolved lab runs in `make long`, and so do the cells after UP_TO.
     """
     committed, lab = (beginning(path, whole) for whole in (solution_of(path), read(build.targets(path)[0])))
     long_checks = [cell.id for cell in graded(committed) if LONG_CHECKS.intersection(CHECKED.findall(cell.source))]
@@ -238,7 +238,7 @@ def test_in_an_open_session_solved_it_gives_the_committed_outputs_and_unsolved_n
 ) -> None:
     """As above, in a shell of this process; ``side_by_side`` goes to the folder of each."""
     monkeypatch.chdir(ROOT)
-    committed, lab = solution_of(path), read(build.targets(path)[0])
+    committed, lab = (beginning(path, whole) for whole in (solution_of(path), read(build.targets(path)[0])))
     solved = copy.deepcopy(committed)
     side_by_side.run(as_in_a_kernel, solved, lab, (ROOT / "solutions", ROOT / "labs"), names_of_answers(path))
     assert differences(solved, committed) == []
