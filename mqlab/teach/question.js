@@ -103,6 +103,8 @@ function warnWhenNotKept(model, form) {
 }
 
 function initialize({ model }) {
+  // A notebook that was closed and is opened again has the same box, and the buttons of before, whom nobody hears.
+  for (const box of boxesAt(model.get("place"))) delete box.dataset.mounted;
   offerMount(model.get("place"), (box) => {
     box.replaceChildren();
     render({ model, el: box });

@@ -10,7 +10,7 @@ import pytest
 
 from mqlab.teach import clicking
 from mqlab.widgets.joining import piece
-from tests.browser.conftest import JupyterLab
+from tests.browser.conftest import CLOSE_ALL, OPEN, JupyterLab
 from tests.browser.live_boards import page_of
 
 pytestmark = pytest.mark.browser
@@ -137,6 +137,7 @@ def test_a_click_is_kept_in_the_saved_notebook(
     assert again.get_by_role("radio", name="1: one").is_checked()
     if request.node.get_closest_marker("long"):
         loaded_while_its_kernel_runs(page, jupyterlab, path)
+        closed_while_its_kernel_runs(page, jupyterlab, path)
 
 
 def loaded_while_its_kernel_runs(page: Any, jupyterlab: JupyterLab, path: Path) -> None:
@@ -148,6 +149,18 @@ def loaded_while_its_kernel_runs(page: Any, jupyterlab: JupyterLab, path: Path) 
     first.get_by_role("alert").get_by_text("Run the cell again").wait_for()
     run(page, 1).get_by_text("You predict 0: none; what is acknowledged is deleted").wait_for()
     assert saved(page, path)[0] == {"prediction": "lab00.after_ack", "answer": "0", "before_reveal": True}
+
+
+def closed_while_its_kernel_runs(page: Any, jupyterlab: JupyterLab, path: Path) -> None:
+    """And opened again in the same page: the same."""
+    page.evaluate(CLOSE_ALL)
+    page.evaluate(OPEN, path.name)
+    jupyterlab.is_idle()
+    first = page.locator(".jp-CodeCell").nth(1)
+    first.get_by_role("radio", name="1: one").check()
+    first.get_by_role("alert").get_by_text("Run the cell again").wait_for()
+    run(page, 1).get_by_text("You predict 1: one").wait_for()
+    assert saved(page, path)[0] == {"prediction": "lab00.after_ack", "answer": "1", "before_reveal": True}
 
 
 ASKED = {"question": "How many?", "choices": [["0", "none"], ["1", "one"]], "answer": "", "place": "here"}
@@ -175,6 +188,21 @@ def test_a_choice_that_the_page_does_not_keep_is_said(chromium: Any, tmp_path: P
     page.evaluate("window.keeps('1')")
     page.get_by_role("alert").wait_for(state="hidden")
     assert page.problems == []
+
+
+def test_in_a_notebook_opened_again_the_buttons_are_those_that_the_kernel_hears(chromium: Any, tmp_path: Path) -> None:
+    module = clicking.MODULE.read_text("utf-8").replace("export default", "const buttons =")
+    script = "\n".join([MODEL.replace("ASKED", json.dumps(ASKED)), piece("places"), piece("leaving"), module])
+    opened = "buttons.initialize({ model: { ...model, set: () => (window.toNobody = true) } });"
+    again = "buttons.initialize({ model }); window.chosen = () => values.answer;"
+    path = tmp_path / "again.html"
+    box = '<meta charset="utf-8"><body><div data-mqlab-place="here"></div>'
+    path.write_text(f'{box}<script type="module">{script}\n{opened}\n{again}</script>', "utf-8")
+    page = page_of(chromium, width=1000)
+    page.goto(path.as_uri())
+    page.get_by_role("radio", name="1: one").check()
+    assert page.evaluate("window.chosen()") == "1" and not page.evaluate("window.toNobody")
+    assert page.get_by_role("group").count() == 1 and page.problems == []
 
 
 def test_a_box_whose_widget_is_faster_than_its_script_stays_whole(chromium: Any, tmp_path: Path) -> None:
