@@ -123,7 +123,7 @@ Table(
 # |---|---|
 # | **lost** | it was never consumed, and nobody will read it any more: it is a dead letter, or the offset went past it |
 # | **late** | it was consumed more than five minutes after it was stored; or it still waits at midnight, for more than five minutes |
-# | **twice** | a call began after one that had succeeded, or after one that never ended |
+# | **twice** | a call began after another call of the same message, which succeeded or never ended |
 #
 # And the harm of an incident lasts **from** when its first harmed message was stored (for *twice*: when the first needless call
 # began) **until** the last one was consumed, given up, or called again. A message is given up when its dead letter is stored.

@@ -55,9 +55,8 @@ def seen_on_disk(stores: Path, *, but_for_key: str = "") -> SeenOnDisk:
 
 
 def _given_again(facts: DayFacts) -> Pairs:
-    settled = facts.calls[facts.calls.status.isin(["SUCCESS", "NO_RESULT"])].copy()
-    settled["at"] = settled.ended_ms.where(settled.status == "SUCCESS", settled.started_ms)
-    first = settled.groupby(["group", "msg_id"])["at"].min().reset_index()
+    settled = facts.calls[facts.calls.status.isin(["SUCCESS", "NO_RESULT"])]
+    first = settled.groupby(["group", "msg_id"])["started_ms"].min().rename("at").reset_index()
     calls = facts.calls.merge(first, on=["group", "msg_id"])
     return _pairs(calls[calls.started_ms > calls["at"]])
 

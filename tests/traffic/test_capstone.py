@@ -97,6 +97,20 @@ def test_whom_each_incident_harmed_is_what_the_disks_show(tmp_path: Path, studen
         assert told["lost"] + told["late"] + told["twice"] >= len(told["harmed"])
 
 
+@pytest.mark.parametrize(
+    "name", [
+        pytest.param("day 180332559-121", id="a failed call is tried again after what a deploy repeated"),
+        pytest.param("scan 406", id="two copies are worked on at the same time"),
+    ],
+)  # fmt: skip
+def test_a_message_that_is_handled_twice_is_harmed(tmp_path: Path, name: str) -> None:
+    """Two days of lab 13 on which that happens, once in some hundred days."""
+    made = capstone(name, b"lab 13: days to practise on", messages=8_000, brokers=2)
+    made.write(tmp_path / "day")
+    shown = seen_on_disk(tmp_path / "day")
+    assert set().union(*map(pairs, made.truth()["incidents"])) == shown.all
+
+
 def test_two_students_get_different_days_and_one_gets_the_same_again(tmp_path: Path) -> None:
     days = {name: made_for(name, 2_000, 1) for name in ("anna", "ivan")}
     logs = {name: next(made.write(tmp_path / name)["broker-a"].glob("commitlog/*")) for name, made in days.items()}

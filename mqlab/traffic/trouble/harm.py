@@ -6,7 +6,7 @@ Mirrors: what is left of an incident when the excuses are taken away; a retry th
       lost    never consumed: its tag vanished, it was skipped, or it is a dead letter
       late    the first call that succeeded ended more than 5 minutes after the message was stored;
               or none did by the end of the day, and it was stored more than 5 minutes before
-      twice   a call began after one that had succeeded or that never returned
+      twice   a call began after another, which succeeded or never returned
 
     a slice and group: all deliveries, all that was missed ─▶ verdict per message ─▶ rows of the incidents that did it
 
@@ -104,16 +104,18 @@ class Harm:
             for name in ("start_ms", "end_ms", "code", "returned", "extra", "causes")
         )
         begun = start_ms < end_ms
-        # 1. The first success, and the moment from which another call is one too many.
+        # 1. The first success.
         succeeded = returned & (code == SUCCESS) & (ended_ms < end_ms)
         done_ms = _least(count, row[succeeded], ended_ms[succeeded])
-        settles = (succeeded | ~returned) & begun
-        settled_ms = _least(count, row[settles], np.where(returned, ended_ms, start_ms)[settles])
-        # 2. Twice: the calls after that moment. Without an incident that repeats it, its sender stored it twice.
-        again = begun & (start_ms > settled_ms[row])
+        # 2. Twice: the calls after one that did not fail, as far as the day shows. What an incident repeated is one of
+        #    them, or came before the call that a failure had left over. Without an incident that repeats it, its sender
+        #    stored it twice.
+        settles = begun & (succeeded | ~returned | (ended_ms >= end_ms))
+        again = begun & _after_one_of(settles, row, start_ms)
         twice = _any(count, row[again])
         sent_again = self._bits("lost_answer") * (np.bincount(of, minlength=count) > 1)
-        twice_by = _together(count, row[again & extra], causes[again & extra]) | sent_again
+        repeated = extra & (again | settles) & twice[row]
+        twice_by = _together(count, row[repeated], causes[repeated]) | sent_again
         # 3. Lost: missed for good, or a dead letter.
         gone = of[missed.row[~missed.held]]
         lost_by = _together(count, gone, missed.causes[~missed.held])
@@ -146,6 +148,16 @@ class Harm:
 
     def __repr__(self) -> str:
         return f"<Harm of {len(self.of)} incidents at {self._state.broker_name}>"
+
+
+def _after_one_of(chosen: Array, rows: Array, start_ms: Array) -> Array:
+    """For each call whether a chosen one of the same row began before it; of two in one ms the first is the earlier."""
+    order = np.lexsort((start_ms, rows))
+    number = np.cumsum(chosen[order]) - chosen[order]  # of chosen calls before each, in all rows
+    first = np.searchsorted(rows[order], rows[order])
+    after = np.empty(len(rows), bool)
+    after[order] = number > number[first]
+    return after
 
 
 def _least(count: int, rows: Array, values: Array) -> Array:
