@@ -562,7 +562,8 @@ def why(facts, finding):
     inside = calls["started_ms"].between(since, until)
     within, outside = calls[inside], calls[~inside]
     if kind in ("stuck_message", "killed_listener"):
-        return sorted(set(within.loc[within["status"] == "NO_RESULT", "client"]))
+        hung = (calls["status"] == "NO_RESULT") & (calls["started_ms"] <= until)
+        return sorted(set(calls.loc[hung, "client"]))
     if kind == "inconsistent_tags":
         half_an_hour = 30 * 60_000
         near = calls["started_ms"].between(since - half_an_hour, until + half_an_hour)
@@ -578,7 +579,8 @@ def why(facts, finding):
         )
     elif kind == "failing_consumer":
         failed = within["status"] != "SUCCESS"
-        stands_out = failed.groupby(within["client"]).mean() > 0.1
+        of_each = failed.groupby(within["client"])
+        stands_out = (of_each.mean() > 0.1) & (of_each.sum() > 1)
     else:
         return []
     found = sorted(stands_out.index[stands_out])
