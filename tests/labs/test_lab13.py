@@ -11,13 +11,13 @@ import pytest
 from mqlab.teach import answer
 from mqlab.teach.alarm_league import MODEL, SIMPLE, false_alarms, heard_after_ms, league, place_of
 from mqlab.teach.cases.lab13 import alarm as lab13_alarm
-from mqlab.teach.cases.lab13 import days
+from mqlab.teach.cases.lab13 import days, repair
 from mqlab.teach.cases.lab13.alarm import ALARM, IN_TIME_MS
 from mqlab.teach.cases.lab13.repair import REPAIR
 from mqlab.teach.cases.lab13.triage import TRIAGE
 from mqlab.teach.cases.lab13.when import WHEN
 from mqlab.teach.cases.lab13.whom import WHOM
-from mqlab.teach.cases.lab13.why import WHY
+from mqlab.teach.cases.lab13.why import WHY, calls_of
 from mqlab.teach.day_answers import rung
 from mqlab.teach.exercises import Call, Finding, manifest
 from mqlab.teach.kit.scored import above
@@ -29,6 +29,7 @@ from mqlab.traffic.trouble.capstone import alarm_day
 from mqlab.traffic.trouble.placing import ALARMING
 from solutions.wrong import references
 from tests.labs.notebooks import ROOT, read, texts
+from tests.teach.notebook_answers import reference
 from tests.teach.seeds import first_of
 
 QUESTIONS = {question.id: question for question in manifest("lab13").predictions}
@@ -179,6 +180,25 @@ def test_a_plan_that_cannot_be_carried_out_is_told_why() -> None:
     assert far is not None and "and not to 1000000" in far.rule
     assert alive is not None and "is not a dead letter" in alive.rule
     assert idle is not None and idle.belief in ("lab13.resend_is_repair", "")
+
+
+def test_a_plan_is_not_blamed_for_a_retry_that_was_under_way_at_midnight() -> None:
+    """It comes once more whatever the plan says; what had been handled may not."""
+    found = repair.repairs("repair 2013-13")
+    findings = [(told["kind"], told["group"] or "") for told in found.day.incidents]
+    call = Call(facts=found.day.store, findings=findings, calendar=list(found.day.calendar), given=found, about="a day")
+    plan = reference("lab13.repair")["repair"](found.day.facts, findings, list(found.day.calendar))
+    assert repair.delivers(call, plan) is None and found.retried
+    again = repair.delivers(call, {**plan, "skip": []})
+    assert again is not None and again.belief == "lab13.reset_is_repair"
+
+
+@pytest.mark.parametrize("name", ["day 2014-63", "why 147"])
+def test_the_model_answer_names_the_process_on_days_that_show_little_of_it(name: str) -> None:
+    """One call of three failed by chance; the only call that hung began before the harm."""
+    why = reference("lab13.why")["why"]
+    for call in calls_of([days.day(name)]):
+        assert sorted(why(call.given.facts, call["finding"])) == call.right, call.about
 
 
 def test_an_alarm_is_asked_with_the_past_only() -> None:

@@ -18,7 +18,7 @@ OF_ALL_TESTS = (
     # The first compiler alone, which has little room for its code by itself and would compile again.
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m "
     # Memory at once: by itself the JVM looks for garbage forty times while it takes as much little by little.
-    "-XX:+UseSerialGC -Xms1g -Xmn512m -XX:MetaspaceSize=256m "
+    "-XX:+UseSerialGC -Xms1g -Xmn512m "
     # Calls from Python are not each compiled to a class of its own, and the JVM is not copied for a chmod.
     "-Dsun.reflect.inflationThreshold=100000 -Djdk.lang.Process.launchMechanism=VFORK"
 )

@@ -13,11 +13,12 @@ import pytest
 from tests.tidy.sources import ROOT, Module, assert_none, modules
 
 FILE_LINES, FUNCTION_LINES = 400, 60
+WORK, HOME = "/" + "work", "/" + "root"  # put together here: no path of a machine stands in the tree
 SOME_MACHINES = {  # a word, and what it is in; only a text that has the word is searched for the rest
     word: re.compile(pattern)
     for word, pattern in {
-        "/root/": r"(?<![\w./~$}-])/root/[\w.]",
-        "/work/": r"(?<![\w./~$}-])/work/[\w.]",
+        HOME: rf"(?<![\w./~$}}-]){HOME}/[\w.]",
+        WORK: rf"(?<![\w./~$}}-]){WORK}/[\w.]",
         "/home/": r"/home/(?!<|you\b|user\b|me\b)\w",
         "/Users/": r"/Users/(?!<|you\b|user\b|me\b)\w",
         "pythonhosted": r"\bfiles\.pythonhosted\.org",
@@ -28,7 +29,6 @@ SOME_MACHINES = {  # a word, and what it is in; only a text that has the word is
         "--find-links": r"--find-links",
     }.items()
 }
-WORK, HOME = "/" + "work", "/" + "root"  # put together here: no path of a machine stands in the tree
 MAY_SPEAK_OF_IT = {"tests/tidy/test_files.py", "Makefile"}
 
 

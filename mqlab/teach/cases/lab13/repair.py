@@ -35,7 +35,7 @@ Pair = tuple[str, str]
 @dataclass(frozen=True)
 class Repairs:
     """A day to repair, and its stores. ``living``: dead letters that would fail again; ``wanted``: what is to come;
-    ``retried``: what had failed, and comes once more by itself.
+    ``retried``: what had failed and was to be tried again: it comes once more by itself.
     """
 
     day: JudgedDay
@@ -58,9 +58,10 @@ def repairs(name: str) -> Repairs:
     dead = {pair for pair, is_dead in zip(pairs, life["dead"].tolist(), strict=True) if is_dead}
     living = {pair for pair in dead if pair[0] in poisoned or pair in made.meant}
     wanted = set(pairs) - handled - living
-    called = {pair for pair, times in zip(pairs, life["calls"].tolist(), strict=True) if times}
+    ended = made.facts.calls[made.facts.calls["ended_ms"].notna()]
+    tried = set(zip(ended["group"].tolist(), ended["msg_id"].tolist(), strict=True))
     stored_ms = dict(zip(pairs, life["stored_ms"].tolist(), strict=True))
-    retried = frozenset(called - handled - dead)
+    retried = frozenset(tried - handled - dead)
     return Repairs(made, stores, frozenset(living), frozenset(wanted), frozenset(handled), retried, stored_ms)
 
 
