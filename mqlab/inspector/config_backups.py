@@ -58,7 +58,7 @@ class Reading(Generic[T]):
         if not self.taken:
             return f"{self.problem}; there is no backup: the defaults count"
         age = ""
-        if self.lost_ms is not None:
+        if self.lost_ms not in (None, self.saved_ms):
             side = "before" if self.lost_ms >= self.saved_ms else "after"
             age = f", {rounded_text(abs(self.lost_ms - self.saved_ms))} {side} {self.path.rpartition('/')[2]}"
         return f"{self.problem}; {short(self.taken)} is taken, saved {calendar(self.saved_ms)}{age}"
