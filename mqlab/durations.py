@@ -7,6 +7,7 @@ Mirrors: the units of RocketMQ's messageDelayLevel (s, m, h, d), with ms added.
     90_000 -> "1.5 min"                                                             rounded_text, for reports
 
     "2026-01-31#23:59:59:999" -> ms since the epoch                                 moment_ms
+    ms since the epoch -> "2026-01-31 23:59:59.999"                                 calendar
 
 Left out: months, and sums such as "1h30m".
 """
@@ -91,3 +92,16 @@ def moment_ms(text: str) -> int:
     raise UsageError(
         f"cannot read the time {text!r}", hint="give ms since the epoch, or UTC such as 2026-01-31#23:59:59:999"
     )
+
+
+def calendar(time_ms: int) -> str:
+    """A time as a UTC date with its milliseconds; the bare number where the calendar ends.
+
+    >>> calendar(1767225600012)
+    '2026-01-01 00:00:00.012'
+    """
+    try:
+        moment = datetime.fromtimestamp(time_ms // 1000, tz=UTC)
+    except (OverflowError, OSError, ValueError):
+        return str(time_ms)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{time_ms % 1000:03d}"

@@ -9,6 +9,7 @@ Mirrors: the exception packages of RocketMQ's client and remoting modules.
     ├── StoreError          the store refuses a request or cannot continue
     ├── RemotingError       a request got no usable answer (not sent, connection lost, timed out)
     ├── BrokerError         an answer that is not SUCCESS, with its response code
+    ├── PartlyDone          a change of several steps of which some failed, with the outcome of each
     ├── ClientError         the client itself refuses (MQClientException)
     ├── FilterError         a filter expression that does not parse or evaluate
     ├── NodeLost            the node ended while a call waited for it
@@ -20,6 +21,7 @@ Left out: the many Java subclasses that differ only in name.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 
 class MqlabError(Exception):
@@ -123,6 +125,32 @@ class BrokerError(MqlabError):
         self.response_code = response_code
         self.remark = remark
         self.address = address
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a change: what it was taken on, what became of it in words, and whether it was done."""
+
+    target: str
+    outcome: str
+    done: bool
+
+    def __str__(self) -> str:
+        return f"{self.target}: {self.outcome}"
+
+
+class PartlyDone(MqlabError):
+    """A change of several steps of which some were done and others were not; ``steps`` has every Step in order."""
+
+    code = "partly_done"
+    not_done = False
+    retry_helps = True
+
+    def __init__(self, name: str, steps: tuple[Step, ...], *, hint: str = "") -> None:
+        count = sum(step.done for step in steps)
+        lines = "".join(f"\n  {step}" for step in steps)
+        super().__init__(f"{name}: {count} of {len(steps)} steps were done{lines}", hint=hint)
+        self.steps = steps
 
 
 class ClientError(MqlabError):

@@ -18,6 +18,7 @@ from mqlab.admin.answers import Rows, Shown
 from mqlab.admin.clusters import KeyValue, examine_broker_cluster_info
 from mqlab.admin.groups import stats_of_group
 from mqlab.admin.requests import AdminNode
+from mqlab.admin.steps import at_each
 from mqlab.admin.topics import fetch_all_topic_list, query_topic_consume_by_who
 from mqlab.errors import BrokerError
 from mqlab.wire.body import camel_case
@@ -184,9 +185,8 @@ def clean_unused_topic(admin: AdminNode, broker: str | None = None) -> None:
     _clean(admin, RequestCode.CLEAN_UNUSED_TOPIC, broker)
 
 
-def _clean(admin: AdminNode, code: int, broker: str | None) -> None:
-    for _, address in admin.brokers(broker):
-        admin.ask(address, code)
+def _clean(admin: AdminNode, code: RequestCode, broker: str | None) -> None:
+    at_each(code.name.lower(), admin.brokers(broker), lambda address: admin.ask(address, code))
 
 
 def _window(name: str, found: dict[str, Any]) -> Window:

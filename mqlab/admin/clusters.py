@@ -10,11 +10,12 @@ Left out: several controllers, broker containers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from mqlab.admin.answers import Rows
 from mqlab.admin.requests import AdminNode, value_of
-from mqlab.errors import RemotingError
+from mqlab.admin.steps import at_each
 from mqlab.wire.codes import RequestCode
 
 
@@ -69,24 +70,29 @@ def add_write_perm(admin: AdminNode, broker: str) -> Rows[WritePerm]:
     return _permission(admin, RequestCode.ADD_WRITE_PERM_OF_BROKER, "addTopicCount", broker)
 
 
-def _permission(admin: AdminNode, code: int, counted: str, broker: str) -> Rows[WritePerm]:
+def _permission(admin: AdminNode, code: RequestCode, counted: str, broker: str) -> Rows[WritePerm]:
     admin.brokers(broker)
-    rows, failed = [], None
-    for address in sorted(admin.name_servers.addresses):  # one that is down does not stop the others
-        try:
-            answer = admin.ask(address, code, brokerName=broker)
-        except RemotingError as error:
-            failed = error
-            continue
+    rows = []
+
+    def change(address: str) -> None:
+        answer = admin.ask(address, code, brokerName=broker)
         rows.append(WritePerm(address, broker, int(answer.ext_fields.get(counted) or 0)))
-    if failed is not None and not rows:  # none of the name servers answered
-        raise failed
+
+    _at_each_name_server(admin, code, change)
     return Rows(rows, f"write permission of {broker}")
+
+
+def _at_each_name_server(admin: AdminNode, code: RequestCode, change: Callable[[str], object]) -> None:
+    servers = sorted(admin.name_servers.addresses)
+    at_each(code.name.lower(), [(f"name server {address}", address) for address in servers], change)
 
 
 def put_kv_config(admin: AdminNode, namespace: str, key: str, value: str) -> None:
     """Store a value at every name server."""
-    admin.ask_every_name_server(RequestCode.PUT_KV_CONFIG, namespace=namespace, key=key, value=value)
+    code = RequestCode.PUT_KV_CONFIG
+    _at_each_name_server(
+        admin, code, lambda address: admin.ask(address, code, namespace=namespace, key=key, value=value)
+    )
 
 
 def get_kv_config(admin: AdminNode, namespace: str, key: str) -> str:
@@ -97,7 +103,8 @@ def get_kv_config(admin: AdminNode, namespace: str, key: str) -> str:
 
 def delete_kv_config(admin: AdminNode, namespace: str, key: str) -> None:
     """Delete a value at every name server."""
-    admin.ask_every_name_server(RequestCode.DELETE_KV_CONFIG, namespace=namespace, key=key)
+    code = RequestCode.DELETE_KV_CONFIG
+    _at_each_name_server(admin, code, lambda address: admin.ask(address, code, namespace=namespace, key=key))
 
 
 def get_kv_list_by_namespace(admin: AdminNode, namespace: str) -> Rows[KeyValue]:

@@ -17,7 +17,8 @@ from typing import Any
 
 from mqlab.admin.answers import Rows, Shown
 from mqlab.admin.requests import AdminNode
-from mqlab.admin.topics import delete_topic, with_settings
+from mqlab.admin.steps import Steps, at_each
+from mqlab.admin.topics import delete_topic_everywhere, with_settings
 from mqlab.errors import BrokerError
 from mqlab.wire import names
 from mqlab.wire.bodies import SubscriptionGroupConfig
@@ -101,7 +102,8 @@ def create_and_update_subscription_group_config(
     admin: AdminNode, group: str, *, brokers: Sequence[str] | str | None = None, **settings: Any
 ) -> None:
     """Create a group or change its settings (consume_enable, retry_max_times, …) on all brokers or on those named."""
-    for _, address in admin.brokers(brokers):
+
+    def change(address: str) -> None:
         try:
             answer = admin.ask(address, RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, group=group)
             before = SubscriptionGroupConfig.from_json(answer.body or b"")
@@ -111,6 +113,8 @@ def create_and_update_subscription_group_config(
             before = SubscriptionGroupConfig(group)
         config = with_settings(before, settings)
         admin.ask(address, RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, config.to_json())
+
+    at_each("create_and_update_subscription_group_config", admin.brokers(brokers), change)
 
 
 def examine_subscription_group_config(
@@ -124,11 +128,17 @@ def examine_subscription_group_config(
 
 def delete_subscription_group(admin: AdminNode, group: str, *, clean_offset: bool = True) -> None:
     """Delete a group with its offsets, and its retry and dead letter topics, at every broker."""
-    for _, address in admin.brokers():
-        admin.ask(address, RequestCode.DELETE_SUBSCRIPTIONGROUP, groupName=group, cleanOffset=clean_offset)
+    steps = Steps("delete_subscription_group")
+    steps.take_each(
+        [(f"{group} at {broker}", address) for broker, address in admin.brokers()],
+        lambda address: admin.ask(
+            address, RequestCode.DELETE_SUBSCRIPTIONGROUP, groupName=group, cleanOffset=clean_offset
+        ),
+    )
     # The broker keeps the topics of a deleted group; as mqadmin does, delete them too.
     for topic in (names.retry_topic(group), names.dlq_topic(group)):
-        delete_topic(admin, topic)
+        delete_topic_everywhere(admin, topic, steps)
+    steps.finish()
 
 
 def query_all_groups(admin: AdminNode, *, system: bool = False) -> list[str]:
@@ -218,5 +228,5 @@ def query_consume_time_span(admin: AdminNode, topic: str, group: str) -> Rows[Ti
 def clone_group_offset(admin: AdminNode, source: str, target: str, topic: str, *, offline: bool = True) -> None:
     """Copy the offsets of a group on a topic to another group."""
     fields: dict[str, Any] = {"srcGroup": source, "destGroup": target, "topic": topic, "offline": offline}
-    for _, address in admin.brokers_of(topic):
-        admin.ask(address, RequestCode.CLONE_GROUP_OFFSET, **fields)
+    clone = RequestCode.CLONE_GROUP_OFFSET
+    at_each("clone_group_offset", admin.brokers_of(topic), lambda address: admin.ask(address, clone, **fields))

@@ -20,6 +20,7 @@ from mqlab.admin.requests import AdminNode
 from mqlab.admin.topics import examine_topic_route_info, readable_queues
 from mqlab.client import statuses
 from mqlab.client.instance.broker_calls import PullAnswer, PullCall, pull_answer_of, send_result_of
+from mqlab.client.sending.compression import compress
 from mqlab.errors import BrokerError, CorruptionError, UsageError
 from mqlab.wire import ids, names, property_names, record, sys_flag
 from mqlab.wire import properties as encoded_properties
@@ -27,11 +28,13 @@ from mqlab.wire.bodies import PERM_WRITE
 from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.ids import UniqueIdMaker
 from mqlab.wire.message import Message, MessageExt, MessageQueue, SendResult, decode_messages
+from mqlab.wire.record import Record
 
 END_OF_TIME_MS = (1 << 63) - 1
 PAGE = 64  # the largest answer of an index (maxMsgsNumBatch)
 PULL_NUMS = 32
 SECOND_MS = 1_000
+COMPRESS_LEVEL = 5  # of a producer, unless it is set
 
 
 def view_message(admin: AdminNode, offset_msg_id: str) -> MessageExt:
@@ -60,8 +63,7 @@ def view_message(admin: AdminNode, offset_msg_id: str) -> MessageExt:
 
 
 def _message_at(admin: AdminNode, broker: str, address: str, physical_offset: int) -> MessageExt:
-    answer = admin.ask(address, RequestCode.VIEW_MESSAGE_BY_ID, offset=physical_offset)
-    return MessageExt.from_record(record.decode(answer.body or b""), broker)
+    return MessageExt.from_record(stored_unit(admin, address, physical_offset), broker)
 
 
 def query_message_by_unique_key(admin: AdminNode, topic: str, msg_id: str) -> Rows[MessageExt]:
@@ -106,7 +108,10 @@ def query_message_by_offset(admin: AdminNode, topic: str, broker: str, queue_id:
 
 
 def send_message(admin: AdminNode, message: Message, *, queue: MessageQueue | None = None) -> SendResult:
-    """Send one message as an operator does, to a queue or to the first writable one of its topic."""
+    """Send one message as an operator does, to a queue or to the first writable one of its topic.
+
+    A message that was read from a store is sent as it is stored: compressed as it was, with its flags and born time.
+    """
     route = examine_topic_route_info(admin, message.topic)
     address = dict(admin.brokers_of(message.topic))
     writable = [data for data in route.queue_datas if data.perm & PERM_WRITE and data.write_queue_nums]
@@ -117,13 +122,39 @@ def send_message(admin: AdminNode, message: Message, *, queue: MessageQueue | No
     if queue.broker_name not in address:
         hint = f"brokers with the topic: {list(address)}"
         raise UsageError(f"no master of {queue.broker_name} has {message.topic}", hint=hint)
-    return put_message(admin, address[queue.broker_name], queue, message.body, dict(message.properties))
+    to = address[queue.broker_name]
+    if not isinstance(message, MessageExt):
+        return put_message(admin, to, queue, message.body, message.properties, flag=message.flag)
+    body, flags = message.body, message.sys_flag
+    if flags & sys_flag.COMPRESSED:
+        body = compress(body, sys_flag.compression_name(flags), COMPRESS_LEVEL)
+    return put_message(
+        admin,
+        to,
+        queue,
+        body,
+        message.properties,
+        flag=message.flag,
+        system_flag=flags,
+        born_timestamp=message.born_timestamp,
+    )
+
+
+def stored_unit(admin: AdminNode, address: str, physical_offset: int) -> Record:
+    """The unit at a physical offset of a broker's log: its fields as stored, the body still compressed."""
+    answer = admin.ask(address, RequestCode.VIEW_MESSAGE_BY_ID, offset=physical_offset)
+    return record.decode(answer.body or b"")
 
 
 def put_message(
-    admin: AdminNode, address: str, queue: MessageQueue, body: bytes, properties: Mapping[str, str]
-) -> SendResult:
-    """Store a message in a queue of a broker; it gets a unique id unless its properties have one."""
+    admin: AdminNode, address: str, queue: MessageQueue, body: bytes, properties: Mapping[str, str], *,
+    flag: int = 0, system_flag: int = 0, born_timestamp: int | None = None,
+) -> SendResult:  # fmt: skip
+    """Store a message in a queue of a broker; it gets a unique id unless its properties have one.
+
+    ``body`` is as ``system_flag`` says, compressed or not; it was born now unless ``born_timestamp`` (ms) is given. The
+    born host is the operator's in any case: brokers take it from the connection.
+    """
     now_ms = admin.ports.clock.now_ms()
     # A unique id from the properties is kept, so that a resent message can be followed.
     kept = dict(properties)
@@ -139,9 +170,9 @@ def put_message(
         defaultTopic=names.AUTO_CREATE_TOPIC,
         defaultTopicQueueNums=4,
         queueId=queue.queue_id,
-        sysFlag=0,
-        bornTimestamp=now_ms,
-        flag=0,
+        sysFlag=system_flag & ~sys_flag.HOST_BITS,
+        bornTimestamp=now_ms if born_timestamp is None else born_timestamp,
+        flag=flag,
         properties=encoded_properties.to_text(kept),
         reconsumeTimes=0,
         unitMode=False,

@@ -19,6 +19,7 @@ from mqlab.admin.connections import online_members
 from mqlab.admin.groups import groups_at, stats_of_group
 from mqlab.admin.messages import PULL_NUMS, pull_messages
 from mqlab.admin.requests import AdminNode
+from mqlab.admin.steps import at_each
 from mqlab.admin.topics import examine_topic_stats
 from mqlab.errors import BrokerError, UsageError
 from mqlab.wire.body import queue_from_key
@@ -88,10 +89,13 @@ def reset_offset_by_timestamp(
         return plan
     # Each broker resets its own queues and answers with the offsets that it has set.
     applied: dict[MessageQueue, int] = {}
-    for _, address in admin.brokers_of(topic):
+
+    def change(address: str) -> None:
         code = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
         found = admin.ask_value(address, code, topic=topic, group=group, timestamp=at_ms, isForce=force)
         applied.update({queue_from_key(key): int(to) for key, to in (found.get("offsetTable") or {}).items()})
+
+    at_each("reset_offset_by_timestamp", admin.brokers_of(topic), change)
     rows = [_moved(row, applied[row.message_queue]) for row in plan.queues if row.message_queue in applied]
     return ResetPlan(group, topic, tuple(rows), plan.warnings, applied=True)
 

@@ -81,10 +81,6 @@ class AdminNode:
                 if not left:
                     raise
 
-    def ask_every_name_server(self, code: int, **fields: Any) -> list[RemotingCommand]:
-        """Ask all name servers one after another, for changes; the first failure ends it."""
-        return [self.ask(address, code, **fields) for address in sorted(self.name_servers.addresses)]
-
     # where -----------------------------------------------------------------------------------------------------------
 
     def cluster_info(self) -> ClusterInfo:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from mqlab.admin.answers import Rows, Shown
 from mqlab.admin.requests import AdminNode, value_of
+from mqlab.admin.steps import Steps, at_each
 from mqlab.errors import BrokerError, UsageError, did_you_mean
 from mqlab.wire import names
 from mqlab.wire.bodies import BrokerData, QueueData, SubscriptionGroupConfig, TopicConfig
@@ -88,6 +89,10 @@ def examine_topic_route_info(admin: AdminNode, topic: str) -> TopicRoute:
 def examine_topic_config(admin: AdminNode, topic: str, broker: str | None = None) -> TopicConfig:
     """A topic's settings at one broker (default: the first that has it)."""
     _, address = (admin.brokers(broker) if broker else admin.brokers_of(topic))[0]
+    return _config_at(admin, topic, address)
+
+
+def _config_at(admin: AdminNode, topic: str, address: str) -> TopicConfig:
     return TopicConfig.from_json(admin.ask(address, RequestCode.GET_TOPIC_CONFIG, topic=topic, lo=True).body or b"")
 
 
@@ -110,7 +115,8 @@ def create_topic(
 
     The routes change with the next registration of the brokers, some milliseconds later.
     """
-    _put_topic(admin, TopicConfig(topic, read_queue_nums, write_queue_nums, perm, order=order), attributes, brokers)
+    config = TopicConfig(topic, read_queue_nums, write_queue_nums, perm, order=order)
+    at_each("create_topic", admin.brokers(brokers), lambda address: _put_topic(admin, address, config, attributes))
 
 
 def update_topic(
@@ -123,35 +129,52 @@ def update_topic(
 ) -> None:
     """Change settings of a topic (read_queue_nums, write_queue_nums, perm, order) at every broker that has it."""
     named = [brokers] if isinstance(brokers, str) else brokers
+
     # Each broker may have other settings: change them one by one.
-    for broker in named or [name for name, _ in admin.brokers_of(topic)]:
-        config = with_settings(examine_topic_config(admin, topic, broker), settings)
-        _put_topic(admin, config, attributes, broker)
+    def change(address: str) -> None:
+        _put_topic(admin, address, with_settings(_config_at(admin, topic, address), settings), attributes)
+
+    at_each("update_topic", admin.brokers(named or [name for name, _ in admin.brokers_of(topic)]), change)
 
 
-def _put_topic(admin: AdminNode, config: TopicConfig, attributes: str, brokers: Sequence[str] | str | None) -> None:
-    for _, address in admin.brokers(brokers):
-        admin.ask(
-            address,
-            RequestCode.UPDATE_AND_CREATE_TOPIC,
-            topic=config.topic_name,
-            defaultTopic=names.AUTO_CREATE_TOPIC,
-            readQueueNums=config.read_queue_nums,
-            writeQueueNums=config.write_queue_nums,
-            perm=config.perm,
-            topicFilterType=config.topic_filter_type,
-            topicSysFlag=config.topic_sys_flag,
-            order=config.order,
-            attributes=attributes,
-        )
+def _put_topic(admin: AdminNode, address: str, config: TopicConfig, attributes: str) -> None:
+    admin.ask(
+        address,
+        RequestCode.UPDATE_AND_CREATE_TOPIC,
+        topic=config.topic_name,
+        defaultTopic=names.AUTO_CREATE_TOPIC,
+        readQueueNums=config.read_queue_nums,
+        writeQueueNums=config.write_queue_nums,
+        perm=config.perm,
+        topicFilterType=config.topic_filter_type,
+        topicSysFlag=config.topic_sys_flag,
+        order=config.order,
+        attributes=attributes,
+    )
 
 
 def delete_topic(admin: AdminNode, topic: str) -> None:
     """Delete a topic, its queues and its offsets at every broker, and at every name server."""
+    steps = Steps("delete_topic")
+    delete_topic_everywhere(admin, topic, steps)
+    steps.finish()
+
+
+def delete_topic_everywhere(admin: AdminNode, topic: str, steps: Steps) -> None:
+    """The steps that delete a topic: its brokers, then the name servers if every broker deleted it."""
+    before = len(steps.outcomes)
+    steps.take_each(
+        [(f"{topic} at {broker}", address) for broker, address in admin.brokers()],
+        lambda address: admin.ask(address, RequestCode.DELETE_TOPIC_IN_BROKER, topic=topic),
+    )
     # Brokers first: a broker that still has the topic would register it again.
-    for _, address in admin.brokers():
-        admin.ask(address, RequestCode.DELETE_TOPIC_IN_BROKER, topic=topic)
-    admin.ask_every_name_server(RequestCode.DELETE_TOPIC_IN_NAMESRV, topic=topic)
+    kept = [step.target for step in steps.outcomes[before:] if not step.done]
+    servers = [(f"{topic} at name server {address}", address) for address in sorted(admin.name_servers.addresses)]
+    if not kept:
+        steps.take_each(servers, lambda address: admin.ask(address, RequestCode.DELETE_TOPIC_IN_NAMESRV, topic=topic))
+        return
+    for target, _ in servers:
+        steps.leave(target, f"not tried: {', '.join(kept)} would be registered again")
 
 
 def query_topic_consume_by_who(admin: AdminNode, topic: str) -> list[str]:

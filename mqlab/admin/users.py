@@ -5,17 +5,19 @@ Mirrors: mqadmin createUser, updateUser, deleteUser, getUser, listUser; requests
     broker     username  user_type  user_status
     broker-a   billing   Normal     enable
 
-Every broker keeps its own users: without ``broker`` a verb goes to all masters, one after the other, and ends at the
-first that refuses. Left out: the password in what is shown, which mqadmin prints.
+Every broker keeps its own users: without ``broker`` a verb goes to all masters, one after the other, and tells at the
+end which of them refused. Left out: the password in what is shown, which mqadmin prints.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mqlab.admin.answers import Rows
 from mqlab.admin.requests import AdminNode
+from mqlab.admin.steps import DONE, Steps, at_each
 from mqlab.errors import BrokerError, UsageError
 from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.java_json import loads, to_json
@@ -34,8 +36,26 @@ class UserInfo:
 def create_user(
     admin: AdminNode, username: str, password: str, user_type: str = "Normal", *, broker: str | None = None
 ) -> None:
-    """Make a user at one broker or at all; BrokerError when it exists or the broker has no users."""
-    _say(admin, RequestCode.AUTH_CREATE_USER, broker, username, password=password, userType=user_type)
+    """Make a user at one broker, or at all that do not have it; BrokerError when all have it or there are no users.
+
+    A user that some brokers had stays as it was there, so that a second call goes on where the first one ended.
+    """
+    said = to_json({"username": username, "password": password, "userType": user_type})
+    places, steps, created = admin.brokers(broker), Steps("create_user"), False
+
+    def create(address: str) -> str:
+        nonlocal created
+        if len(places) > 1 and admin.ask(address, RequestCode.AUTH_GET_USER, username=username).body:
+            return "has the user already"
+        admin.ask(address, RequestCode.AUTH_CREATE_USER, said, username=username)
+        created = True
+        return DONE
+
+    for name, address in places:
+        steps.take(name, partial(create, address), at=address, outcome=str)
+    steps.finish()
+    if places and not created:  # every broker has it: let the first one say so
+        admin.ask(places[0][1], RequestCode.AUTH_CREATE_USER, said, username=username)
 
 
 def update_user(
@@ -78,8 +98,8 @@ def list_user(admin: AdminNode, filter: str = "", *, broker: str | None = None) 
 
 
 def _say(admin: AdminNode, code: RequestCode, broker: str | None, username: str, **said: str) -> None:
-    for _, address in admin.brokers(broker):
-        admin.ask(address, code, to_json({"username": username, **said}), username=username)
+    body = to_json({"username": username, **said})
+    at_each(code.name.lower(), admin.brokers(broker), lambda address: admin.ask(address, code, body, username=username))
 
 
 def _user(broker: str, value: dict[str, Any]) -> UserInfo:

@@ -161,6 +161,14 @@ def is_boundary(inspector: StoreInspector, place: int) -> bool:
     return before is not None and begin + before.size == place
 
 
+def unit_before(inspector: StoreInspector, place: int) -> Piece | None:
+    """The last unit before a place between two units; None when it was deleted or there never was one."""
+    segments = inspector.log.segments()
+    if not segments or place <= segments[0].start:
+        return None
+    return inspector.log.unit_at(boundary_before(inspector, segments[0].start, place - 1), segments)
+
+
 def _newest_dispatched(inspector: StoreInspector, newest_first: Sequence[CqUnit]) -> _Known | None:
     """The end of the newest unit that a consume queue and the log agree on."""
     for unit in newest_first:

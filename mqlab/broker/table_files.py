@@ -50,7 +50,7 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
     ) -> ConfigSaver:
         return ConfigSaver(
             clock,
-            ConfigFile(files, f"{store_directory}/config/{name}"),
+            ConfigFile(files, f"{store_directory}/config/{name}", clock=clock, note=note),
             table.encode,
             table.decode,
             first_ms=FIRST_PERSIST_MS,

@@ -76,7 +76,7 @@ class LazyVerbs(click.Group):
         try:
             return super().invoke(context)
         except MqlabError as error:
-            click.echo(f"mqlab: {error}", err=True)
+            click.echo("\n".join([f"mqlab: {error}", *getattr(error, "__notes__", ())]), err=True)
             raise click.exceptions.Exit(2 if isinstance(error, UsageError) else 1) from error
         except BrokenPipeError:  # the reader of our output has seen enough (`| head`)
             sys.stderr.close()

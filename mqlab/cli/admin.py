@@ -8,7 +8,8 @@ Mirrors: mqadmin.
     mqlab admin resetOffsetByTime -n HOST:PORT -t … -g … -s …        shows what would happen, asks, and does it
 
 A Lab borrows the files of DIR: nothing is copied, and nothing in DIR changes. Its brokers start, recover and answer;
-consumers are offline. The verbs of CHANGES change a cluster: each asks first, unless --yes is given.
+consumers are offline. When a configuration file of DIR cannot be read and its backup counts, stderr says so, and the
+exit code is 1. The verbs of CHANGES change a cluster: each asks first, unless --yes is given.
 """
 
 from __future__ import annotations
@@ -283,11 +284,13 @@ def _asked_of(directory: Path | None, namesrv: str | None) -> Iterator[Admin]:
         with connect_from_environment(namesrv) as cluster:
             yield cluster.operator
         return
-    from mqlab.lab.borrowed_stores import open_stores
+    from mqlab.lab.borrowed_stores import damage_of, open_stores
 
     assert directory is not None
     with tempfile.TemporaryDirectory(prefix="mqlab-") as scratch, open_stores(directory, scratch, say) as lab:
         yield lab.admin
+        if damage_of(lab):  # what was shown may be old
+            raise click.exceptions.Exit(1)
 
 
 def _command(name: str, verb: Verb) -> click.Command:

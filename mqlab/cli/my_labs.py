@@ -15,6 +15,8 @@ import json
 import os
 from pathlib import Path
 
+from mqlab.whole_files import whole_file
+
 COPIES = "my-labs"
 KEPT = ".originals.json"
 
@@ -27,16 +29,19 @@ def copy_labs(root: Path) -> list[Path]:
     folder.mkdir(exist_ok=True)
     kept = _kept(folder / KEPT)
     written = []
-    for original in sorted(originals.glob("*.ipynb")):
-        copy, data = folder / original.name, original.read_bytes()
-        digest = hashlib.sha256(data).hexdigest()
-        # A copy whose bytes are those that were written here was never saved by the learner.
-        untouched = copy.is_file() and hashlib.sha256(copy.read_bytes()).hexdigest() == kept.get(original.name)
-        if not copy.exists() or (untouched and kept[original.name] != digest):
-            copy.write_bytes(data)
-            written.append(copy)
-            kept[original.name] = digest
-    (folder / KEPT).write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", "utf-8")
+    try:
+        for original in sorted(originals.glob("*.ipynb")):
+            copy, data = folder / original.name, original.read_bytes()
+            digest = hashlib.sha256(data).hexdigest()
+            # A copy whose bytes are those that were written here was never saved by the learner.
+            untouched = copy.is_file() and hashlib.sha256(copy.read_bytes()).hexdigest() == kept.get(original.name)
+            if not copy.exists() or (untouched and kept[original.name] != digest):
+                with whole_file(copy) as draft:
+                    draft.write_bytes(data)
+                written.append(copy)
+                kept[original.name] = digest
+    finally:  # an error after some copies: those are known as untouched all the same
+        (folder / KEPT).write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", "utf-8")
     return written
 
 

@@ -186,9 +186,16 @@ def _print_summary(summary: dict[str, Any]) -> None:
         "",
         str(Table(summary["index"], title="index")),
         "",
-        str(Table(summary["problems"], title="problems", empty="none")),
+        "problems: none" if not summary["problems"] else "problems",
+        *map(_problem_line, summary["problems"]),
     ]
     put_out("\n".join(lines).encode("utf-8", "replace") + b"\n")
+
+
+def _problem_line(problem: dict[str, Any]) -> str:
+    """A problem in full: a table would cut its text."""
+    place = "" if problem["physicalOffset"] is None else f" at {problem['physicalOffset']}"
+    return f"  {problem['kind']}: {problem['file']}{place}: {problem['text']}"
 
 
 def _end(problems: list[Problem], *, told: bool = False) -> None:

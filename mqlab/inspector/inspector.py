@@ -17,12 +17,14 @@ Left out: units of the timer wheel, batch consume queues, queue extensions and c
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.inspector import checkpoint_format, store_tree
+from mqlab.inspector.config_backups import BackupWarning, read_with_backup
 from mqlab.inspector.deep_check import Problem
 from mqlab.inspector.file_sizes import FoundSizes, found_sizes
 from mqlab.inspector.index_reader import IndexSummary
@@ -33,6 +35,7 @@ from mqlab.inspector.queue_reader import QueueReader
 from mqlab.inspector.store_problems import find_problems
 from mqlab.inspector.store_reader import StoreReader
 from mqlab.ports import Files
+from mqlab.wire import java_json
 from mqlab.wire.message import MessageExt
 from mqlab.wire.record import Record, field_map
 
@@ -176,8 +179,14 @@ class StoreInspector:
         return found_sizes(self.files, self.directory)
 
     def config(self, name: str) -> Any:
-        """A file under config/ as plain values (``config("topics.json")``), its .bak when damaged; None without."""
-        return store_tree.read_config(self.files, f"{self.directory}/config/{name}")
+        """A file under config/ as plain values (``config("topics.json")``), its .bak when damaged; None without.
+
+        A BackupWarning says which backup was read, why, and how old it is.
+        """
+        found = read_with_backup(self.files, f"{self.directory}/config/{name}", java_json.loads)
+        if found.is_healed:
+            warnings.warn(found.text(), BackupWarning, stacklevel=2)
+        return found.value
 
     def tree(self) -> Table:
         """All files: path, kind, bytes, and which part of the store they hold."""

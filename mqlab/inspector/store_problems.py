@@ -12,13 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
+from mqlab.durations import calendar
 from mqlab.errors import CorruptionError
-from mqlab.inspector import checkpoint_format, store_tree
+from mqlab.inspector import checkpoint_format
+from mqlab.inspector.config_backups import BACKUP, DAMAGED, read_with_backup
 from mqlab.inspector.deep_check import DeepCheck, Problem
 from mqlab.inspector.file_sizes import offset_names, queue_folders, segment_size
 from mqlab.inspector.log_reader import Segment
 from mqlab.inspector.store_reader import StoreReader
+from mqlab.ports import Files
+from mqlab.wire import java_json
 from mqlab.wire.units import CQ_UNIT_SIZE
 
 
@@ -117,10 +122,32 @@ def _small_files(store: StoreReader) -> Iterator[Problem]:
         text = f"expected {checkpoint_format.SIZE} bytes, found {files.size(checkpoint)}"
         yield Problem("file size", "checkpoint", None, text)
     folder = f"{root}/config"
-    for name in sorted(files.list(folder)) if files.is_dir(folder) else []:
-        if not name.endswith(".json"):
-            continue
-        try:
-            store_tree.read_config(files, f"{folder}/{name}")
-        except CorruptionError as error:
-            yield Problem("configuration", f"config/{name}", None, error.text)
+    yield from _configuration(files, folder, files.list(folder) if files.is_dir(folder) else [])
+
+
+def _configuration(files: Files, folder: str, there: list[str]) -> Iterator[Problem]:
+    """Files that a broker cannot read when it starts, and those that it could not read when it started."""
+    for name in sorted({name.removesuffix(BACKUP) for name in there}):
+        path = f"{folder}/{name}"
+        if name.endswith(DAMAGED):
+            when = calendar(files.modified_ms(path))
+            text = (
+                f"a broker could not read this version, saved {when}, and took the backup; remove it when it is settled"
+            )
+            yield Problem("configuration", f"config/{name}", None, text)
+        elif name.endswith(".json") or name == "transactionMetrics":
+            try:
+                found = read_with_backup(files, path, _object)
+                if found.is_healed:
+                    yield Problem("configuration", f"config/{name}", None, found.why())
+                elif found.taken and name + BACKUP in there:
+                    read_with_backup(files, path + BACKUP, _object)
+            except CorruptionError as error:
+                yield Problem("configuration", f"config/{name}", None, error.text)
+
+
+def _object(text: str) -> dict[Any, Any]:
+    value = java_json.loads(text)
+    if not isinstance(value, dict):
+        raise CorruptionError("not a configuration", expected="an object", found=type(value).__name__)
+    return value

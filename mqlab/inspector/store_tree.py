@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mqlab.errors import CorruptionError
+from mqlab.inspector.config_backups import read_with_backup
 from mqlab.ports import Files
 from mqlab.wire import java_json
 from mqlab.wire.units import CQ_UNIT_SIZE
@@ -106,17 +106,4 @@ def read_config(files: Files, path: str) -> Any:
 
     Raises CorruptionError when there is something and none of it can be read. Changes nothing, unlike ConfigFile.load.
     """
-    problems = []
-    for candidate in (path, path + ".bak"):
-        if not files.exists(candidate):
-            continue
-        data = files.read(candidate)
-        if not data.strip():
-            continue
-        try:
-            return java_json.loads(data.decode("utf-8"))
-        except (ValueError, CorruptionError) as error:
-            problems.append(f"{candidate}: {error}")
-    if problems:
-        raise CorruptionError("a configuration file cannot be read: " + "; ".join(problems), where=path)
-    return None
+    return read_with_backup(files, path, java_json.loads).value

@@ -122,9 +122,12 @@ def stores_of(directory: Path) -> dict[str, Path]:
 def open_stores(directory: Path, scratch: str | None, say: Callable[[str], None]) -> BorrowingLab:
     """A Lab on the stores, unchanged; queues of a store that was written without a broker get a topic.
 
-    ``scratch`` is its own directory (None: a temporary one); ``say`` is told which topics are left out, and why.
+    ``scratch`` is its own directory (None: a temporary one); ``say`` is told which topics are left out, and why, and
+    which configuration files could not be read, and what counts instead.
     """
     lab = BorrowingLab(stores=stores_of(directory), directory=scratch)
+    for text in damage_of(lab):
+        say(text)
     for handle in [handle for handle in lab.handles.values() if handle.role == "broker"]:
         # A broker serves only topics that it has a configuration of, so add those that only the store knows.
         for topic, queue_ids in sorted(handle.node.store.topics().items()):
@@ -135,3 +138,9 @@ def open_stores(directory: Path, scratch: str | None, say: Callable[[str], None]
                 except UsageError as error:  # a name that only a store takes
                     say(f"topic {topic!r} of {handle.name} is left out: {error.text}")
     return lab
+
+
+def damage_of(lab: Lab) -> list[str]:
+    """The configuration files that brokers could not read: file, reason, and the age of what they took instead."""
+    changes = ((record.node, change.values) for record in lab.journal for change in record.of("config.damaged"))
+    return [f"{node}: {values['text']}" for node, values in changes]

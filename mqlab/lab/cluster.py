@@ -242,9 +242,11 @@ def create_topic(
         state.handle_of(name, *BROKERS)
         for name in (brokers or [handle.name for handle in state.handles.values() if handle.role == "broker"])
     ]
-    for handle in handles:
+    for handle in handles:  # none is changed unless all can be
         if handle.role == "slave":
             raise UsageError(f"{handle.name} is a slave: it copies its topics from its master")
+        handle.must_be_up()
+    for handle in handles:
         handle.on_its_node(lambda handle=handle: handle.node.create_topic(config))
     # 2. Each broker registers the topic with every name server; wait for the last of them.
     servers = [handle for handle in state.handles.values() if handle.role == "name server" and handle.is_up]

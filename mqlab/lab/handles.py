@@ -59,13 +59,13 @@ class NodeHandle:
 
     def start(self) -> Any:
         """Start the node; a restart starts it again."""
-        self._must_be_up()
+        self.must_be_up()
         self._started = True
         return self._start()
 
     def shutdown(self) -> Any:
         """Shut the node down cleanly."""
-        self._must_be_up()
+        self.must_be_up()
         self._started = False
         return self.on_its_node(self.node.shutdown)
 
@@ -96,7 +96,8 @@ class NodeHandle:
             return self._ports.workers.call(lambda: Promise.of(verb()))
         return verb()
 
-    def _must_be_up(self) -> None:
+    def must_be_up(self) -> None:
+        """Raise UsageError for a node that is down."""
         if not self.is_up:
             raise UsageError(f"{self.name} is {self._down_word}", hint=f'lab.start("{self.name}") brings it back')
 
@@ -108,7 +109,7 @@ class NodeHandle:
             return value
 
         def remembered(*args: Any, **kwargs: Any) -> Any:
-            self._must_be_up()
+            self.must_be_up()
             answer = value(*args, **kwargs)
             self._set_up.append((attribute, args, kwargs))
             return answer

@@ -31,7 +31,8 @@ class NameServer:
         self.routes, self.kv_config = self.state.routes, self.state.kv_config
         self.address = f"{ports.ip}:{self.config.listen_port}"
         self.is_running = False
-        self._kv_file = ConfigFile(ports.files, self.config.kv_config_path) if self.config.kv_config_path else None
+        path = self.config.kv_config_path
+        self._kv_file = ConfigFile(ports.files, path, clock=ports.clock, note=ports.note) if path else None
         if self._kv_file is not None:
             self.kv_config.changed.subscribe(self._save_kv_config)
         self._registrations = Registrations(self.state)

@@ -193,6 +193,7 @@ CHANGE_KINDS: dict[str, str] = {
     "store.flushed": "bytes of the commit log were synced to the disk",
     "store.cleaned": "expired files were deleted",
     "store.problem": "the store found something wrong",
+    "config.damaged": "a configuration file could not be read; its backup or the defaults count",
     "store.sizes_found": "existing files have other sizes than configured; their sizes are used",
     "ha.master_known": "a slave learned the address of its master's replication port",
     "ha.connected": "a slave's replication link was accepted by its master",

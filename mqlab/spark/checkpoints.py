@@ -20,6 +20,7 @@ from typing import Any
 
 from mqlab.arrow.stores import local_path
 from mqlab.errors import CorruptionError, UsageError
+from mqlab.spark.marks import offset_in
 
 Offsets = dict[str, int]
 
@@ -130,12 +131,15 @@ def offsets_of(value: Any) -> Offsets | None:
 
     >>> offsets_of('{"broker-a": 8622}'), offsets_of("-"), offsets_of({"topic of Kafka": {"0": 4}})
     ({'broker-a': 8622}, None, None)
+    >>> offsets_of({"broker-a": {"offset": 8622, "unit": 2774523921}})
+    {'broker-a': 8622}
     """
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except ValueError:
             return None
-    if isinstance(value, Mapping) and all(type(offset) is int for offset in value.values()):
-        return {str(name): offset for name, offset in value.items()}
-    return None
+    if not isinstance(value, Mapping):
+        return None
+    numbers = {str(name): offset_in(offset) for name, offset in value.items()}
+    return numbers if all(type(offset) is int for offset in numbers.values()) else None

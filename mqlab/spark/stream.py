@@ -2,7 +2,8 @@
 
 Spark's checkpoint takes the place of a consumer group's offsets.
 
-    offset         {"broker-a": 1048576, "broker-b": 524288}       a place between two units of each broker's log
+    offset         {"broker-a": 1048576, "broker-b": 524288}       a place between two units of each broker's log, with
+                                                                   a mark of the unit before it: mqlab.spark.marks
     latestOffset   up to the last unit that is surely complete     cut to the options' limits, between two units
     batch          from one offset to the next                     the same rows whenever Spark asks for it again
     AvailableNow   up to where the logs ended when the query began
@@ -25,7 +26,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from mqlab.arrow.growing import is_boundary, log_end
+from mqlab.arrow.growing import is_boundary, log_end, unit_before
 from mqlab.arrow.known_topics import check_topics
 from mqlab.arrow.losses import find_losses, report
 from mqlab.arrow.ranges import LogRange, plan_between
@@ -34,10 +35,13 @@ from mqlab.errors import StoreError, UsageError
 from mqlab.inspector import StoreInspector
 from mqlab.spark.batch_limits import cut_to_bytes, cut_to_units
 from mqlab.spark.log_places import Offsets, check_not_deleted, report_lost
+from mqlab.spark.marks import Marked, mark_in, mark_of, marked, offset_in
 from mqlab.spark.options import Options
 from mqlab.spark.tasks import read_task, split_bytes, tasks
 
 TASKS_PER_CORE, SMALLEST_SPLIT = 1, 16 << 20
+
+KeptOffsets = dict[str, Marked]
 
 
 class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -49,7 +53,8 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.names = list(names)
         self.parallelism = parallelism
         self._target: Offsets | None = None
-        self._seen: Offsets | None = None
+        self._seen: KeptOffsets | None = None
+        self._planned: KeptOffsets | None = None
 
     def initialOffset(self) -> Offsets:
         """Where a query without a checkpoint begins. Raises UsageError for brokers or topics that are not
@@ -66,33 +71,39 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMaxBytes(most_bytes)
         return ReadAllAvailable() if most_units is None else ReadMaxRows(most_units)
 
-    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
+    def latestOffset(self, start: KeptOffsets, limit: ReadLimit) -> KeptOffsets:
         """How far the next batch reads. Raises StoreError when a log lost units not read yet or is another log, and
         CorruptionError when it ends before its queues do.
 
         A limit is divided in proportion to each broker's backlog; a batch holds at least one unit.
         """
         # 1. Where each broker's log begins now; files may have been deleted since the last batch.
-        inspectors = self._inspectors()
-        for name in start:
+        inspectors, places = self._inspectors(), numbers_of(start)
+        for name in places:
             if name not in inspectors:
-                self._lost(f"the store of {name} no longer exists; it had been read up to {start[name]}")
+                self._lost(f"the store of {name} no longer exists; it had been read up to {places[name]}")
         begins = {
-            name: check_not_deleted(name, inspector, start[name], self.options.fail_on_data_loss)
-            for name, inspector in inspectors.items() if name in start
+            name: check_not_deleted(name, inspector, places[name], self.options.fail_on_data_loss)
+            for name, inspector in inspectors.items() if name in places
         }  # fmt: skip
         self._check_places(begins, inspectors)
         # 2. Where each log ends now.
-        ends = dict(start)
+        ends = dict(places)
         for name, inspector in inspectors.items():
             if name in begins:
                 ends[name] = self._end(name, inspector, begins[name])
             elif (self._target is None or name in self._target) and inspector.log.segments():
                 # A new broker joins when it has a file: the next batch reads from the beginning of its log.
                 ends[name] = inspector.min_physical_offset
-        self._seen = dict(ends)
-        # 3. The limit shortens the batch.
-        return {**ends, **self._cut(begins, ends, limit, inspectors)}
+        check_marks({name: value for name, value in start.items() if ends[name] > places[name]}, inspectors)
+        # 3. The limit shortens the batch. What is read last of each log is marked.
+        cut = self._cut(begins, ends, limit, inspectors)
+        self._planned = {
+            name: start[name] if name in places and end == places[name] else with_mark(inspectors.get(name), end)
+            for name, end in {**ends, **cut}.items()
+        }
+        self._seen = {**self._planned, **{name: ends[name] for name in cut}}
+        return self._planned
 
     def _cut(
         self, begins: Offsets, ends: Offsets, limit: ReadLimit, inspectors: Mapping[str, StoreInspector]
@@ -143,24 +154,27 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The query ends where the logs end now."""
         self._target = {name: self._log_end(inspector) for name, inspector in self._inspectors().items()}
 
-    def reportLatestOffset(self) -> Offsets | None:
+    def reportLatestOffset(self) -> KeptOffsets | None:
         """How far the logs could be read when Spark last asked; the query's progress shows it."""
         return self._seen
 
-    def partitions(self, start: Offsets, end: Offsets) -> list[InputPartition]:
-        """The tasks of one batch."""
+    def partitions(self, start: KeptOffsets, end: KeptOffsets) -> list[InputPartition]:
+        """The tasks of one batch. Raises StoreError when a log is not the one for which a process before planned it."""
         stores = {store.broker_name: store for store in self._stores()}
-        changed = {name: offset for name, offset in end.items() if start.get(name, offset) != offset}
-        total = sum(offset - start[name] for name, offset in changed.items())
+        if end != self._planned:
+            check_marks(end, {name: StoreInspector(store.directory) for name, store in stores.items()})
+        begins, ends = numbers_of(start), numbers_of(end)
+        changed = {name: offset for name, offset in ends.items() if begins.get(name, offset) != offset}
+        total = sum(offset - begins[name] for name, offset in changed.items())
         size = self.options.split_bytes or split_bytes(total, self.parallelism, TASKS_PER_CORE, SMALLEST_SPLIT)
         ranges: list[LogRange] = []
         for name, offset in changed.items():
             if name not in stores:
-                self._lost(f"the store of {name} no longer exists; {start[name]} to {offset} were still to be read")
+                self._lost(f"the store of {name} no longer exists; {begins[name]} to {offset} were still to be read")
                 continue
             inspector = StoreInspector(stores[name].directory)
-            begin = check_not_deleted(name, inspector, start[name], self.options.fail_on_data_loss)
-            ranges += plan_between(stores[name], size, begin, offset)
+            first = check_not_deleted(name, inspector, begins[name], self.options.fail_on_data_loss)
+            ranges += plan_between(stores[name], size, first, offset)
         return tasks(ranges, size)
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
@@ -172,3 +186,27 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _inspectors(self) -> dict[str, StoreInspector]:
         return {store.broker_name: StoreInspector(store.directory) for store in self._stores()}
+
+
+def numbers_of(kept: Mapping[str, Marked]) -> Offsets:
+    """The physical offsets of a checkpoint, without marks."""
+    return {name: offset_in(value) for name, value in kept.items()}
+
+
+def with_mark(inspector: StoreInspector | None, place: int) -> Marked:
+    """A place of a log as a checkpoint keeps it."""
+    unit = None if inspector is None else unit_before(inspector, place)
+    return marked(place, None if unit is None else mark_of(unit.raw()))
+
+
+def check_marks(kept: Mapping[str, Marked], inspectors: Mapping[str, StoreInspector]) -> None:
+    """Raise StoreError when the unit before a place is not the one that was read. A unit that is gone tells nothing."""
+    for name, value in kept.items():
+        mark, place = mark_in(value), offset_in(value)
+        now = mark_in(with_mark(inspectors.get(name), place)) if mark is not None else None
+        if now is not None and now != mark:
+            raise StoreError(
+                f"the message of {name} that ends at {place} in {inspectors[name].log.folder} is another one now",
+                hint="the log was cut by a recovery, or was replaced by another one: start again with another "
+                "checkpoint folder, or give startingOffsets from the column physical_offset",
+            )

@@ -47,7 +47,7 @@ class StoreState:
         self.commit_log = CommitLog(files, f"{directory}/commitlog", config.mapped_file_size_commit_log)
         self.queues = ConsumeQueues(files, f"{directory}/consumequeue", config)
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
-        self.deleted_topics = DeletedTopics(files, directory)
+        self.deleted_topics = DeletedTopics(files, directory, self.clock, self.note)
         self.index = None
         if config.message_index_enable:
             self.index = IndexService(files, f"{directory}/index", config, self.clock, self.checkpoint)

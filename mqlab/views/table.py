@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, overload
 
 from markupsafe import Markup
 from wcwidth import ljust, rjust
 
+from mqlab.durations import calendar
 from mqlab.errors import UsageError
 from mqlab.views.on_demand import OnDemand
 from mqlab.views.text_width import cut, printable, width
@@ -284,19 +284,6 @@ def shown_value(name: str, value: Any) -> str:
     if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
         return ", ".join(shown_value("", item) for item in value)
     return str(value)
-
-
-def calendar(time_ms: int) -> str:
-    """A time as a UTC date with its milliseconds; the bare number where the calendar ends.
-
-    >>> calendar(1767225600012)
-    '2026-01-01 00:00:00.012'
-    """
-    try:
-        moment = datetime.fromtimestamp(time_ms // 1000, tz=UTC)
-    except (OverflowError, OSError, ValueError):
-        return str(time_ms)
-    return f"{moment:%Y-%m-%d %H:%M:%S}.{time_ms % 1000:03d}"
 
 
 def text_of_bytes(data: bytes) -> str:

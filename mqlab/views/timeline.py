@@ -20,11 +20,11 @@ from typing import Any
 
 from wcwidth import ljust
 
-from mqlab.durations import exact_text
+from mqlab.durations import calendar, exact_text
 from mqlab.errors import UsageError
 from mqlab.views.on_demand import OnDemand
 from mqlab.views.picture import Look, Picture
-from mqlab.views.table import Table, calendar
+from mqlab.views.table import Table
 from mqlab.views.text_width import width
 from mqlab.views.theme import AMBER, BLUE, GREEN, MUTED, RED, VIOLET
 

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from markupsafe import Markup
 
+from mqlab.durations import calendar
 from mqlab.errors import MqlabError, UsageError
-from mqlab.views.table import Table, calendar
+from mqlab.views.table import Table
 from mqlab.widgets.console_changes import Change, resend_of, reset_of
 from mqlab.widgets.console_pages import Section, page_of
 from mqlab.widgets.console_search import WAYS, find_messages

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mqlab.admin.answers import Shown
-from mqlab.admin.dead_letters import newest_letters
+from mqlab.admin.dead_letters import letters_left
 from mqlab.durations import moment_ms
 from mqlab.errors import UsageError
 from mqlab.views.table import Table
@@ -54,18 +54,21 @@ def reset_of(admin: Admin, topic: str, group: str, to: str | int) -> Change:
 
 
 def resend_of(admin: Admin, group: str, letters: Sequence[str] | None) -> Change:
-    """Sending dead letters back to their group: those with these ids, or (None) the newest letter of each message.
+    """Sending dead letters back to their group: those with these ids, or (None) the newest letter of each message
+    that is still dead.
 
     UsageError when there is none, or when an id is not that of a dead letter of the group.
     """
-    dead = list(admin.query_dlq(group))
-    chosen = newest_letters(dead) if letters is None else [each for each in dead if each.offset_msg_id in letters]
+    if letters is None:
+        chosen = letters_left(admin, group)
+    else:
+        chosen = [each for each in admin.query_dlq(group) if each.offset_msg_id in letters]
     ids = [each.offset_msg_id for each in chosen]
     missing = [each for each in letters or () if each not in ids]
     if missing:
         raise UsageError(f"no dead letter of {group} has the offset id {missing[0]!r}")
     if not chosen:
-        raise UsageError(f"{group} has no dead letters")
+        raise UsageError(f"{group} has no dead letters that were not sent back")
     call = f"resend_dlq({group!r}, {ids!r})"
 
     def do() -> Section:

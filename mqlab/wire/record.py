@@ -70,7 +70,7 @@ __all__ = [
 
 UNIT, BLANK, INVALID = "UNIT", "BLANK", "INVALID"
 
-_NO_HOST_BITS = ~(flags.BORN_HOST_V6 | flags.STORE_HOST_V6)
+_NO_HOST_BITS = ~flags.HOST_BITS
 _V4_FIXED_SIZE, _V4_PACK = FIXED_PARTS[0].size, FIXED_PARTS[0].pack
 _I8, _I16, _I32, _I64 = struct.Struct(">b"), struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
 _PACK_I16 = _I16.pack

@@ -10,6 +10,7 @@ import pytest
 
 from mqlab.arrow.store_tables import TABLES, read_store_table
 from mqlab.errors import CorruptionError, UsageError
+from mqlab.inspector.config_backups import BackupWarning
 from mqlab.store import MessageStore
 from mqlab.wire.message import Message
 
@@ -116,7 +117,8 @@ def test_a_backup_takes_the_place_of_a_damaged_file(real_store: Callable[[str], 
     wanted = rows_of(real_store("clean"), "topics")
     (config / "topics.json.bak").write_bytes((config / "topics.json").read_bytes())
     (config / "topics.json").write_text('{"topicConfigTable":{"ord')
-    assert rows_of(real_store("clean"), "topics") == wanted
+    with pytest.warns(BackupWarning, match=r"config/topics\.json\.bak is taken"):
+        assert rows_of(real_store("clean"), "topics") == wanted
 
 
 def test_a_wrong_table_is_answered_with_the_right_ones(tmp_path: Path) -> None:

@@ -104,3 +104,21 @@ def test_every_verb_that_changes_is_guarded_in_python_too() -> None:
         return {name for name in verb.answer.__code__.co_names if hasattr(Admin, name)}
 
     assert set().union(*(called(verb) for verb in CHANGES.values())) <= set(GUARDED)
+
+
+def test_dead_letters_of_which_one_is_refused_end_with_code_1_and_the_others_are_sent(served: Server) -> None:
+    store = served.brokers[0].store
+    with mqlab.connect(str(served.plan.name_server)) as cluster:
+        cluster.admin.create_and_update_subscription_group_config("tax", confirm=True)
+        for topic in ("%DLQ%tax", "%RETRY%tax"):
+            cluster.admin.create_topic(topic, read_queue_nums=1, write_queue_nums=1, confirm=True)
+        for body in (b"1", b"x" * 2_000, b"3"):
+            cluster.admin.send_message(Message("%DLQ%tax", body), confirm=True)
+    usual, store._max_body = store._max_body, 1_000
+    first = run(served, "resendDeadLetters", "-g", "tax", "--yes")
+    store._max_body = usual
+    second = run(served, "resendDeadLetters", "-g", "tax", "--yes")
+    third = run(served, "resendDeadLetters", "-g", "tax", "--yes")
+    assert first.exit_code == 1 and "resend_dlq: 2 of 3 steps were done" in first.stderr
+    assert first.stderr.count("SEND_OK as ") == 2 and "at most 1000 are allowed" in first.stderr
+    assert (second.exit_code, second.stdout.count("SEND_OK"), third.stdout.count("SEND_OK")) == (0, 1, 0)

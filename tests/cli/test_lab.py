@@ -118,3 +118,25 @@ def test_a_browser_is_opened_where_it_would_be_seen(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.platform", "linux")
     assert lab.may_open_browser() is opens
+
+
+def test_copies_that_were_made_before_an_error_are_known_as_untouched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    originals = tmp_path / "labs"
+    originals.mkdir()
+    for name in ("a", "b", "index"):
+        (originals / f"{name}.ipynb").write_text("old")
+    write = Path.write_bytes
+
+    def full(path: Path, data: bytes) -> int:
+        if path.name.startswith("b.ipynb"):
+            raise OSError(28, "No space left on device")
+        return write(path, data)
+
+    with monkeypatch.context() as patched, pytest.raises(OSError):
+        patched.setattr(Path, "write_bytes", full)
+        copy_labs(tmp_path)
+    (originals / "a.ipynb").write_text("new")
+    assert [path.name for path in copy_labs(tmp_path)] == ["a.ipynb", "b.ipynb", "index.ipynb"]
+    assert (tmp_path / "my-labs" / "a.ipynb").read_text() == "new"

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import pytest
 from markupsafe import Markup
 
+from mqlab.durations import calendar
 from mqlab.errors import UsageError
 from mqlab.views import Row, Table
-from mqlab.views.table import FIRST_CALENDAR_MS, MAX_ROWS_SHOWN, calendar, shown_value
+from mqlab.views.table import FIRST_CALENDAR_MS, MAX_ROWS_SHOWN, shown_value
 from mqlab.views.text_width import width
 
 ROWS = [

@@ -24,6 +24,7 @@ from typing import Any
 from mqlab.client.consuming.offset_store import NOT_FOUND, OffsetMemory
 from mqlab.client.instance.cluster_access import ClusterAccess
 from mqlab.errors import CorruptionError, UsageError
+from mqlab.inspector.config_backups import short
 from mqlab.promises import Promise
 from mqlab.store.config_files import ConfigFile
 from mqlab.wire import java_json
@@ -39,7 +40,8 @@ class LocalOffsetStore(OffsetMemory):
     def __init__(self, cluster: ClusterAccess, group: str, directory: str) -> None:
         super().__init__(cluster, group)
         self.path = f"{directory}/{folder_name(cluster.client_id)}/{folder_name(group)}/offsets.json"
-        self._file = ConfigFile(cluster.ports.files, self.path)
+        ports = cluster.ports
+        self._file = ConfigFile(ports.files, self.path, clock=ports.clock, note=ports.note)
 
     def load(self) -> None:
         """Read the file into memory. CorruptionError when neither it nor its backup can be read."""
@@ -50,7 +52,8 @@ class LocalOffsetStore(OffsetMemory):
         """The offset in the file, which also goes into memory; -1 when it has none."""
         try:
             offset = self._read_file().get(queue, NOT_FOUND)
-        except CorruptionError:
+        except CorruptionError as error:
+            self._cluster.ports.note("config.damaged", file=short(self.path), reason=error.what, taken=None)
             return Promise.of(NOT_FOUND)
         if offset != NOT_FOUND:
             self.update_offset(queue, offset)

@@ -33,6 +33,8 @@ log = logging.getLogger("mqlab.nodes")
 
 LOGGED = frozenset({"handler.failed", "flush.failed", "ha.connected", "ha.lost", "store.failed"})
 """Kinds of notes that an operator reads; all kinds are counted."""
+DAMAGE = frozenset({"config.damaged", "store.problem"})
+"""Kinds of notes that tell damage: ERROR lines, as RocketMQ writes them."""
 
 
 class EventLoop:
@@ -121,6 +123,8 @@ class EventLoop:
             notes[kind] += 1
             if kind in LOGGED:
                 log.warning("%s %s %s", node, kind, " ".join(f"{name}={value}" for name, value in values.items()))
+            elif kind in DAMAGE:
+                log.error("%s %s %s", node, kind, " ".join(f"{name}={value}" for name, value in values.items()))
 
         return note
 

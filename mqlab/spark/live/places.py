@@ -14,16 +14,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from mqlab.errors import UsageError, did_you_mean
 from mqlab.spark.log_places import EARLIEST, LATEST
+from mqlab.spark.marks import Marked, mark_in, marked, offset_in
 from mqlab.spark.option_values import time_of
 from mqlab.wire.message import MessageQueue
 
 Bounds = Mapping[MessageQueue, tuple[int, int]]
 Offsets = dict[MessageQueue, int]
-OffsetsAsJson = dict[str, dict[str, dict[str, int]]]
+OffsetsAsJson = dict[str, dict[str, dict[str, Marked]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def places_of(
         hint="topic, broker and queue id, each a text, then a number",
     )
     try:
-        named = dict(_named(json.loads(text)))
+        named = {queue: offset_in(place) for queue, place in _named(json.loads(text))}
     except (ValueError, TypeError, AttributeError):
         raise problem from None
     for queue, place in named.items():
@@ -101,18 +103,27 @@ def _named(value: Any) -> list[tuple[MessageQueue, Any]]:
     ]
 
 
-def as_json(offsets: Mapping[MessageQueue, int]) -> OffsetsAsJson:
-    """Offsets as an option has them, and as Spark keeps them in a checkpoint.
+def as_json(
+    offsets: Mapping[MessageQueue, int], marks: Mapping[MessageQueue, int | None] = MappingProxyType({})
+) -> OffsetsAsJson:
+    """Offsets as an option has them, and, with the marks of queues, as Spark keeps them in a checkpoint.
 
     >>> as_json({MessageQueue("orders", "broker-a", 0): 17})
     {'orders': {'broker-a': {'0': 17}}}
     """
     nested: OffsetsAsJson = {}
     for queue in sorted(offsets):
-        nested.setdefault(queue.topic, {}).setdefault(queue.broker_name, {})[str(queue.queue_id)] = offsets[queue]
+        nested.setdefault(queue.topic, {}).setdefault(queue.broker_name, {})[str(queue.queue_id)] = marked(
+            offsets[queue], marks.get(queue)
+        )
     return nested
 
 
 def from_json(nested: OffsetsAsJson) -> Offsets:
     """The offsets of a checkpoint."""
-    return dict(_named(nested))
+    return {queue: offset_in(value) for queue, value in _named(nested)}
+
+
+def marks_from_json(nested: OffsetsAsJson) -> dict[MessageQueue, int]:
+    """The marks of a checkpoint: of the queues that have one."""
+    return {queue: mark for queue, value in _named(nested) if (mark := mark_in(value)) is not None}

@@ -26,8 +26,10 @@ from mqlab.arrow.reading import BATCH_ROWS
 from mqlab.client import statuses
 from mqlab.client.instance.broker_calls import PullAnswer
 from mqlab.errors import CorruptionError, StoreError
+from mqlab.filter import tags as tag_filter
 from mqlab.filter.tags import TagFilter
 from mqlab.spark.live.link import Link
+from mqlab.spark.marks import mark_of
 from mqlab.wire.message import MessageQueue
 from mqlab.wire.record_layout import fixed_offset
 
@@ -131,6 +133,15 @@ def _bodies(link: Link, piece: Piece, group: str, tags: TagFilter, fail: bool) -
                 "its broker has lost the end of its log, or the topic was made anew", fail,
             )  # fmt: skip
             return
+
+
+def mark_before(link: Link, queue: MessageQueue, offset: int, group: str) -> int | None:
+    """The mark of the message before an offset of a queue; None when there is none any more."""
+    if offset <= 0:
+        return None
+    answer = link.pull(queue, offset - 1, 1, group, tag_filter.parse(None))
+    found = _units(answer, queue) if answer.pull_status == statuses.FOUND else ()
+    return next((mark_of(unit) for at, unit in found if at == offset - 1), None)
 
 
 def _gone(queue: MessageQueue, start: int, end: int, answer: PullAnswer) -> str:

@@ -2,7 +2,8 @@
 
 Spark's checkpoint takes the place of a consumer group's offsets.
 
-    offset         {"orders": {"broker-a": {"0": 17, "1": 4}}}      the next message of each queue
+    offset         {"orders": {"broker-a": {"0": 17, "1": 4}}}      the next message of each queue, with a mark of the
+                                                                    one before: see mqlab.spark.marks
     latestOffset   where the queues end now                         cut to maxOffsetsPerTrigger
     batch          from one offset to the next                      the same messages whenever Spark asks again
     AvailableNow   up to where the queues ended when the query began
@@ -22,8 +23,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from mqlab.errors import UsageError
 from mqlab.spark.live.link import Link
 from mqlab.spark.live.options import LiveOptions
-from mqlab.spark.live.places import Offsets, OffsetsAsJson, as_json, from_json
-from mqlab.spark.live.pulled import report_loss
+from mqlab.spark.live.places import Bounds, Offsets, OffsetsAsJson, as_json, from_json, marks_from_json
+from mqlab.spark.live.pulled import mark_before, report_loss
 from mqlab.spark.live.reader import read_pieces, tasks_of, without_deleted
 from mqlab.wire.message import MessageQueue
 
@@ -38,7 +39,8 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.parallelism = parallelism
         self._link: Link | None = None
         self._target: Offsets | None = None
-        self._seen: Offsets | None = None
+        self._seen: OffsetsAsJson | None = None
+        self._planned: OffsetsAsJson | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_link": None}  # a task has connections of its own
@@ -54,7 +56,11 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> OffsetsAsJson:
         """Where a query without a checkpoint begins. Raises UsageError for topics and queues that are not there."""
         link = self._connected()
-        return as_json(self.options.starting.offsets(link.bounds(self.options.topics), link.search))
+        bounds = link.bounds(self.options.topics)
+        offsets = self.options.starting.offsets(bounds, link.search)
+        return as_json(
+            offsets, {queue: self._mark(queue, at) for queue, at in offsets.items() if at > bounds[queue][0]}
+        )
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """The limit of the option maxOffsetsPerTrigger."""
@@ -64,37 +70,64 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: OffsetsAsJson, limit: ReadLimit) -> OffsetsAsJson:
         """How far the next batch reads. Raises LostMessages when messages were deleted that it had not read."""
         bounds = self._bounds()
-        begins = from_json(start)
-        # 1. Queues that are gone, and queues that were made anew and are shorter than what was read of them.
+        begins, marks = from_json(start), marks_from_json(start)
+        # 1. Queues that are gone, and queues that were made anew.
         ends = dict(begins)
-        for queue, begin in begins.items():
-            if queue not in bounds:
-                self._lost(f"there is no queue {queue!r} any more; it had been read up to {begin}")
-            elif bounds[queue][1] < begin:
-                self._lost(
-                    f"{queue!r} ends at {bounds[queue][1]}, it had been read up to {begin}: its broker has lost the "
-                    "end of its log, or the topic was made anew"
-                )
-        here = {queue: begin for queue, begin in begins.items() if queue in bounds}
+        anew = self._made_anew(begins, marks, bounds)
+        here = {queue: begin for queue, begin in begins.items() if queue in bounds and queue not in anew}
         first = without_deleted(here, bounds, self.options.fail_on_data_loss)
         # 2. How far each can be read.
         for queue, (least, end) in bounds.items():
             if queue not in begins:
                 if self._target is None or queue in self._target:
                     ends[queue] = least  # a new queue: the next batch reads from here
-            elif end < begins[queue]:
+            elif queue in anew:
                 ends[queue] = least  # a topic that was made anew, and losses are allowed: the next batch begins there
             elif self._target is not None:
                 ends[queue] = max(min(self._target.get(queue, begins[queue]), end), begins[queue])
             else:
                 ends[queue] = end
-        self._seen = dict(ends)
+        self._seen = as_json(ends)
         # 3. The limit shortens the batch.
-        if isinstance(limit, ReadAllAvailable):
-            return as_json(ends)
-        if not isinstance(limit, ReadMaxRows):
+        if isinstance(limit, ReadMaxRows):
+            ends.update(cut(first, ends, limit.max_rows))
+        elif not isinstance(limit, ReadAllAvailable):
             raise UsageError(f"the limit {limit} is not supported", hint="option maxOffsetsPerTrigger sets one")
-        return as_json({**ends, **cut(first, ends, limit.max_rows)})
+        # 4. What was read last of each queue, if the batch reads of it.
+        read = {queue: end for queue, end in ends.items() if queue in here and end > begins[queue]}
+        kept = {queue: mark for queue, mark in marks.items() if queue not in anew}
+        self._planned = as_json(ends, {**kept, **{queue: self._mark(queue, end) for queue, end in read.items()}})
+        return self._planned
+
+    def _made_anew(self, begins: Offsets, marks: Mapping[MessageQueue, int], bounds: Bounds) -> list[MessageQueue]:
+        """The queues of which not the messages were read that are in them now. Raises LostMessages; see ``_lost``."""
+        anew = []
+        for queue, begin in begins.items():
+            if queue not in bounds:
+                self._lost(f"there is no queue {queue!r} any more; it had been read up to {begin}")
+                continue
+            least, end = bounds[queue]
+            if end < begin:
+                self._lost(
+                    f"{queue!r} ends at {end}, it had been read up to {begin}: its broker has lost the end of its log, "
+                    "or the topic was made anew"
+                )
+                anew.append(queue)
+            elif end > begin > least and self._is_another(queue, begin, marks.get(queue)):
+                self._lost(
+                    f"{queue!r} had been read up to {begin}, and message {begin - 1} is another one now: the topic was "
+                    f"made anew; the queue now has {least} to {end}"
+                )
+                anew.append(queue)
+        return anew
+
+    def _mark(self, queue: MessageQueue, offset: int) -> int | None:
+        return mark_before(self._connected(), queue, offset, self.options.group)
+
+    def _is_another(self, queue: MessageQueue, offset: int, mark: int | None) -> bool:
+        """Whether the message before an offset is not the one that was marked. One that is gone tells nothing."""
+        now = None if mark is None else self._mark(queue, offset)
+        return now is not None and now != mark
 
     def _lost(self, what: str) -> None:
         report_loss(what, self.options.fail_on_data_loss)
@@ -105,7 +138,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> OffsetsAsJson | None:
         """How far the queues could be read when Spark last asked; the query's progress shows it."""
-        return None if self._seen is None else as_json(self._seen)
+        return self._seen
 
     def partitions(self, start: OffsetsAsJson, end: OffsetsAsJson) -> list[InputPartition]:
         """The tasks of one batch. A batch that is read again after a restart may have lost messages meanwhile."""
@@ -115,6 +148,14 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for queue in [queue for queue in changed if queue not in bounds]:
             self._lost(f"there is no queue {queue!r} any more; {begins[queue]} to {changed[queue]} were to be read")
             del changed[queue]
+        if end != self._planned:  # planned by a process that is gone: the topic may have been made anew meanwhile
+            marks = marks_from_json(end)
+            for queue, offset in list(changed.items()):
+                if self._is_another(queue, offset, marks.get(queue)):
+                    self._lost(
+                        f"message {offset - 1} of {queue!r} is not the one that was to be read: the topic was made anew"
+                    )
+                    del changed[queue]
         first = without_deleted({queue: begins[queue] for queue in changed}, bounds, self.options.fail_on_data_loss)
         return tasks_of(first, {queue: end for queue, end in changed.items() if first[queue] < end}, self.parallelism)
 

@@ -15,8 +15,9 @@ from typing import Any
 
 from mqlab.errors import CorruptionError
 from mqlab.inspector.store_tree import read_config
-from mqlab.ports import Files
+from mqlab.ports import Clock, Files, Note
 from mqlab.store.config_files import ConfigFile
+from mqlab.wire import java_json
 from mqlab.wire.names import is_system_topic
 
 NEVER_DELETED = -1
@@ -27,25 +28,29 @@ _KEY = "deletedTopics"
 class DeletedTopics:
     """topic -> end of the log (a physical offset) when it was last deleted. ``add`` is on the disk when it returns."""
 
-    def __init__(self, files: Files, directory: str) -> None:
+    def __init__(self, files: Files, directory: str, clock: Clock | None = None, note: Note | None = None) -> None:
         self._files = files
         self._folder = f"{directory}/config"
+        self._file = ConfigFile(files, f"{self._folder}/deletedTopics.json", clock=clock, note=self._heard)
+        self._note = note
+        self._problems: list[str] = []
         self._ends: dict[str, int] = {}
         self._broker_topics: dict[str, Any] | None = None  # read when first asked for; empty without a broker
 
     def load(self) -> list[str]:
-        """Read the record; a list with the reason if it could not be read. Changes no file."""
+        """Read the record; a list with the reason if it, or its newest version, could not be read."""
+        self._problems = []
         try:
-            ends = self._read("deletedTopics.json", _KEY)
+            ends = _table(self._file.load_as(java_json.loads), _KEY)
         except CorruptionError as error:
             return [f"{error.text}: deleted queues may be taken for lost ones"]
         self._ends = {topic: end for topic, end in ends.items() if isinstance(end, int)}
-        return []
+        return self._problems
 
-    def _read(self, name: str, key: str) -> dict[str, Any]:
-        value = read_config(self._files, f"{self._folder}/{name}")
-        table = value.get(key) if isinstance(value, dict) else None
-        return table if isinstance(table, dict) else {}
+    def _heard(self, kind: str, /, **values: Any) -> None:
+        self._problems.append(values["text"])
+        if self._note is not None:
+            self._note(kind, **values)
 
     def add(self, topic: str, log_end: int) -> None:
         """Record a deletion before the first file of the topic's queues is removed."""
@@ -62,7 +67,7 @@ class DeletedTopics:
 
     def _topics_of_broker(self) -> dict[str, Any]:
         try:
-            return self._read("topics.json", "topicConfigTable")
+            return _table(read_config(self._files, f"{self._folder}/topics.json"), "topicConfigTable")
         except CorruptionError:  # the broker reports it when it reads its topics
             return {}
 
@@ -75,7 +80,12 @@ class DeletedTopics:
 
     def _save(self) -> None:
         text = json.dumps({_KEY: self._ends}, ensure_ascii=False, separators=(",", ":"))
-        ConfigFile(self._files, f"{self._folder}/deletedTopics.json").save(text)
+        self._file.save(text)
 
     def __repr__(self) -> str:
         return f"<DeletedTopics {self._ends}>"
+
+
+def _table(value: Any, key: str) -> dict[str, Any]:
+    table = value.get(key) if isinstance(value, dict) else None
+    return table if isinstance(table, dict) else {}

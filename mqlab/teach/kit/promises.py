@@ -19,11 +19,10 @@ from dataclasses import replace
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
-from mqlab.durations import milliseconds
+from mqlab.durations import calendar, milliseconds
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit.days import Played
 from mqlab.teach.words import refutation
-from mqlab.views.table import calendar
 from mqlab.views.verdict import DUPLICATED, LOST, OUT_OF_ORDER, SKIPPED, STUCK
 
 Promise = Callable[[Any], Finding | None]

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from mqlab.durations import calendar
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab01 import files as made
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Fields, Pure, Slip, slips, tuple_of
 from mqlab.teach.kit.shapes import Difference
-from mqlab.views.table import calendar
 from mqlab.wire import properties, record
 from mqlab.wire.java_hash import utf16_units
 

@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
+from mqlab.durations import calendar
 from mqlab.errors import MqlabError, UsageError
 from mqlab.teach.cases.lab02.clusters import SHOP, TOPIC
 from mqlab.teach.exercises import Finding
@@ -23,7 +24,6 @@ from mqlab.teach.kit.crashing import EveryCrash
 from mqlab.teach.kit.days import Day, Does, LabDatabases, NotMade, Played, Tables, Topics, takes
 from mqlab.teach.lives import anew
 from mqlab.teach.words import refutation
-from mqlab.views.table import calendar
 
 NAME, NODE, BROKER = "Outbox", "shop-1", "broker-a"
 TABLES = """

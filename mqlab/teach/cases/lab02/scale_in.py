@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
+from mqlab.durations import calendar
 from mqlab.errors import LimitReached
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab02.clusters import SHOP, TOPIC
@@ -20,7 +21,6 @@ from mqlab.teach.exercises import Finding
 from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Day, Does, Played, Waits
 from mqlab.teach.words import refutation
-from mqlab.views.table import calendar
 from mqlab.wire.bodies import PERM_WRITE
 from mqlab.wire.message import Message
 

@@ -18,6 +18,7 @@ from mqlab.client.sending.fault_strategy import (
     LATENCY_MAX_MS,
     LatencyFaultStrategy,
 )
+from mqlab.durations import calendar
 from mqlab.errors import MqlabError
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab02.clusters import SHOP, TOPIC, ClusterDay
@@ -25,7 +26,6 @@ from mqlab.teach.exercises import Call, Finding
 from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Does, NotMade, Played, Topics
 from mqlab.teach.words import refutation
-from mqlab.views.table import calendar
 from mqlab.wire.message import Message, MessageQueue
 
 NAME, BROKERS = "MyFaults", 3

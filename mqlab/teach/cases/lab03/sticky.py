@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
+from mqlab.durations import calendar
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab03.histories import client_id, had_to_move, moved, walk
 from mqlab.teach.exercises import Call, Finding
@@ -26,7 +27,6 @@ from mqlab.teach.kit import World
 from mqlab.teach.kit.calls import marked
 from mqlab.teach.kit.days import Day, Does, Played
 from mqlab.teach.lives import elsewhere
-from mqlab.views.table import calendar
 from mqlab.wire.message import Message, MessageQueue
 
 GROUP = "billing"

@@ -14,13 +14,13 @@ from itertools import combinations
 from typing import Any
 
 from mqlab.client.settings import CLUSTERING
+from mqlab.durations import calendar
 from mqlab.lab.lab import Lab
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Day, Does, Played
 from mqlab.teach.kit.promises import finding_at, took_ms
-from mqlab.views.table import calendar
 
 SUCCESSES = ("CONSUME_SUCCESS", "SUCCESS")
 FAILS_RULE = "No listener fails in this story: each call returns CONSUME_SUCCESS (or SUCCESS)"

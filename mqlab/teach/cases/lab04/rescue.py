@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS, SUCCESS, SUSPEND_CURRENT_QUEUE_A_MOMENT
+from mqlab.durations import calendar
 from mqlab.errors import UsageError
 from mqlab.teach.cases.lab04.offsets import FOR_EVER_MS, GROUP, TOPIC
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Day, Does, Played, Sends, Tables, Topics, Waits
-from mqlab.views.table import calendar
 from mqlab.wire.message import Message, MessageQueue
 
 QUEUES, THREADS = 2, 2

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.client.consuming.listener import as_call
+from mqlab.durations import calendar
 from mqlab.lab.lab import Lab
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit.days import LabDatabases, NotMade, Played, parameters_of, takes
 from mqlab.teach.kit.promises import LISTENER_ERRORS
 from mqlab.teach.lives import anew
-from mqlab.views.table import calendar
 from mqlab.wire.message import Message
 
 TOPIC, GROUP, NODE, OTHER = "orders", "billing", "billing-1", "billing-2"

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS, SUCCESS
+from mqlab.durations import calendar
 from mqlab.errors import MqlabError
 from mqlab.teach.cases.lab05.events import (
     GROUP,
@@ -33,7 +34,6 @@ from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Day, Does, NotMade, Topics, Waits
 from mqlab.teach.kit.promises import _raised
 from mqlab.teach.words import refutation
-from mqlab.views.table import calendar
 
 QUEUES = 4
 ORDERS = 8

@@ -12,6 +12,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+from mqlab.durations import calendar
 from mqlab.teach.cases.lab05.events import (
     GROUP,
     NODE,
@@ -31,7 +32,6 @@ from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Day, Restarts, Topics, Waits
 from mqlab.teach.kit.promises import finding_at, no_surprise
 from mqlab.teach.words import refutation
-from mqlab.views.table import calendar
 from mqlab.wire.message import Message
 
 END_RULE = (

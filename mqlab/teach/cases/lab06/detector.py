@@ -13,11 +13,11 @@ import random
 from dataclasses import dataclass, field
 
 from mqlab.client.statuses import CONSUME_SUCCESS
+from mqlab.durations import calendar
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Day, Does, Played, Topics
-from mqlab.views.table import calendar
 
 GROUP, TOPIC = "billing", "orders"
 SETTLED_MS, REPORTED_WITHIN_MS, LOOK_EVERY_MS = 120_000, 180_000, 10_000

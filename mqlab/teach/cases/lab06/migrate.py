@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
+from mqlab.durations import calendar
 from mqlab.lab.absences import NOT_PULLED
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Day, Does, Played, Topics, Waits
 from mqlab.teach.kit.promises import Promise
-from mqlab.views.table import calendar
 from mqlab.wire.message import Message
 
 GROUP, TOPIC = "billing", "orders"

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS, RECONSUME_LATER, SUSPEND_CURRENT_QUEUE_A_MOMENT
+from mqlab.durations import calendar
 from mqlab.teach.cases.lab07.days import BODIES, DEAD, GROUP, QUICK_LEVELS, RETRY
 from mqlab.teach.cases.story_parts import reader
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Day, Does, Played, Reads, Stops, Topics, Waits
 from mqlab.teach.kit.promises import finding_at
-from mqlab.views.table import calendar
 from mqlab.wire import property_names as p
 from mqlab.wire.message import Message, MessageExt
 

@@ -123,10 +123,12 @@ def _too_large(
     """The first batch that is larger than it may be: more bytes than the limit, and more than one message."""
     from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+    from mqlab.spark.stream import numbers_of
+
     limit = ReadAllAvailable() if "once" in trigger else reader.getDefaultReadLimit()
     reader.prepareForTriggerAvailableNow()
     begin, number, most = dict(begins), 0, call["most_bytes"]
-    while (end := reader.latestOffset(begin, limit)) != begin:
+    while (end := numbers_of(reader.latestOffset(begin, limit))) != begin:
         size = sum(end[name] - begin[name] for name in end)
         if size > most and _messages_between(call.given, begin, end) > 1:
             part = "once" if "once" in trigger else _why_large(parsed)
