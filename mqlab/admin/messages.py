@@ -123,7 +123,8 @@ def send_message(admin: AdminNode, message: Message, *, queue: MessageQueue | No
 def put_message(
     admin: AdminNode, address: str, queue: MessageQueue, body: bytes, properties: Mapping[str, str]
 ) -> SendResult:
-    """Store a message in a queue of a broker; it gets a unique id unless its properties have one."""
+    """Store a message in a queue of a broker; it gets a unique id unless its properties have one. Raises UsageError."""
+    encoded_properties.check_sendable(properties)
     now_ms = admin.ports.clock.now_ms()
     # A unique id from the properties is kept, so that a resent message can be followed.
     kept = dict(properties)
