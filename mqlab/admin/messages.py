@@ -25,6 +25,7 @@ from mqlab.wire import ids, names, property_names, record, sys_flag
 from mqlab.wire import properties as encoded_properties
 from mqlab.wire.bodies import PERM_WRITE
 from mqlab.wire.codes import RequestCode, ResponseCode
+from mqlab.wire.host import address_text
 from mqlab.wire.ids import UniqueIdMaker
 from mqlab.wire.message import Message, MessageExt, MessageQueue, SendResult, decode_messages
 
@@ -43,7 +44,7 @@ def view_message(admin: AdminNode, offset_msg_id: str) -> MessageExt:
     there = admin.brokers()
     # 1. The broker whose address is in the id.
     for broker, address in there:
-        if address == f"{host}:{port}":
+        if address == address_text(host, port):
             return _message_at(admin, broker, address, physical_offset)
     # 2. A copied store has another address now: any broker with a message of exactly this id at this offset.
     for broker, address in there:
@@ -54,7 +55,8 @@ def view_message(admin: AdminNode, offset_msg_id: str) -> MessageExt:
         if found.offset_msg_id == offset_msg_id.upper():
             return found
     raise UsageError(
-        f"the id names a broker at {host}:{port}, which does not exist, and no broker has a message with this id",
+        f"the id names a broker at {address_text(host, port)}, which does not exist, and no broker has a message with "
+        "this id",
         hint=f"brokers: {', '.join(f'{broker} {address}' for broker, address in there)}",
     )
 
