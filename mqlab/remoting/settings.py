@@ -20,6 +20,8 @@ from mqlab.wire.body import camel_case
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.java_numbers import parse_long
 
+_TRIMMED = "".join(map(chr, range(33)))
+
 
 def lines_of(settings: Any) -> list[str]:
     """Every field of a configuration as a line."""
@@ -53,7 +55,16 @@ def typed(name: str, value: str, current: object) -> Any:
             return parse_long(value)
         except ValueError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{name} is a whole number, not {value!r}") from error
-    return value
+    return trimmed(value)
+
+
+def trimmed(value: str) -> str:
+    """A text as String.trim leaves it. Mirrors MixAll.properties2Object, which trims texts, but no numbers.
+
+    >>> trimmed("SYNC_FLUSH \t")
+    'SYNC_FLUSH'
+    """
+    return value.strip(_TRIMMED)
 
 
 def changes_to(settings: Any, values: dict[str, str]) -> dict[str, Any]:

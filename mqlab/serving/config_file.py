@@ -22,7 +22,7 @@ from mqlab.broker.config import BrokerConfig
 from mqlab.errors import UsageError
 from mqlab.nameserver.config import NameServerConfig
 from mqlab.remoting.requests import Refused
-from mqlab.remoting.settings import typed
+from mqlab.remoting.settings import trimmed, typed
 from mqlab.serving import users
 from mqlab.store.config import StoreConfig
 from mqlab.wire import java_properties
@@ -90,7 +90,7 @@ def _settings(entries: Sequence[tuple[str, str, str]]) -> FileSettings:
     )
     for where, name, value in {entry[1]: entry for entry in entries}.values():
         if name in OF_THE_PROCESS:
-            found.process[name] = value
+            found.process[name] = trimmed(value)
             continue
         homes = [(fields[name], into) for fields, into in kinds if name in fields]
         if not homes:

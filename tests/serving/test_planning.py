@@ -113,6 +113,13 @@ def test_a_file_is_read_as_java_reads_a_property_file() -> None:
         b"enablePropertyFilter=\\\n   true\nlistenPort 10921\nstorePathRootDir=/\xe9\nwhat is this\n",
         "broker.conf",
     )
-    assert found.broker == {"broker_name": "b1 ", "enable_property_filter": True, "listen_port": 10921}
+    assert found.broker == {"broker_name": "b1", "enable_property_filter": True, "listen_port": 10921}
     assert found.process == {"storePathRootDir": "/é"}
     assert found.unused == ("what",)
+
+
+def test_blanks_at_the_end_count_for_numbers_and_truth_values_but_not_for_texts() -> None:
+    assert parse_config(b"flushDiskType=SYNC_FLUSH \t\n", "broker.conf").store == {"flush_disk_type": "SYNC_FLUSH"}
+    for line in (b"listenPort=1 \n", b"enablePropertyFilter=true \n"):
+        with pytest.raises(UsageError, match=r"broker\.conf, line 1"):
+            parse_config(line, "broker.conf")
