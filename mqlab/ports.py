@@ -62,7 +62,10 @@ class Connection(Protocol):
 
 
 OnData = Callable[[Connection, bytes], None]
-OnClosed = Callable[[Connection, str], None]  # the reason: "refused", "timed out", "closed by peer", "reset"
+OnClosed = Callable[[Connection, str], None]  # the reason: one of NOT_OPENED, "closed by peer", "reset"
+
+NOT_OPENED = ("refused", "timed out", "unknown host", "unreachable")
+"""Why a connection could not be opened."""
 
 
 class Network(Protocol):
@@ -202,6 +205,7 @@ class Ports:
     note: Note
     annotate: Callable[[Any], None]  # the subject of the step under way (a decoded command), formatted only when shown
     access: Access | None = None  # None: nothing is signed, everybody is answered
+    refused: Callable[[str], None] | None = None  # told of each request that is answered with an error
 
 
 def next_on_grid(due_ms: int, period_ms: int, origin_ms: int = 0) -> int:

@@ -26,6 +26,7 @@ from mqlab.wire import ids, names, property_names, record, sys_flag
 from mqlab.wire import properties as encoded_properties
 from mqlab.wire.bodies import PERM_WRITE
 from mqlab.wire.codes import RequestCode, ResponseCode
+from mqlab.wire.host import address_text
 from mqlab.wire.ids import UniqueIdMaker
 from mqlab.wire.message import Message, MessageExt, MessageQueue, SendResult, decode_messages
 from mqlab.wire.record import Record
@@ -46,7 +47,7 @@ def view_message(admin: AdminNode, offset_msg_id: str) -> MessageExt:
     there = admin.brokers()
     # 1. The broker whose address is in the id.
     for broker, address in there:
-        if address == f"{host}:{port}":
+        if address == address_text(host, port):
             return _message_at(admin, broker, address, physical_offset)
     # 2. A copied store has another address now: any broker with a message of exactly this id at this offset.
     for broker, address in there:
@@ -57,7 +58,8 @@ def view_message(admin: AdminNode, offset_msg_id: str) -> MessageExt:
         if found.offset_msg_id == offset_msg_id.upper():
             return found
     raise UsageError(
-        f"the id names a broker at {host}:{port}, which does not exist, and no broker has a message with this id",
+        f"the id names a broker at {address_text(host, port)}, which does not exist, and no broker has a message with "
+        "this id",
         hint=f"brokers: {', '.join(f'{broker} {address}' for broker, address in there)}",
     )
 
@@ -153,8 +155,10 @@ def put_message(
     """Store a message in a queue of a broker; it gets a unique id unless its properties have one.
 
     ``body`` is as ``system_flag`` says, compressed or not; it was born now unless ``born_timestamp`` (ms) is given. The
-    born host is the operator's in any case: brokers take it from the connection.
+    born host is the operator's in any case: brokers take it from the connection. Raises UsageError for properties that
+    would arrive changed.
     """
+    encoded_properties.check_sendable(properties)
     now_ms = admin.ports.clock.now_ms()
     # A unique id from the properties is kept, so that a resent message can be followed.
     kept = dict(properties)

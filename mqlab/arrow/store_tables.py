@@ -29,6 +29,7 @@ from mqlab.arrow.stores import Store, StorePath, find_stores
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.inspector.inspector import StoreInspector
 from mqlab.inspector.queue_reader import QueueReader
+from mqlab.wire import java_json
 
 Row = dict[str, Any]
 
@@ -154,7 +155,7 @@ def _objects(inspector: StoreInspector, file: str, table: str) -> Iterator[tuple
 
 def _numbers(inspector: StoreInspector, file: str, table: Any) -> Iterator[tuple[int, int]]:
     try:
-        yield from sorted((int(key), int(value)) for key, value in table.items())
+        yield from sorted((java_json.to_int(key), java_json.to_long(value)) for key, value in table.items())
     except (AttributeError, TypeError, ValueError) as error:
         raise CorruptionError(
             "an offset table holds something else than numbers", where=_path(inspector, file), expected="{0:5,1:7}",

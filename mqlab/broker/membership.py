@@ -73,7 +73,14 @@ class Membership:
         state = self._state
         group = state.groups.find(consumer.group_name)
         if group is None:
-            return  # groups are not created automatically: the entry is skipped without an error
+            # Not created automatically, or not to be called so: the entry is skipped without an error.
+            state.ports.note(
+                "consumer.refused",
+                group=consumer.group_name,
+                client=member.client_id,
+                reason=names.group_problem(consumer.group_name) or "there is no such group",
+            )
+            return
         # The retry topic of a group that consumes an ordered topic is ordered, too.
         ordered = any(
             subscribed.topic in state.topics and state.topics[subscribed.topic].order

@@ -32,7 +32,7 @@ from mqlab.broker.tables.stats import GROUP_GET_LATENCY
 from mqlab.errors import FilterError
 from mqlab.filter import tags
 from mqlab.remoting.endpoint import Channel, Reply
-from mqlab.remoting.requests import Answer, Refused, text, whole, whole_or
+from mqlab.remoting.requests import Answer, Refused, text, whole, whole_long, whole_long_or
 from mqlab.wire import names, sys_flag
 from mqlab.wire.bodies import SubscriptionData, SubscriptionGroupConfig, TopicConfig
 from mqlab.wire.codes import RequestCode, ResponseCode
@@ -83,13 +83,13 @@ class PullHeader:
             text(request, "consumerGroup"),
             text(request, "topic"),
             whole(request, "queueId"),
-            whole(request, "queueOffset"),
+            whole_long(request, "queueOffset"),
             whole(request, "maxMsgNums"),
             whole(request, "sysFlag"),
-            whole_or(request, "commitOffset", 0) or 0,
-            whole_or(request, "suspendTimeoutMillis", 0) or 0,
+            whole_long_or(request, "commitOffset", 0) or 0,
+            whole_long_or(request, "suspendTimeoutMillis", 0) or 0,
             fields.get("subscription"),
-            whole_or(request, "subVersion", 0) or 0,
+            whole_long_or(request, "subVersion", 0) or 0,
             fields.get("expressionType"),
         )
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from mqlab.broker.state import BrokerState
 from mqlab.promises import Promise
+from mqlab.remoting.requests import Refused
 from mqlab.store import put_result
 from mqlab.store.config import parse_delay_levels
 from mqlab.store.put_result import MESSAGE_ILLEGAL, PutResult
@@ -22,6 +23,7 @@ from mqlab.wire import names, properties, sys_flag
 from mqlab.wire import property_names as p
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.java_hash import hash_map_order
+from mqlab.wire.java_numbers import parse_int
 from mqlab.wire.record import Record
 
 WHEEL_TIMER_NOT_ENABLE = "WHEEL_TIMER_NOT_ENABLE"
@@ -58,13 +60,17 @@ def encode_as_java(property_map: Mapping[str, str], capacity: int = PARSED_MAP_C
 
 
 def delay_level_of(property_map: Mapping[str, str]) -> int:
-    """The delay level a message asks for, 0 for none. Mirrors Message.getDelayTimeLevel.
+    """The delay level a message asks for, 0 for none. Raises Refused, SYSTEM_ERROR, for a DELAY that is not an Integer.
 
-    >>> delay_level_of({"DELAY": "3"}), delay_level_of({}), delay_level_of({"DELAY": "soon"})
-    (3, 0, 0)
+    Mirrors Message.getDelayTimeLevel, whose NumberFormatException becomes the answer to the send.
+
+    >>> delay_level_of({"DELAY": "3"}), delay_level_of({})
+    (3, 0)
     """
-    text = property_map.get(p.DELAY, "0")
-    return int(text) if text.removeprefix("-").isdecimal() and text.isascii() else 0
+    try:
+        return parse_int(property_map.get(p.DELAY, "0"))
+    except ValueError as error:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"the property {p.DELAY} is not a delay level: {error}") from error
 
 
 def delayed_form(record: Record, level: int, max_level: int) -> Record:

@@ -20,10 +20,12 @@ from mqlab.store import put_result
 from mqlab.store.config import parse_delay_levels
 from mqlab.wire import names
 from mqlab.wire import property_names as p
+from mqlab.wire.java_numbers import parse_int
 from mqlab.wire.record import Record
 
 FIRST_RUN_MS = 1_000
 POLL_MS = 100
+AFTER_AN_ERROR_MS = 10_000  # DELAY_FOR_A_PERIOD
 SCHEDULE_GROUP = "SCHEDULE_CONSUMER"
 
 
@@ -100,7 +102,13 @@ class Schedule:
                 return
             # 3. Due. If the store refuses it, the same entry is tried again; an entry without a message is skipped.
             record = self._store.message_at(unit.physical_offset)
-            if record is not None and not self._deliver(record, queue_id):
+            try:
+                delivered = record is None or self._deliver(record, queue_id)
+            except ValueError as error:  # as in RocketMQ, it stays the next message of its level
+                self._note("schedule.undeliverable", level=level, queue_offset=queue_offset, error=str(error))
+                self._arm(level, now_ms + AFTER_AN_ERROR_MS)
+                return
+            if not delivered:
                 self._arm(level, now_ms + POLL_MS)
                 return
             queue_offset += 1
@@ -114,14 +122,17 @@ class Schedule:
         return min(max(queue_offset, first_offset), end_offset)
 
     def _deliver(self, parked: Record, queue_id: int) -> bool:
-        """Store the message in its real queue; False when the store refused it. Mirrors messageTimeUp."""
+        """Store the message in its real queue; False when the store refused it. Mirrors messageTimeUp.
+
+        Raises ValueError for a REAL_QID that is not an Integer.
+        """
         property_map = parked.property_map
         topic = property_map.get(p.REAL_TOPIC, "")
         if not topic or topic == names.HALF_TOPIC:
             return True  # it has no real topic to go to: skipped, as RocketMQ does
         record = parked.changed(
             topic=topic,
-            queue_id=int(property_map.get(p.REAL_QID) or 0),
+            queue_id=parse_int(property_map.get(p.REAL_QID, "")),
             prepared_transaction_offset=0,
             properties=parked.properties,  # DELAY, REAL_TOPIC and REAL_QID stay in the stored properties
             magic=None,

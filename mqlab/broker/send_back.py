@@ -24,7 +24,7 @@ from mqlab.broker.state import BrokerState
 from mqlab.broker.tables import topics
 from mqlab.broker.tables.stats import SNDBCK2DLQ_TIMES
 from mqlab.remoting.endpoint import Channel, Reply
-from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_or
+from mqlab.remoting.requests import Answer, Refused, text, truth, whole_long, whole_or
 from mqlab.store import put_result
 from mqlab.wire import names
 from mqlab.wire import property_names as p
@@ -64,7 +64,7 @@ class SendBack:
         if not topics.is_writeable(retry_topic.perm):
             raise Refused(ResponseCode.NO_PERMISSION, f"sending to topic[{retry_topic.topic_name}] is forbidden")
         # 2. The original. The consumer sends its offset, not its body.
-        physical_offset = whole(request, "offset")
+        physical_offset = whole_long(request, "offset")
         original = state.store.message_at(physical_offset)
         if original is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {physical_offset}")

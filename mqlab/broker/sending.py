@@ -25,7 +25,7 @@ from mqlab.broker.tables.stats import TOPIC_PUT_LATENCY
 from mqlab.broker.transactions import Transactions
 from mqlab.errors import CorruptionError
 from mqlab.remoting.endpoint import Channel, Reply
-from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_or
+from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_long, whole_or
 from mqlab.store.put_result import PutResult
 from mqlab.wire import batch, names, properties, sys_flag
 from mqlab.wire import property_names as p
@@ -89,7 +89,7 @@ class SendHeader:
             whole(request, name["defaultTopicQueueNums"]),
             whole(request, name["queueId"]),
             whole(request, name["sysFlag"]),
-            whole(request, name["bornTimestamp"]),
+            whole_long(request, name["bornTimestamp"]),
             whole(request, name["flag"]),
             request.ext_fields.get(name["properties"]) or "",
             whole_or(request, name["reconsumeTimes"], 0) or 0,

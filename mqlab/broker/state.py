@@ -37,6 +37,7 @@ from mqlab.ports import Ports
 from mqlab.signals import Signal
 from mqlab.store.config import StoreConfig
 from mqlab.store.message_store import MessageStore
+from mqlab.wire.host import address_text
 from mqlab.wire.ids import UniqueIdMaker
 
 
@@ -107,7 +108,7 @@ def open_state(
     # 1. Who this broker is.
     ip, port = ports.ip, config.listen_port
     ha_port = store_config.ha_listen_port or port + 1
-    identity = Identity(ip, f"{ip}:{port}", f"{ip}:{ha_port}", (ip, port), store_config.is_slave)
+    identity = Identity(ip, address_text(ip, port), address_text(ip, ha_port), (ip, port), store_config.is_slave)
     unique_ids = UniqueIdMaker(ports.ip, ports.rng.randrange(1 << 16), ports.rng.randrange(1 << 31))
     # 2. The store. It reads no file before load().
     store = MessageStore(

@@ -31,6 +31,7 @@ from mqlab.wire import names, record
 from mqlab.wire import property_names as p
 from mqlab.wire.codes import RequestCode
 from mqlab.wire.command import request as make_request
+from mqlab.wire.java_numbers import int_or, long_or, parse_int
 from mqlab.wire.record import Record
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ OP_PULL_NUMS = 32
 WAIT_FOR_OP_MS = 1_000  # SLEEP_WHILE_NO_OP
 LONGEST_ROUND_MS = 60_000  # MAX_PROCESS_TIME_LIMIT
 NOTHING_NEW = ("NO_MESSAGE_IN_QUEUE", "OFFSET_OVERFLOW_ONE")
+NO_NUMBER = -1  # what getInt and getLong make of any other text
 HALF_MISSING_TRIES = 1  # MAX_RETRY_COUNT_WHEN_HALF_NULL
 
 
@@ -57,7 +59,7 @@ class DoneHalves:
         half_offsets = []
         if op.property_map.get(p.TAGS) == REMOVE_TAG:
             numbers = str(op.body, "utf-8", "replace").split(SEPARATOR)
-            half_offsets = [int(number) for number in numbers if number.isascii() and number.isdigit()]
+            half_offsets = [offset for number in numbers if (offset := long_or(number, NO_NUMBER)) != NO_NUMBER]
         waiting = [offset for offset in dict.fromkeys(half_offsets) if offset >= self._first]
         for offset in waiting:
             self._op_of[offset] = op.queue_offset
@@ -187,10 +189,12 @@ class TransactionCheck:
         now_ms = self._state.now_ms()
         age_ms = now_ms - half.born_timestamp
         kept_ms = self._state.store.config.file_reserved_time * 3_600_000
-        if (checks is not None and _number(checks) >= self._state.config.transaction_check_max) or age_ms > kept_ms:
+        if (
+            checks is not None and int_or(checks, NO_NUMBER) >= self._state.config.transaction_check_max
+        ) or age_ms > kept_ms:
             self._give_up(half)
             return "next"
-        property_map[p.TRANSACTION_CHECK_TIMES] = str(1 if checks is None else _number(checks) + 1)
+        property_map[p.TRANSACTION_CHECK_TIMES] = str(1 if checks is None else int_or(checks, NO_NUMBER) + 1)
         # 2. Stored during this round: the round has met its own copies.
         if half.store_timestamp >= started_ms:
             return "stop"
@@ -211,7 +215,7 @@ class TransactionCheck:
     def _kept_immune(self, half: Record, property_map: dict[str, str], done: DoneHalves) -> bool:
         """Store a half message that has its own immunity again, or pass over it if its first copy has ended."""
         first_form = property_map.get(p.TRAN_PREPARED_QUEUE_OFFSET)
-        if first_form is not None and done.take(_number(first_form)):
+        if first_form is not None and done.take(long_or(first_form, NO_NUMBER)):
             return True
         property_map.setdefault(p.TRAN_PREPARED_QUEUE_OFFSET, str(half.queue_offset))
         return self._store_again(half, property_map) is not None
@@ -240,9 +244,13 @@ class TransactionCheck:
         )
         if channel is None:
             return True
+        try:
+            real_queue_id = parse_int(property_map.get(p.REAL_QID, ""))
+        except ValueError:
+            return True  # as in RocketMQ, where the call that would send the question dies of it
         question = fresh.changed(
             topic=property_map.get(p.REAL_TOPIC, ""),
-            queue_id=_number(property_map.get(p.REAL_QID, "0")),
+            queue_id=real_queue_id,
             properties=encode_as_java({**property_map, p.WAIT: "false"}),
             magic=None,
         )
@@ -321,8 +329,3 @@ class TransactionCheck:
 
     def __repr__(self) -> str:
         return f"<TransactionCheck {'in a round' if self._running else 'armed' if self._deadline else 'idle'}>"
-
-
-def _number(text: str) -> int:
-    """A number in a property, -1 for any other text, as in RocketMQ."""
-    return int(text) if text.removeprefix("-").isdecimal() and text.isascii() else -1

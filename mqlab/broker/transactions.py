@@ -24,7 +24,7 @@ from mqlab.broker.tables.half_states import COMMIT, COMMITTED, NAME, ROLL_BACK
 from mqlab.errors import MqlabError, UsageError
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel, Reply
-from mqlab.remoting.requests import Answer, Refused, text, truth, whole
+from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_long
 from mqlab.store import put_result
 from mqlab.store.put_result import PutResult
 from mqlab.wire import names, properties, sys_flag
@@ -32,11 +32,13 @@ from mqlab.wire import property_names as p
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.ids import parse_offset_msg_id
+from mqlab.wire.java_numbers import long_or, parse_int
 from mqlab.wire.record import Record
 
 HALF_QUEUE = 0
 REMOVE_TAG = "d"
 SEPARATOR = ","
+NOT_SET = -1
 
 
 class Transactions:
@@ -132,7 +134,7 @@ class Transactions:
 
     def _checked_half(self, request: RemotingCommand) -> Record:
         # The producer names the half message by its place; all of what it sends must fit to what is stored there.
-        physical_offset = whole(request, "commitLogOffset")
+        physical_offset = whole_long(request, "commitLogOffset")
         half = self._state.store.message_at(physical_offset)
         if half is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
@@ -144,7 +146,7 @@ class Transactions:
                 raise Refused(ResponseCode.ILLEGAL_OPERATION, "too late: the broker asks for the state now")
         if property_map.get(p.PGROUP) != text(request, "producerGroup"):
             raise Refused(ResponseCode.SYSTEM_ERROR, "The producer group wrong")
-        if half.queue_offset != whole(request, "tranStateTableOffset"):
+        if half.queue_offset != whole_long(request, "tranStateTableOffset"):
             raise Refused(ResponseCode.SYSTEM_ERROR, "The transaction state table offset wrong")
         if half.physical_offset != physical_offset or half.topic != names.HALF_TOPIC:
             raise Refused(ResponseCode.SYSTEM_ERROR, "The commit log offset wrong")
@@ -153,9 +155,13 @@ class Transactions:
     def _commit(self, half: Record) -> PutResult:
         """Store the real message. It keeps TRAN_MSG, REAL_TOPIC and REAL_QID. Mirrors sendFinalMessage."""
         property_map = half.property_map
+        try:
+            queue_id = parse_int(property_map.get(p.REAL_QID, ""))
+        except ValueError as error:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"the property {p.REAL_QID} is not a queue id: {error}") from error
         record = half.changed(
             topic=property_map.get(p.REAL_TOPIC, ""),
-            queue_id=int(property_map.get(p.REAL_QID) or 0),
+            queue_id=queue_id,
             sys_flag=sys_flag.with_transaction_type(half.sys_flag, sys_flag.TRANSACTION_COMMIT),
             prepared_transaction_offset=half.physical_offset,
             magic=None,
@@ -266,8 +272,8 @@ def immunity_ms(property_map: dict[str, str], default_ms: int) -> int:
     >>> immunity_ms({"CHECK_IMMUNITY_TIME_IN_SECONDS": "10"}, 6000), immunity_ms({}, 6000)
     (10000, 6000)
     """
-    seconds = property_map.get(p.CHECK_IMMUNITY_TIME_IN_SECONDS, "")
-    return int(seconds) * 1000 if seconds.isascii() and seconds.isdigit() else default_ms
+    seconds = long_or(property_map.get(p.CHECK_IMMUNITY_TIME_IN_SECONDS), NOT_SET)
+    return default_ms if seconds == NOT_SET else seconds * 1000
 
 
 def latest_end_ms(property_map: dict[str, str], timeout_ms: int) -> int:

@@ -135,7 +135,7 @@ VERBS: dict[str, Verb] = {
     ),
     "consumerProgress": Verb("The offsets and the lag of groups.", ("any_group",), _progress, "-g billing"),
     "queryMsgById": Verb(
-        "The message with an offset id.", ("id",),
+        "The message with an offset id.", ("id", "topic_too"),
         lambda admin, msg_id: WholeMessage(admin.view_message(msg_id)),
         "-i 0A00000200002A9F0000000000000000",
     ),
@@ -151,7 +151,7 @@ VERBS: dict[str, Verb] = {
     "queryMsgByOffset": Verb(
         "The message at a queue offset.", ("topic", "broker", "queue", "offset"),
         lambda admin, **place: WholeMessage(admin.query_message_by_offset(**place)),
-        "-t orders -b broker-a -q 0 -o 5",
+        "-t orders -b broker-a -i 0 -o 5",
     ),
     "printMsg": Verb(
         "All messages of a topic in a time range.", ("topic", "from", "to"),
@@ -225,9 +225,9 @@ CHANGES: dict[str, Verb] = {
         lambda admin, username, broker: admin.delete_user(username, broker=broker), "-u billing",
     ),
     "cloneGroupOffset": Verb(
-        "Let a group go on where another one is.", ("topic", "group", "to_group"),
+        "Let a group go on where another one is.", ("topic", "from_group", "to_group"),
         lambda admin, topic, group, to_group: admin.clone_group_offset(group, to_group, topic),
-        "-t orders -g billing -d mail",
+        "-t orders -s billing -d mail",
     ),
     "resendDeadLetters": Verb(
         "Give a group its dead letters again.", ("group",), lambda admin, group: admin.resend_dlq(group), "-g billing"

@@ -17,6 +17,7 @@ import ssl
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +156,8 @@ def _ready(server: Server, port_file: Path | None, metrics: str | None) -> None:
     addresses = server.addresses()
     if metrics is not None:
         where = address_of(metrics)
-        addresses["metrics"] = f"http://{where.host}:{serve_metrics(server, where.host, where.port)}/metrics"
+        where = replace(where, port=serve_metrics(server, where.host, where.port))
+        addresses["metrics"] = f"http://{where}/metrics"
     if port_file is not None:
         with whole_file(port_file) as draft:
             draft.write_text(json.dumps(addresses) + "\n", "utf-8")

@@ -196,7 +196,9 @@ class Cluster:
             raise RemotingError(
                 f"no name server answers at {', '.join(self.name_servers)}: {error.text}",
                 code=error.code,
-                hint="is it running there? `mqlab serve` starts one at 127.0.0.1:9876",
+                hint="is the name written as your network knows it?"
+                if "unknown host" in error.text
+                else "is it running there? `mqlab serve` starts one at 127.0.0.1:9876",
             ) from error
 
     # inside ------------------------------------------------------------------------------------------------------

@@ -193,6 +193,6 @@ def _decoded(pieces: Iterable[_Piece]) -> Recording:
 def _client_id(heartbeat: RemotingCommand) -> str | None:
     try:
         found = java_json.loads((heartbeat.body or b"").decode("utf-8", "replace"))
-    except CorruptionError:
+    except ValueError:
         return None
     return str(found["clientID"]) if isinstance(found, dict) and found.get("clientID") else None

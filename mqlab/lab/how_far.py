@@ -90,6 +90,7 @@ def _in_file(directory: str, key: str, queue_id: int) -> int | None:
     path = Path(directory) / "config" / "consumerOffset.json"
     if not path.exists():
         return None
-    table = java_json.loads(path.read_text("utf-8")).get("offsetTable", {})
-    offset = table.get(key, {}).get(queue_id)
-    return None if offset is None else int(offset)
+    queues = java_json.table(java_json.loads(path.read_text("utf-8")), "offsetTable").get(key, {})
+    return next(
+        (java_json.to_long(offset) for name, offset in queues.items() if java_json.to_int(name) == queue_id), None
+    )

@@ -49,7 +49,7 @@ class KvConfig:
     def decode(self, text: str) -> None:
         """Use the text of a file. Raises CorruptionError."""
         try:
-            loaded = java_json.loads(text)["configTable"]
+            loaded = java_json.table(java_json.loads(text), "configTable")
             self._table = {str(name): {str(k): str(v) for k, v in values.items()} for name, values in loaded.items()}
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CorruptionError(

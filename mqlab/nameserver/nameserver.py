@@ -21,6 +21,7 @@ from mqlab.remoting.endpoint import Handler, Remoting
 from mqlab.remoting.requests import answering
 from mqlab.store.config_files import ConfigFile
 from mqlab.wire.codes import RequestCode
+from mqlab.wire.host import address_text
 
 
 class NameServer:
@@ -29,7 +30,7 @@ class NameServer:
     def __init__(self, ports: Ports, config: NameServerConfig | None = None) -> None:
         self.state = open_state(ports, config or NameServerConfig())
         self.routes, self.kv_config = self.state.routes, self.state.kv_config
-        self.address = f"{ports.ip}:{self.config.listen_port}"
+        self.address = address_text(ports.ip, self.config.listen_port)
         self.is_running = False
         path = self.config.kv_config_path
         self._kv_file = ConfigFile(ports.files, path, clock=ports.clock, note=ports.note) if path else None

@@ -17,7 +17,7 @@ from mqlab.nameserver.routes import Registration
 from mqlab.nameserver.state import NameServerState
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel, Reply
-from mqlab.remoting.requests import Answer, Refused, body, text, whole, whole_or
+from mqlab.remoting.requests import Answer, Refused, body, text, whole_long, whole_long_or, whole_or
 from mqlab.wire import bodies
 from mqlab.wire.bodies import DataVersion, RegisterBrokerBody
 from mqlab.wire.codes import ResponseCode
@@ -44,11 +44,11 @@ class Registrations:
                 cluster=text(request, "clusterName"),
                 address=text(request, "brokerAddr"),
                 broker_name=text(request, "brokerName"),
-                broker_id=whole(request, "brokerId"),
+                broker_id=whole_long(request, "brokerId"),
                 ha_server_address=request.ext_fields.get("haServerAddr", ""),
                 topics=topics.topic_config_table,
                 data_version=topics.data_version,
-                timeout_ms=whole_or(request, "heartbeatTimeoutMillis", None),
+                timeout_ms=whole_long_or(request, "heartbeatTimeoutMillis", None),
                 channel=channel,
             )
         )

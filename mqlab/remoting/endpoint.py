@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mqlab.errors import CorruptionError, RemotingError
-from mqlab.ports import Access, Connection, Deadline, Ports
+from mqlab.ports import NOT_OPENED, Access, Connection, Deadline, Ports
 from mqlab.promises import Promise
 from mqlab.wire import command as wire_command
-from mqlab.wire.codes import ResponseCode, request_name
+from mqlab.wire.codes import RequestCode, ResponseCode, request_name, response_name
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.framing import FrameReader
 
@@ -109,6 +109,23 @@ class Channel:
 
 
 Handler = Callable[[Channel, RemotingCommand, Reply], None]
+
+
+_NO_REFUSALS = frozenset(
+    (
+        ResponseCode.SUCCESS,
+        ResponseCode.FLUSH_DISK_TIMEOUT,
+        ResponseCode.SLAVE_NOT_AVAILABLE,
+        ResponseCode.FLUSH_SLAVE_TIMEOUT,
+        ResponseCode.PULL_NOT_FOUND,
+        ResponseCode.PULL_RETRY_IMMEDIATELY,
+        ResponseCode.PULL_OFFSET_MOVED,
+        ResponseCode.QUERY_NOT_FOUND,
+        ResponseCode.NO_MESSAGE,
+        ResponseCode.POLLING_FULL,
+        ResponseCode.POLLING_TIMEOUT,
+    )
+)  # what was stored, or is not there yet
 
 
 class Remoting:
@@ -201,6 +218,11 @@ class Remoting:
             if waits:  # else nobody reads an answer to it
                 waits = False
                 channel._unanswered -= 1
+            if self.ports.refused is not None and _is_refusal(command, answer):
+                self.ports.refused(
+                    f"{request_name(command.code)} of {channel.remote_address}: {response_name(answer.code)} "
+                    f"{answer.remark or ''}".rstrip()
+                )
             if not oneway:
                 channel._connection.send(wire_command.encode(answer))
 
@@ -232,7 +254,7 @@ class Remoting:
             del self._by_address[connection.remote_address]
         # Removed first: a promise's callback may send again, over a new channel to the same address.
         pending, channel._pending = channel._pending, {}
-        code = "connect" if reason in ("refused", "timed out") else "closed"
+        code = "connect" if reason in NOT_OPENED else "closed"
         for promise, deadline in pending.values():
             deadline.cancel()
             promise.reject(RemotingError(f"connection to {connection.remote_address}: {reason}", code=code))
@@ -241,3 +263,9 @@ class Remoting:
 
     def __repr__(self) -> str:
         return f"<Remoting of {self.ports.node}: {len(self._channels)} channels>"
+
+
+def _is_refusal(command: RemotingCommand, answer: RemotingCommand) -> bool:
+    """Whether a client did not get what it asked for. Clients ask for the route of a topic before the topic is made."""
+    asks_for_new = command.code == RequestCode.GET_ROUTEINFO_BY_TOPIC and answer.code == ResponseCode.TOPIC_NOT_EXIST
+    return answer.code not in _NO_REFUSALS and not asks_for_new

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from mqlab.remoting.endpoint import Channel, Handler, Reply
 from mqlab.wire.codes import ResponseCode, request_name
 from mqlab.wire.command import RemotingCommand, java_text
+from mqlab.wire.java_numbers import parse_int, parse_long
 
 Answer = RemotingCommand | None
 Answering = Callable[[Channel, RemotingCommand, Reply], Answer]
@@ -61,29 +62,42 @@ def text(request: RemotingCommand, name: str) -> str:
 
 
 def whole(request: RemotingCommand, name: str) -> int:
-    """A header field that is a required whole number."""
+    """A header field that is a required Integer."""
+    return _number(request, name, parse_int)
+
+
+def whole_long(request: RemotingCommand, name: str) -> int:
+    """A header field that is a required Long: offsets and times."""
+    return _number(request, name, parse_long)
+
+
+def _number(request: RemotingCommand, name: str, parse: Callable[[str], int]) -> int:
     fields = request.ext_fields
     try:
-        value = fields[name]
-        number = int(value)
-        # int() also reads blanks and underscores, which are not numbers in a header field.
-        if str(number) == value or value.isdecimal() or (value[:1] in ("+", "-") and value[1:].isdecimal()):
-            return number
+        return parse(fields[name])
     except (KeyError, ValueError):
-        pass
-    raise Refused(
-        ResponseCode.INVALID_PARAMETER,
-        f"{request_name(request.code)} needs a whole number in the field {name}, found {fields.get(name)!r}",
-    )
+        raise Refused(
+            ResponseCode.INVALID_PARAMETER,
+            f"{request_name(request.code)} needs a whole number in the field {name}, found {fields.get(name)!r}",
+        ) from None
 
 
 def whole_or(request: RemotingCommand, name: str, default: int | None) -> int | None:
-    """A whole number, or the default when it is missing or not a number (RocketMQ reads such text as null)."""
+    """An Integer, or the default when it is missing or not one (RocketMQ reads such text as null)."""
+    return _number_or(request, name, default, parse_int)
+
+
+def whole_long_or(request: RemotingCommand, name: str, default: int | None) -> int | None:
+    """A Long, or the default when it is missing or not one."""
+    return _number_or(request, name, default, parse_long)
+
+
+def _number_or(request: RemotingCommand, name: str, default: int | None, parse: Callable[[str], int]) -> int | None:
     if name not in request.ext_fields:
         return default
     try:
-        return whole(request, name)
-    except Refused:
+        return parse(request.ext_fields[name])
+    except ValueError:
         return default
 
 

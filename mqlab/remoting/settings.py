@@ -5,7 +5,7 @@ Mirrors: Configuration and the black lists of AdminBrokerProcessor and DefaultRe
     field of the configuration class   transaction_check_max = 15   auto_create_topic_enable = True
     line of a body                     transactionCheckMax=15       autoCreateTopicEnable=true
 
-Left out: comments and escapes of Java's property files, and the file to which RocketMQ writes changed settings.
+Left out: the file to which RocketMQ writes changed settings.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from collections.abc import Collection
 from typing import Any
 
 from mqlab.remoting.requests import Refused
+from mqlab.wire import java_properties
 from mqlab.wire.body import camel_case
 from mqlab.wire.codes import ResponseCode
+from mqlab.wire.java_numbers import parse_long
+
+_TRIMMED = "".join(map(chr, range(33)))
 
 
 def lines_of(settings: Any) -> list[str]:
@@ -27,14 +31,11 @@ def lines_of(settings: Any) -> list[str]:
 
 
 def parsed_lines(content: bytes) -> dict[str, str]:
-    """The names and values that a body sets. Raises Refused for a line that is not ``name=value``."""
-    values = {}
-    for line in content.decode("utf-8", "replace").splitlines():
-        name, equals, value = line.partition("=")
-        if not equals:
-            raise Refused(ResponseCode.SYSTEM_ERROR, f"not name=value: {line.strip()!r}")
-        values[name.strip()] = value.strip()
-    return values
+    """The names and values that a body sets. Raises Refused for what is not a property file."""
+    try:
+        return java_properties.loads(content)
+    except ValueError as error:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"string2Properties error: {error}") from error
 
 
 def refuse_black_listed(names: Collection[str], fixed: Collection[str], black_list: str) -> None:
@@ -50,10 +51,20 @@ def typed(name: str, value: str, current: object) -> Any:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{name} is true or false, not {value!r}")
         return value.lower() == "true"
     if isinstance(current, int):
-        if not value.removeprefix("-").isdecimal():
-            raise Refused(ResponseCode.SYSTEM_ERROR, f"{name} is a whole number, not {value!r}")
-        return int(value)
-    return value
+        try:
+            return parse_long(value)
+        except ValueError as error:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"{name} is a whole number, not {value!r}") from error
+    return trimmed(value)
+
+
+def trimmed(value: str) -> str:
+    """A text as String.trim leaves it. Mirrors MixAll.properties2Object, which trims texts, but no numbers.
+
+    >>> trimmed("SYNC_FLUSH \t")
+    'SYNC_FLUSH'
+    """
+    return value.strip(_TRIMMED)
 
 
 def changes_to(settings: Any, values: dict[str, str]) -> dict[str, Any]:

@@ -118,6 +118,8 @@ CHANGE_KINDS: dict[str, str] = {
     "message.sent": "a producer got the answer to a send",
     "message.sent_back": "a failed message was stored again for its group",
     "message.delivered_late": "a delayed message was stored in its real topic",
+    "consumer.refused": "a heartbeat named a group that the broker does not have and may not make",
+    "schedule.undeliverable": "a delayed message has no queue to go to; its level waits",
     "schedule.offset_corrected": "a delay level's offset was outside its queue when the broker started",
     "message.dead": "a message went to a dead letter queue",
     "message.expired": "a listener had a message for too long, and the message was sent back",

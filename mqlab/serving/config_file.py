@@ -13,7 +13,7 @@ Left out: separate directories for parts of a store (storePathCommitLog must be 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from mqlab.broker.config import BrokerConfig
 from mqlab.errors import UsageError
 from mqlab.nameserver.config import NameServerConfig
 from mqlab.remoting.requests import Refused
-from mqlab.remoting.settings import typed
+from mqlab.remoting.settings import trimmed, typed
 from mqlab.serving import users
 from mqlab.store.config import StoreConfig
+from mqlab.wire import java_properties
 from mqlab.wire.body import camel_case
 
 OF_THE_PROCESS = ("brokerIP1", "brokerIP2", "namesrvAddr", "storePathRootDir", "storePathCommitLog", "rocketmqHome",
@@ -47,19 +48,39 @@ def read_config(path: str | Path) -> FileSettings:
     """Read a configuration file. UsageError, with file and line, for what cannot be a setting's value."""
     path = Path(path)
     try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        data = path.read_bytes()
+    except OSError as error:
         raise UsageError(f"cannot read {path}: {error}") from error
-    return parse_config(text, str(path))
+    return parse_config(data, str(path))
 
 
-def parse_config(text: str, where: str) -> FileSettings:
-    """The settings in the text of a configuration file.
+def parse_config(data: bytes, where: str) -> FileSettings:
+    """The settings in the bytes of a configuration file.
 
-    >>> found = parse_config("brokerName=b1\\nlistenPort = 10921\\nsendThreadPoolNums=4", "broker.conf")
+    >>> found = parse_config(b"brokerName=b1\\nlistenPort : 10921\\nsendThreadPoolNums 4", "broker.conf")
     >>> found.broker, found.unused
     ({'broker_name': 'b1', 'listen_port': 10921}, ('sendThreadPoolNums',))
     """
+    try:
+        entries = java_properties.entries(data)
+    except ValueError as error:
+        raise UsageError(f"{where}, {error}", hint=r"a backslash is written as \\ in a property file") from error
+    return _settings([(f"{where}, line {number}", name, value) for number, name, value in entries])
+
+
+def parse_set(options: Sequence[str]) -> FileSettings:
+    """The settings of the options ``--set NAME=VALUE``; UsageError for what is not one."""
+    entries = []
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"--set {option!r} is not a setting", hint="write NAME=VALUE, as in brokerName=broker-a")
+        entries.append(("--set", name.strip(), value.strip()))
+    return _settings(entries)
+
+
+def _settings(entries: Sequence[tuple[str, str, str]]) -> FileSettings:
+    """The settings of entries: where each stands, its name and its value. The last one of a name counts."""
     found = FileSettings()
     unused: list[str] = []
     kinds = (
@@ -67,9 +88,9 @@ def parse_config(text: str, where: str) -> FileSettings:
         (_fields(StoreConfig()), found.store),
         (_fields(NameServerConfig()), found.name_server),
     )
-    for number, name, value in _properties(text, where):
+    for where, name, value in {entry[1]: entry for entry in entries}.values():
         if name in OF_THE_PROCESS:
-            found.process[name] = value
+            found.process[name] = trimmed(value)
             continue
         homes = [(fields[name], into) for fields, into in kinds if name in fields]
         if not homes:
@@ -78,25 +99,9 @@ def parse_config(text: str, where: str) -> FileSettings:
             try:
                 into[field_name] = tuple(value.split()) if isinstance(default, tuple) else typed(name, value, default)
             except Refused as error:
-                raise UsageError(f"{where}, line {number}: {error.remark}") from error
+                raise UsageError(f"{where}: {error.remark}") from error
     return dataclasses.replace(found, unused=tuple(unused))
 
 
 def _fields(config: Any) -> Mapping[str, tuple[str, Any]]:
     return {camel_case(each.name): (each.name, getattr(config, each.name)) for each in dataclasses.fields(config)}
-
-
-def _properties(text: str, where: str) -> list[tuple[int, str, str]]:
-    """Line number, name and value of each entry of a property file; ``#`` and ``!`` begin a comment."""
-    entries = []
-    for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip()
-        if not stripped or stripped[0] in "#!":
-            continue
-        name, equals, value = stripped.partition("=")
-        if not equals or not name.strip():
-            raise UsageError(
-                f"{where}, line {number}: {stripped!r} is not a setting", hint="write name=value, as in broker.conf"
-            )
-        entries.append((number, name.strip(), value.strip()))
-    return entries

@@ -21,7 +21,7 @@ from mqlab.remoting.settings import parsed_lines
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.served import EventLoop
 from mqlab.runtime.served.tcp import Address, address_of
-from mqlab.serving.config_file import FileSettings, parse_config, read_config
+from mqlab.serving.config_file import FileSettings, parse_set, read_config
 from mqlab.serving.plan import BROKER_PORT, BrokerPlan, ServingPlan, broker_addresses, free_port, own_address
 from mqlab.serving.users import access_of
 from mqlab.store.config import StoreConfig
@@ -49,7 +49,7 @@ class Wanted:
 def plan_of(wanted: Wanted) -> tuple[ServingPlan, tuple[str, ...]]:
     """The plan, and the names in the configuration file that have no effect. UsageError for what cannot be."""
     found = read_config(wanted.config) if wanted.config else FileSettings()
-    said = parse_config("\n".join(wanted.settings), "--set")
+    said = parse_set(wanted.settings)
     if said.unused:
         raise UsageError(
             f"there is no setting {said.unused[0]!r}", hint="settings have the names of broker.conf: flushDiskType=…"

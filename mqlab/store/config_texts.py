@@ -123,4 +123,4 @@ def _ordered(names: Iterable[Any], buckets: int) -> list[Any]:
 
 
 def _numbers(table: Mapping[Any, Any]) -> dict[int, int]:
-    return {int(key): int(offset) for key, offset in table.items()}
+    return {java_json.to_int(key): java_json.to_long(offset) for key, offset in table.items()}

@@ -22,6 +22,7 @@ from mqlab.store.state import StoreState
 from mqlab.wire import properties as property_text
 from mqlab.wire.host import V4_SIZE, V6_SIZE
 from mqlab.wire.java_hash import tags_code as hash_of_tags
+from mqlab.wire.java_numbers import int_or
 from mqlab.wire.layout import NUMBERS
 from mqlab.wire.names import SCHEDULE_TOPIC
 from mqlab.wire.property_names import DELAY, KEYS, TAGS, UNIQ_KEY
@@ -271,10 +272,7 @@ class Dispatcher:
 
     def _deliver_time(self, properties: bytes, timestamp: int, tags_code: int) -> int:
         """In the schedule topic the tags code is the time of delivery, ms. Mirrors computeDeliverTimestamp."""
-        text = property_text.decode(properties).get(DELAY, "")
-        if not text.isascii() or not text.lstrip("-").isdigit():
-            return tags_code
-        level = min(int(text), len(self._delays_ms))
+        level = min(int_or(property_text.decode(properties).get(DELAY), 0), len(self._delays_ms))
         if level <= 0:
             return tags_code
         return timestamp + self._delays_ms[level - 1]

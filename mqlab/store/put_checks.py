@@ -104,11 +104,15 @@ def batch_refusal_of(records: list[Record], max_message_size: int) -> PutResult 
 
 
 def record_of(message: Message, queue_id: int | None, store_host: Host, clock: Clock) -> Record:
-    """The record of a message that no producer has sent. UsageError for anything but a message and a queue id."""
+    """The record of a message that no producer has sent.
+
+    UsageError for anything but a message that can be sent, and a queue id.
+    """
     if not isinstance(message, Message):
         raise UsageError(f"{message!r} is not a message", hint='store.put(Message("orders", b"...", tags="paid"))')
     if queue_id is not None and (not isinstance(queue_id, int) or queue_id < 0):
         raise UsageError(f"queue_id={queue_id!r} is not a queue", hint="queues are numbered from 0")
+    properties.check_sendable(message.properties)
     return Record(
         message.topic, message.body, queue_id or 0, message.flag, properties=properties.encode(message.properties),
         born_timestamp=clock.now_ms(), born_host=(store_host[0], 0), store_host=store_host,

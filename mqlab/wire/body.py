@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from mqlab.errors import CorruptionError
 from mqlab.wire import java_json
+from mqlab.wire.command import java_text
 from mqlab.wire.message import MessageQueue
 
 Convert = Callable[[Any], Any]
@@ -50,8 +51,8 @@ class Body:
         fields = {}
         for json_name, name, _, read in _plan_of(cls):
             found = value.get(json_name)
-            # A missing field and a null keep the default, as fastjson's beans do.
-            if found is not None:
+            # A missing field, a null and an empty text for a number keep the default, as fastjson's beans do.
+            if found is not None and not (found == "" and read is java_json.to_long):
                 try:
                     fields[name] = read(found)
                 except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
@@ -130,7 +131,7 @@ def _converters(hint: Any) -> tuple[Convert, Convert]:
         return (lambda items: [write(item) for item in items]), (lambda items: [read(item) for item in _list(items)])
     if origin is dict or origin is typing.get_origin(typing.Mapping[int, int]):
         write, read = _converters(args[1])
-        key = int if args[0] is int else str
+        key = java_json.to_long if args[0] is int else str
         return (
             (lambda items: {k: write(v) for k, v in items.items()}),
             (lambda items: {key(k): read(v) for k, v in items.items()}),
@@ -142,8 +143,10 @@ def _converters(hint: Any) -> tuple[Convert, Convert]:
         return (lambda body: body.to_value()), hint.from_value
     if hint is bool:
         return _same, _boolean
-    if hint in (int, str):
-        return _same, hint
+    if hint is int:
+        return _same, java_json.to_long
+    if hint is str:
+        return _same, lambda value: value if isinstance(value, str) else java_text(value)
     return _same, _same
 
 
@@ -164,7 +167,7 @@ def queue_to_value(queue: MessageQueue) -> dict[str, Any]:
 
 def queue_from_value(value: dict[str, Any]) -> MessageQueue:
     """The queue in an object."""
-    return MessageQueue(value["topic"], value["brokerName"], int(value["queueId"]))
+    return MessageQueue(value["topic"], value["brokerName"], java_json.to_int(value["queueId"]))
 
 
 def queue_key(queue: MessageQueue) -> str:

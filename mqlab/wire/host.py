@@ -67,3 +67,12 @@ def host_of(address: str) -> Host:
     if not ip or not port.isdecimal():
         raise UsageError(f"not an address: {address!r}", hint='an address is "ip:port", such as "10.0.0.2:10911"')
     return ip.removeprefix("[").removesuffix("]"), int(port)
+
+
+def address_text(ip: str, port: int) -> str:
+    """The address of a node as a text; ``host_of`` takes it apart.
+
+    >>> address_text("10.0.0.2", 10911), address_text("::1", 10911)
+    ('10.0.0.2:10911', '[::1]:10911')
+    """
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"

@@ -96,6 +96,17 @@ def _hash_map_order(names: tuple[str, ...], capacity: int) -> tuple[str, ...]:
     return tuple(sorted(unique, key=bucket))
 
 
+def joined_surrogates(text: str) -> str:
+    """A text in which two escapes may have made the halves of one character: Java's strings join them.
+
+    >>> joined_surrogates("\\ud83d\\ude00")
+    '😀'
+    """
+    if not any("\ud800" <= letter <= "\udfff" for letter in text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
 def utf16_key(text: str) -> bytes:
     """A sort key that orders strings as String.compareTo does: by UTF-16 unit, so an emoji comes before U+FF01.
 

@@ -21,8 +21,17 @@ from mqlab.wire.compression import decompressed_body
 from mqlab.wire.host import Host
 from mqlab.wire.ids import offset_msg_id
 from mqlab.wire.java_hash import utf16_key
+from mqlab.wire.java_numbers import parse_int
 from mqlab.wire.layout import Buffer
+from mqlab.wire.properties import check_sendable
 from mqlab.wire.record import Record, decode_all
+
+_OWN_ARGUMENT = {
+    p.TAGS: "tags= sets it",
+    p.KEYS: "keys= sets it",
+    p.DELAY: "delay_time_level= sets it",
+    p.WAIT: "wait_store_msg_ok= sets it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,7 @@ class MessageQueue:
 class Message:
     """What a producer sends. Raises UsageError for a body that is not bytes and for properties that cannot be sent.
 
+    The names of the system are not a user's (``properties={"TRACE_ON": …}``); ``message.properties`` holds all of them.
     Numbers and Booleans in ``properties`` become strings. Mirrors Message.
 
     >>> m = Message("orders", "заказ".encode(), tags="paid", keys=["order-1", "ev-2"], delay_time_level=3)
@@ -81,7 +91,7 @@ class Message:
         self.topic = topic
         self.body = bytes(body)
         self.flag = flag
-        self.properties: dict[str, str] = _sendable(properties) if properties else {}
+        self.properties: dict[str, str] = _of_the_user(properties) if properties else {}
         # The setters write into the properties, which must exist before them.
         if tags:
             self.tags = tags
@@ -100,6 +110,7 @@ class Message:
     def tags(self, tags: str) -> None:
         if not isinstance(tags, str):
             raise UsageError(f"tags is a text, not {tags!r}", hint="a message has one tag")
+        check_sendable({p.TAGS: tags})
         self.properties[p.TAGS] = tags
 
     @property
@@ -109,13 +120,16 @@ class Message:
 
     @keys.setter
     def keys(self, keys: str) -> None:
+        check_sendable({p.KEYS: keys})
         self.properties[p.KEYS] = keys
 
     @property
     def delay_time_level(self) -> int:
-        """1 to 18 by default; 0: not delayed."""
-        text = self.properties.get(p.DELAY, "0")
-        return int(text) if text.removeprefix("-").isdecimal() else 0
+        """1 to 18 by default; 0: not delayed. Raises UsageError if the property DELAY is not an Integer."""
+        try:
+            return parse_int(self.properties.get(p.DELAY, "0"))
+        except ValueError as error:
+            raise UsageError(f"the property {p.DELAY} is not a delay level: {error}") from error
 
     @delay_time_level.setter
     def delay_time_level(self, level: int) -> None:
@@ -145,19 +159,23 @@ class Message:
         return f"<{type(self).__name__} {self.topic}{tags}{keys} body={len(self.body)} B>"
 
 
-def _sendable(properties: Mapping[str, object]) -> dict[str, str]:
-    """The caller's properties as strings; an empty one, or one with a separator in it, would be lost."""
+def _of_the_user(properties: Mapping[str, object]) -> dict[str, str]:
+    """The caller's properties as strings. Mirrors putUserProperty, which refuses blanks and the system's names."""
     texts = {}
     for name, value in properties.items():
+        if name in p.SYSTEM_NAMES:
+            raise UsageError(
+                f"The Property<{name}> is used by system, input another please",
+                hint=_OWN_ARGUMENT.get(name, "a program that has to set it writes message.properties[…] = …"),
+            )
         text = java_text(value) if isinstance(value, bool | int | float) else value
         if not (isinstance(name, str) and name.strip() and isinstance(text, str) and text.strip()):
             raise UsageError(
                 f"property {name!r}: {value!r} cannot be sent",
                 hint="the name or value of a property cannot be null or blank",
             )
-        if p.NAME_VALUE_SEPARATOR in name or p.PROPERTY_SEPARATOR in name + text:
-            raise UsageError(f"property {name!r}: {value!r} holds a byte 1 or 2, which separate properties")
         texts[name] = text
+    check_sendable(texts)
     return texts
 
 

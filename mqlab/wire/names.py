@@ -30,6 +30,7 @@ TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 SELF_TEST_TOPIC = "SELF_TEST_TOPIC"
 BENCHMARK_TOPIC = "BenchmarkTest"
 OFFSET_MOVED_TOPIC = "OFFSET_MOVED_EVENT"
+CHECKPOINT_TOPIC = "CHECKPOINT_TOPIC"
 REPLY_TOPIC_POSTFIX = "REPLY_TOPIC"
 REVIVE_LOG_PREFIX = "rmq_sys_REVIVE_LOG_"
 SYNC_BROKER_MEMBER_PREFIX = "rmq_sys_SYNC_BROKER_MEMBER_"
@@ -45,6 +46,7 @@ SYSTEM_TOPICS = (
     CHECK_MAX_TIME_TOPIC,
     SELF_TEST_TOPIC,
     OFFSET_MOVED_TOPIC,
+    CHECKPOINT_TOPIC,
 )
 NOT_FOR_SENDING = (
     SCHEDULE_TOPIC,
@@ -68,9 +70,8 @@ PREDEFINED_GROUPS = (
     TRANSACTION_GROUP,
 )
 
-MAX_TOPIC_LENGTH = 127
-MAX_RETRY_TOPIC_LENGTH = 255
-MAX_GROUP_LENGTH = 120
+MAX_TOPIC_LENGTH = 127  # of any topic that a client names; a broker stores in retry topics of up to 255
+MAX_GROUP_LENGTH = 255
 _LEGAL = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
@@ -112,14 +113,13 @@ def topic_problem(topic: str) -> str | None:
         return "The specified topic is blank."
     if _LEGAL.fullmatch(topic) is None:
         return f"The specified topic {topic!r} contains illegal characters, allowed are ^[%|a-zA-Z0-9_-]+$"
-    limit = MAX_TOPIC_LENGTH if group_of(topic) is None else MAX_RETRY_TOPIC_LENGTH
-    if len(topic) > limit:
-        return f"The specified topic is longer than {limit} characters: {len(topic)}"
+    if len(topic) > MAX_TOPIC_LENGTH:
+        return f"The specified topic is longer than {MAX_TOPIC_LENGTH} characters: {len(topic)}"
     return None
 
 
 def group_problem(group: str) -> str | None:
-    """What is wrong with a group's name, None when nothing is. Mirrors TopicValidator.validateGroup."""
+    """What is wrong with a group's name, None when nothing is. Mirrors Validators.checkGroup."""
     if not group.strip():
         return "The specified group is blank."
     if len(group) > MAX_GROUP_LENGTH:

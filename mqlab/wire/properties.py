@@ -15,12 +15,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from mqlab.wire.property_names import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
+from mqlab.errors import UsageError
+from mqlab.wire.property_names import KEYS, NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR, TAGS
 
 
 def to_text(properties: Mapping[str, str]) -> str:
     """The properties as the text of a send request's header, in the order given; None values are left out."""
     return "".join([f"{name}\x01{value}\x02" for name, value in properties.items() if value is not None])
+
+
+def check_sendable(properties: Mapping[str, object]) -> None:
+    """Raise UsageError for a property that would arrive changed, as another one, or not at all.
+
+    RocketMQ's clients send such properties without a word. An empty tag or key counts as none.
+    """
+    for name, value in properties.items():
+        if not (isinstance(name, str) and name and isinstance(value, str) and (value or name in (TAGS, KEYS))):
+            raise UsageError(
+                f"property {name!r}: {value!r} cannot be sent",
+                hint="the name or value of a property cannot be null or blank; a value is a text",
+            )
+        if NAME_VALUE_SEPARATOR in name or PROPERTY_SEPARATOR in name or PROPERTY_SEPARATOR in value:
+            raise UsageError(f"property {name!r}: {value!r} holds a byte 1 or 2, which separate properties")
 
 
 def encode(properties: Mapping[str, str]) -> bytes:

@@ -399,7 +399,8 @@ def is_taken(shop, messages):
 # %%
 def batches(lab):
     shop = shop_and_topic(lab)
-    flagged = Message("orders", b"a book", properties={"TRAN_MSG": "true"})
+    flagged = Message("orders", b"a book")
+    flagged.properties["TRAN_MSG"] = "true"
     tried = {
         "two orders": [order(1), order(2)],
         "one of them delayed": [order(3), Message("orders", b"x", delay_time_level=3)],

@@ -703,14 +703,15 @@ print("units written:", len(lab.copies()) - before)
 # - Some died in a time when billing read in order. An orderly consumer gives up by sending a new message to the retry
 #   topic, with two properties for the broker to compare: `RECONSUME_TIME` and `MAX_RECONSUME_TIMES`. They are still there.
 #
-# `Message(topic, body, properties=...)` makes a message with all properties at once: tags, keys and id are among them.
+# `message.properties` of a new message is a dict. Update it and the message has all of them: tags, keys and id are among
+# them.
 #
 # hint: To which topic? orders belongs to every group, `f"%RETRY%{group}"` to this one alone.
-# hint: `Message(topic, body, properties=...)` takes all properties at once, tags, keys and id included. Leave out those
-#   that describe its former attempts: RECONSUME_TIME and MAX_RECONSUME_TIMES above all; DELAY, REAL_TOPIC, REAL_QID too.
+# hint: `message.properties.update(...)` sets many properties at once, tags, keys and id included. Leave out those that
+#   describe its former attempts: RECONSUME_TIME and MAX_RECONSUME_TIMES above all; DELAY, REAL_TOPIC, REAL_QID too.
 #   Keep RETRY_TOPIC and UNIQ_KEY.
 # hint: `for letter in {letter.msg_id: letter for letter in dead}.values():` takes each message once, though it may have
-#   died twice. Then `producer.send(Message(topic, letter.body, properties=kept))`.
+#   died twice. Then make a `Message(topic, letter.body)`, update its properties and send it.
 # note: Before you do this to a real queue: is the bug fixed? A redrive of ten thousand letters to a broken consumer is
 #   ten thousand more failures, seventeen times each.
 
@@ -737,7 +738,9 @@ def redrive(dead, producer, group):
             for name, value in letter.properties.items()
             if name not in former_life
         }
-        producer.send(Message(f"%RETRY%{group}", letter.body, properties=kept))
+        message = Message(f"%RETRY%{group}", letter.body)
+        message.properties.update(kept)
+        producer.send(message)
     ### END SOLUTION
 
 

@@ -19,7 +19,7 @@ def test_predefined_groups_and_groups_made_by_use() -> None:
     assert groups.find("billing") is made and len(changes) == 1
 
 
-@pytest.mark.parametrize("name", ["", "  ", "оплата", "a b", "x" * 121])
+@pytest.mark.parametrize("name", ["", "  ", "оплата", "a b", "x" * 256])
 def test_a_group_that_may_not_be_called_so_is_not_made(name: str) -> None:
     assert GroupTable(lambda: 7).find(name) is None
 
@@ -43,7 +43,7 @@ def test_the_file_comes_back_as_it_was() -> None:
     assert not groups.is_forbidden("billing", "orders", 2)
 
 
-@pytest.mark.parametrize("text", ["{", "{}", '{"subscriptionGroupTable":[]}', '{"subscriptionGroupTable":{"a":1}}'])
+@pytest.mark.parametrize("text", ["{", "7", '{"subscriptionGroupTable":[]}', '{"subscriptionGroupTable":{"a":1}}'])
 def test_a_damaged_file_is_said_to_be_one(text: str) -> None:
     with pytest.raises(CorruptionError):
         GroupTable(lambda: 7).decode(text)

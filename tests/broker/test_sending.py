@@ -10,6 +10,7 @@ import pytest
 from mqlab.store.config import StoreConfig
 from mqlab.wire import batch, properties
 from mqlab.wire.codes import ResponseCode
+from mqlab.wire.record import Record
 from tests.broker.world import SMALL_STORE, BareClient, World
 
 
@@ -211,3 +212,36 @@ def test_properties_stand_in_the_order_of_javas_hash_map(world: World, client: B
 
     names = list(properties.decode(stored.properties))
     assert names == hash_map_order(names, 128)
+
+
+@pytest.mark.parametrize("level", ["soon", "1.5", "", "2147483648"])
+def test_a_delay_level_that_is_not_a_number_refuses_the_send(world: World, client: BareClient, level: str) -> None:
+    sent = client.put("orders", DELAY=level)
+    if not level:  # an empty value is no property
+        assert sent.code == ResponseCode.SUCCESS
+        return
+    assert sent.code == ResponseCode.SYSTEM_ERROR and f'For input string: "{level}"' in (sent.remark or "")
+    half = client.put("orders", DELAY=level, TRAN_MSG="true", PGROUP="pay")
+    assert half.code == ResponseCode.SYSTEM_ERROR
+    world.run_for(5)
+    assert not any(world.messages("orders", queue) for queue in range(4))
+
+
+@pytest.mark.parametrize("level", ["+3", "３"])
+def test_a_delay_level_is_read_as_java_reads_an_integer(world: World, client: BareClient, level: str) -> None:
+    assert client.put("orders", DELAY=level).code == ResponseCode.SUCCESS
+    world.run_for(5)
+    (parked,) = world.messages("SCHEDULE_TOPIC_XXXX", 2)
+    assert parked.property_map["DELAY"] == "3"
+
+
+def test_a_delayed_message_without_a_queue_to_go_to_holds_its_level(world: World, client: BareClient) -> None:
+    held = Record(
+        "SCHEDULE_TOPIC_XXXX", b"x", 0, properties=properties.encode({"DELAY": "1", "REAL_TOPIC": "t", "REAL_QID": "x"})
+    )
+    client.put("t", DELAY="1")
+    world.broker.store.put(held)
+    client.put("t", DELAY="1")
+    world.run_for(15_000)
+    assert world.broker.state.delay_offset_table.get(1, 0) == 1
+    assert len(world.changes("schedule.undeliverable")) == 2  # tried again after ten seconds

@@ -143,7 +143,7 @@ def test_the_file_comes_back_as_it_was() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"topicConfigTable":7}', '{"topicConfigTable":{"a":{"perm":"x"}}}'])
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"topicConfigTable":7}', '{"topicConfigTable":{"a":{"perm":"x"}}}'])
 def test_a_damaged_file_is_said_to_be_one_and_changes_nothing(text: str) -> None:
     topics, _ = table()
     before = dict(topics)

@@ -525,7 +525,7 @@ def test_life(world: World) -> None:
 
 
 def test_group_names_are_checked(world: World) -> None:
-    for bad in ("", "DEFAULT_PRODUCER", "g" * 121, "a b"):
+    for bad in ("", "DEFAULT_PRODUCER", "g" * 256, "a b"):
         with pytest.raises(ClientError):
             world.producer(bad or " ", start=False)
 
@@ -557,3 +557,15 @@ def test_cached_routes_stay_in_use_without_any_name_server() -> None:
     assert producer.send(message()).send_status == "SEND_OK"
     with pytest.raises(RemotingError):
         producer.send(Message("payments", b"x"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("note", "a\x02b"), ("a\x01b", "c"), ("blank", ""), ("n", 5), ("n", None), ("", "x")]
+)
+def test_a_property_set_later_is_checked_when_the_message_is_sent(world: World, name: str, value: Any) -> None:
+    producer = world.producer("shop")
+    changed = message()
+    changed.properties[name] = value
+    for send in (lambda: producer.send(changed), lambda: producer.send_batch([message(), changed])):
+        with pytest.raises(UsageError, match="property"):
+            send()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import mqlab
 from mqlab.client.consuming.subscriptions import subscription, tag_subscription
 from mqlab.errors import ClientError, FilterError, UsageError
 from mqlab.wire.codes import RequestCode
@@ -162,3 +163,16 @@ def test_a_second_consumer_of_the_group_in_one_client_is_refused(world: World) -
     second.on_messages(Recorder(world))
     with pytest.raises(ClientError, match="has been created before, specify another name please"):
         second.start()
+
+
+@pytest.mark.parametrize("length", [121, 200, 255])
+def test_a_group_may_have_255_characters(length: int) -> None:
+    lab = mqlab.Lab(seed=1)
+    got: list[bytes] = []
+    consumer = lab.push_consumer("g" * length, consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    consumer.subscribe("orders")
+    consumer.on_messages(lambda messages, context: (got.extend(m.body for m in messages), mqlab.CONSUME_SUCCESS)[1])
+    consumer.start()
+    lab.producer("shop").send(mqlab.Message("orders", b"x"))
+    lab.run_for("60s")
+    assert got == [b"x"]

@@ -38,10 +38,12 @@ def message_of(unit: dict[str, Any], topic: str, body: bytes | None = None) -> M
     """The message as the program sent it, from the unit the real broker stored."""
     p = unit["properties"]
     own = {name: value for name, value in p.items() if name not in BROKER_PROPERTIES}
-    return Message(
-        topic, bytes.fromhex(unit["bodyHex"]) if body is None else body, p.get("TAGS"), p.get("KEYS"), properties=own,
+    message = Message(
+        topic, bytes.fromhex(unit["bodyHex"]) if body is None else body, p.get("TAGS"), p.get("KEYS"),
         flag=unit["flag"], delay_time_level=int(p.get("DELAY", 0)), wait_store_msg_ok=p.get("WAIT", "true") == "true",
     )  # fmt: skip
+    message.properties |= own
+    return message
 
 
 class Decides:

@@ -193,3 +193,15 @@ def test_a_closed_cluster_says_so_and_closing_twice_is_harmless(served: Server) 
         cluster.producer("later")
     with pytest.raises(BaseException, match=r"closed|not running|shut"):
         producer.send(Message("orders", b"too late"))
+
+
+def test_an_unknown_host_is_not_refused() -> None:
+    with pytest.raises(RemotingError, match="unknown host") as failed:
+        mqlab.connect("no.such.host.invalid:9876")
+    assert "refused" not in failed.value.text and failed.value.code == "connect"
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1:9876,127.0.0.1:9877", "http://127.0.0.1:9876", "a b:1", "127.0.0.1"])
+def test_what_is_not_an_address_is_said_to_be_none(text: str) -> None:
+    with pytest.raises(UsageError, match="is not an address"):
+        mqlab.connect(text)

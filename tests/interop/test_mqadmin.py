@@ -13,6 +13,7 @@ from tests.interop.java_store import JavaStore
 from tests.interop.mqadmin import AGREES, TABLE, USERS, Row, comparable
 
 pytestmark = pytest.mark.interop
+OPTIONS = Path(__file__).parents[1] / "cli" / "mqadmin_options.json"
 SECONDS = 400
 GROUPS = [{"groupName": "list-one", "retryMaxTimes": 5}, {"groupName": "list-two"}]
 TOPICS = [{"topicName": f"list-{name}", "readQueueNums": 2, "writeQueueNums": 2, "perm": 6} for name in "ab"]
@@ -70,3 +71,8 @@ def test_a_command_prints_the_same(told: Told, number: int) -> None:
 def test_a_command_about_users_prints_the_same(told_of_users: Told, number: int) -> None:
     row, (ours, real) = USERS[number], (each[number] for each in told_of_users)
     assert AGREES[row.compared](ours, real), (row, ours, real)
+
+
+def test_the_recorded_options_are_those_of_mqadmin(java_store: JavaStore, tmp_path: Path) -> None:
+    java_store.program("OptionTable", tmp_path / "options.json")
+    assert json.loads((tmp_path / "options.json").read_text("utf-8")) == json.loads(OPTIONS.read_text("utf-8"))

@@ -203,7 +203,7 @@ def test_values_are_kept_in_a_file_when_there_is_one(tmp_path: Path) -> None:
     again = World(tmp_path / "b", name_server=config).client()
     assert ask(again, 101, namespace="N", key="k").ext_fields == {"value": "v"}
     for name in ("kvConfig.json", "kvConfig.json.bak"):
-        (tmp_path / name).write_text("[]", encoding="utf-8")
+        (tmp_path / name).write_text("[1]", encoding="utf-8")
     with pytest.raises(CorruptionError, match=r"kvConfig\.json"):
         World(tmp_path / "c", name_server=config)
 

@@ -74,7 +74,7 @@ def test_a_wildcard_is_never_what_clients_are_told(tmp_path: Path) -> None:
         ({"broker": "127.0.0.1:1"}, "cannot use port 1"),
         ({"namesrv": "a:1;b:2"}, "one process has one name server"),
         ({"settings": ["flushDiskTyp=SYNC_FLUSH"]}, "no setting 'flushDiskTyp'"),
-        ({"settings": ["listenPort=many"]}, "line 1: listenPort is a whole number"),
+        ({"settings": ["listenPort=many"]}, "--set: listenPort is a whole number"),
         ({"settings": ["brokerName=x"], "brokers": 2}, "cannot share one name"),
         ({"broker": "no.such.host.invalid:10911"}, "is not known"),
     ],
@@ -91,7 +91,7 @@ def test_a_log_outside_of_the_store_is_refused(tmp_path: Path) -> None:
 
 def test_a_line_that_is_no_setting_is_refused_with_its_number() -> None:
     with pytest.raises(UsageError, match=r"broker\.conf, line 2"):
-        parse_config("listenPort=1\nwhat is this\n", "broker.conf")
+        parse_config(b"listenPort=1\nbrokerName=\\u12\n", "broker.conf")
 
 
 def test_a_start_that_fails_leaves_no_port_and_no_file_open(tmp_path: Path) -> None:
@@ -105,3 +105,21 @@ def test_a_start_that_fails_leaves_no_port_and_no_file_open(tmp_path: Path) -> N
         assert failing.loop.loop.is_closed()
     with Server(taken) as again:  # nothing holds its store or its port
         again.wait_until_registered()
+
+
+def test_a_file_is_read_as_java_reads_a_property_file() -> None:
+    found = parse_config(
+        b"! comment\r\n# \xc5\xe4\xd6\xc3\r\n brokerName : b\\u0031 \r\n"
+        b"enablePropertyFilter=\\\n   true\nlistenPort 10921\nstorePathRootDir=/\xe9\nwhat is this\n",
+        "broker.conf",
+    )
+    assert found.broker == {"broker_name": "b1", "enable_property_filter": True, "listen_port": 10921}
+    assert found.process == {"storePathRootDir": "/é"}
+    assert found.unused == ("what",)
+
+
+def test_blanks_at_the_end_count_for_numbers_and_truth_values_but_not_for_texts() -> None:
+    assert parse_config(b"flushDiskType=SYNC_FLUSH \t\n", "broker.conf").store == {"flush_disk_type": "SYNC_FLUSH"}
+    for line in (b"listenPort=1 \n", b"enablePropertyFilter=true \n"):
+        with pytest.raises(UsageError, match=r"broker\.conf, line 1"):
+            parse_config(line, "broker.conf")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqlab.errors import CorruptionError, UsageError
-from mqlab.wire import message, properties, record
+from mqlab.wire import message, properties, property_names, record
 from mqlab.wire.compression import decompressed_body
 from mqlab.wire.message import Message, MessageExt, MessageQueue, decode_messages
 from mqlab.wire.record import Record
@@ -42,17 +42,44 @@ def test_views_on_the_properties():
     assert (bare.tags, bare.keys, bare.delay_time_level, bare.transaction_id, bare.body) == (None, None, 0, None, b"x")
 
 
-@pytest.mark.parametrize(("text", "level"), [("", 0), ("x", 0), ("--5", 0), ("-1", -1), ("18", 18), ("1.5", 0)])
-def test_a_delay_level_that_is_no_number_is_none(text, level):
+@pytest.mark.parametrize(("text", "level"), [("-1", -1), ("18", 18), ("+3", 3), ("３", 3)])
+def test_a_delay_level_is_read_as_java_reads_an_integer(text, level):
     sent = Message("t", b"")
     sent.properties["DELAY"] = text
     assert sent.delay_time_level == level
 
 
+@pytest.mark.parametrize("text", ["", "x", "--5", "1.5", "2147483648"])
+def test_a_delay_level_that_is_not_an_integer_is_refused(text):
+    sent = Message("t", b"")
+    sent.properties["DELAY"] = text
+    with pytest.raises(UsageError, match="DELAY is not a delay level"):
+        print(sent.delay_time_level)
+
+
+@pytest.mark.parametrize("name", sorted(property_names.SYSTEM_NAMES))
+def test_a_name_of_the_system_is_no_users_property(name):
+    with pytest.raises(UsageError, match="is used by system"):
+        Message("t", b"", properties={name: "true"})
+
+
+@pytest.mark.parametrize("wrong", ["a\x02b", "paid\x02x\x01y"])
+def test_a_byte_that_separates_properties_is_refused_in_tags_and_keys(wrong):
+    for make in (
+        lambda: Message("t", b"", tags=wrong),
+        lambda: Message("t", b"", keys=wrong),
+        lambda: Message("t", b"", keys=["k", wrong]),
+        lambda: setattr(Message("t", b""), "tags", wrong),
+        lambda: setattr(Message("t", b""), "keys", wrong),
+    ):
+        with pytest.raises(UsageError, match="separate properties"):
+            make()
+
+
 def test_properties_given_are_not_changed():
-    given_properties = {"TAGS": "a"}
+    given_properties = {"region": "a"}
     Message("t", b"", "b", properties=given_properties)
-    assert given_properties == {"TAGS": "a"}
+    assert given_properties == {"region": "a"}
 
 
 def test_numbers_and_truth_values_travel_as_javas_text():

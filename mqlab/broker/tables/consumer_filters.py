@@ -178,8 +178,8 @@ class ConsumerFilterTable:
             value = java_json.loads(text)
             loaded = [
                 self._from_value(entry)
-                for groups in value["filterDataByTopic"].values()
-                for entry in groups["groupFilterData"].values()
+                for groups in java_json.table(value, "filterDataByTopic").values()
+                for entry in java_json.table(groups, "groupFilterData").values()
             ]
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CorruptionError(
@@ -198,11 +198,11 @@ class ConsumerFilterTable:
             value["consumerGroup"],
             value["expression"],
             value["expressionType"],
-            int(value["clientVersion"]),
-            int(value["bornTime"]),
-            int(bloom["bitNum"]),
-            [int(position) for position in bloom["bitPos"]],
-            int(value["deadTime"]),
+            java_json.to_long(value["clientVersion"]),
+            java_json.to_long(value["bornTime"]),
+            java_json.to_int(bloom["bitNum"]),
+            [java_json.to_int(position) for position in bloom["bitPos"]],
+            java_json.to_long(value["deadTime"]),
         )
         if loaded.dead_ms == 0:
             loaded.dead_ms = max(self._now_ms() - 30_000, loaded.born_ms)

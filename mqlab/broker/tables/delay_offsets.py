@@ -60,8 +60,11 @@ class DelayOffsetTable(Table[int, int]):
         """Use the offsets of a file; other levels stay. Raises CorruptionError."""
         try:
             value = java_json.loads(text)
-            self._entries = self._entries | {int(level): int(at) for level, at in value["offsetTable"].items()}
-            version = value.get("dataVersion")
+            table = java_json.table(value, "offsetTable")
+            self._entries = self._entries | {
+                java_json.to_int(level): java_json.to_long(at) for level, at in table.items()
+            }
+            version = java_json.data_of(value, "dataVersion")
             self.data_version = DataVersion.from_value(version) if version else self.data_version
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CorruptionError(

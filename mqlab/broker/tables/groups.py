@@ -151,13 +151,14 @@ def _parsed(
     try:
         value = java_json.loads(text)
         groups = {
-            name: SubscriptionGroupConfig.from_value(group) for name, group in value["subscriptionGroupTable"].items()
+            name: SubscriptionGroupConfig.from_value(group)
+            for name, group in java_json.table(value, "subscriptionGroupTable").items()
         }
         forbidden = {
-            group: {topic: int(bits) for topic, bits in topics.items()}
-            for group, topics in value.get("forbiddenTable", {}).items()
+            group: {topic: java_json.to_int(bits) for topic, bits in topics.items()}
+            for group, topics in (java_json.data_of(value, "forbiddenTable") or {}).items()
         }
-        version = value.get("dataVersion")
+        version = java_json.data_of(value, "dataVersion")
         return (DataVersion.from_value(version) if version else None), groups, forbidden
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise CorruptionError(

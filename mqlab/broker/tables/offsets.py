@@ -223,10 +223,10 @@ def _parsed(text: str) -> tuple[DataVersion | None, dict[str, Queues]]:
     try:
         value = java_json.loads(text)
         table = {
-            key: {int(queue_id): int(offset) for queue_id, offset in queues.items()}
-            for key, queues in value.get("offsetTable", {}).items()
+            key: {java_json.to_int(queue_id): java_json.to_long(offset) for queue_id, offset in queues.items()}
+            for key, queues in java_json.table(value, "offsetTable").items()
         }
-        version = value.get("dataVersion")
+        version = java_json.data_of(value, "dataVersion")
         return (DataVersion.from_value(version) if version else None), table
     except (ValueError, TypeError, AttributeError) as error:
         raise CorruptionError(

@@ -40,10 +40,9 @@ class RequestModes:
 
     def decode(self, text: str) -> None:
         """Use the modes of a file. Raises CorruptionError."""
-        value = java_json.loads(text)
-        modes = value.get("messageRequestModeMap") if isinstance(value, dict) else None
-        if not isinstance(modes, dict):
+        try:
+            self._modes = java_json.table(java_json.loads(text), "messageRequestModeMap")
+        except (ValueError, AttributeError) as error:
             raise CorruptionError(
-                "request modes cannot be read", expected='{"messageRequestModeMap":{…}}', found=text[:80]
-            )
-        self._modes = modes
+                "request modes cannot be read", expected='{"messageRequestModeMap":{…}}', found=error
+            ) from error

@@ -253,8 +253,9 @@ def _parsed(text: str) -> tuple[DataVersion | None, dict[str, TopicConfig]]:
     """Version and topics of a file's or an answer's text. Raises CorruptionError."""
     try:
         value = java_json.loads(text)
-        topics = {name: TopicConfig.from_value(topic) for name, topic in value["topicConfigTable"].items()}
-        version = value.get("dataVersion")
+        table = java_json.table(value, "topicConfigTable")
+        topics = {name: TopicConfig.from_value(topic) for name, topic in table.items()}
+        version = java_json.data_of(value, "dataVersion")
         return (DataVersion.from_value(version) if version else None), topics
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise CorruptionError(

@@ -53,10 +53,10 @@ class TransactionMetrics:
         try:
             value = java_json.loads(text)
             self._counts = {
-                topic: (int(entry["count"]), int(entry["timeStamp"]))
-                for topic, entry in value["transactionCount"].items()
+                topic: (java_json.to_long(entry["count"]), java_json.to_long(entry["timeStamp"]))
+                for topic, entry in java_json.table(value, "transactionCount").items()
             }
-            version = value.get("dataVersion")
+            version = java_json.data_of(value, "dataVersion")
             self.data_version = DataVersion.from_value(version) if version else self.data_version
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CorruptionError(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from mqlab.broker.state import BrokerState
 from mqlab.remoting.endpoint import Channel, Reply
-from mqlab.remoting.requests import Answer, Refused, text, truth, whole
+from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_long
 from mqlab.wire import record
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
@@ -29,7 +29,7 @@ class MessageLookup:
 
     def view_message_by_id(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """VIEW_MESSAGE_BY_ID."""
-        physical_offset = whole(request, "offset")
+        physical_offset = whole_long(request, "offset")
         message = self._state.store.message_at(physical_offset)
         if message is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {physical_offset}")
@@ -42,8 +42,8 @@ class MessageLookup:
             text(request, "topic"),
             text(request, "key"),
             max_nums=limit,
-            begin_ms=whole(request, "beginTimestamp"),
-            end_ms=whole(request, "endTimestamp"),
+            begin_ms=whole_long(request, "beginTimestamp"),
+            end_ms=whole_long(request, "endTimestamp"),
         )
         if not result.records:
             raise Refused(ResponseCode.QUERY_NOT_FOUND, "can not find message, maybe time range not correct")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from mqlab.broker.state import BrokerState
 from mqlab.remoting.endpoint import Channel, Reply
-from mqlab.remoting.requests import Answer, Refused, text, truth, whole
+from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_long
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.java_json import to_json
@@ -60,7 +60,7 @@ class OffsetQueries:
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
         if topic not in state.topics:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
-        queue_id, offset = whole(request, "queueId"), whole(request, "commitOffset")
+        queue_id, offset = whole(request, "queueId"), whole_long(request, "commitOffset")
         if state.config.use_server_side_reset_offset and state.offset_table.has_reset(group, topic, queue_id):
             return request.reply(ResponseCode.SUCCESS, RESET_REMARK)
         if offset >= 0:  # some clients commit -1 for queues they have not read yet
@@ -81,7 +81,7 @@ class OffsetQueries:
         queue_offset = self._state.store.search_offset(
             text(request, "topic"),
             whole(request, "queueId"),
-            whole(request, "timestamp"),
+            whole_long(request, "timestamp"),
             boundary="upper" if boundary == "upper" else "lower",
         )
         return request.reply(offset=queue_offset)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from mqlab.broker.state import BrokerState
 from mqlab.promises import Promise, gather
 from mqlab.remoting.endpoint import Channel, Reply
-from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_or
+from mqlab.remoting.requests import Answer, Refused, text, truth, whole_long, whole_long_or, whole_or
 from mqlab.wire import java_json
 from mqlab.wire.bodies import TopicConfig
 from mqlab.wire.body import queue_key, queue_to_value
@@ -39,7 +39,11 @@ class OffsetResets:
 
     def invoke_broker_to_reset_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """INVOKE_BROKER_TO_RESET_OFFSET."""
-        group, topic_name, timestamp_ms = text(request, "group"), text(request, "topic"), whole(request, "timestamp")
+        group, topic_name, timestamp_ms = (
+            text(request, "group"),
+            text(request, "topic"),
+            whole_long(request, "timestamp"),
+        )
         if self._state.config.use_server_side_reset_offset:
             offsets = self._reset_here(group, topic_name, timestamp_ms, request)
         else:
@@ -63,7 +67,7 @@ class OffsetResets:
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} does not exist")
         # 2. The new offsets: of one queue, by number or by time, or of all queues by time.
         queue_id = whole_or(request, "queueId", -1)
-        number = whole_or(request, "offset", None)
+        number = whole_long_or(request, "offset", None)
         targets = {}
         if queue_id is not None and queue_id >= 0:
             by_number = number is not None and number != LATEST

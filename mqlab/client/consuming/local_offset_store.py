@@ -120,19 +120,19 @@ def _text(value: str) -> str:
 
 def parse_offsets(text: str) -> dict[MessageQueue, int]:
     """The offsets in the text of such a file. CorruptionError for anything else."""
-    whole = java_json.loads(text)
-    table = whole.get("offsetTable") if isinstance(whole, dict) else None
-    if not isinstance(table, dict):
+    try:
+        table = java_json.table(java_json.loads(text), "offsetTable")
+    except (ValueError, AttributeError) as problem:
         raise CorruptionError(
-            "a local offset file has no offsetTable", expected="an object", found=type(table).__name__
-        )
+            "a local offset file has no offsetTable", expected="an object", found=problem
+        ) from problem
     return {_queue_of(key): _offset_of(value) for key, value in table.items()}
 
 
 def _queue_of(key: Any) -> MessageQueue:
     fields = java_json.loads(key) if isinstance(key, str) else dict(key)
     try:
-        return MessageQueue(str(fields["topic"]), str(fields["brokerName"]), int(fields["queueId"]))
+        return MessageQueue(str(fields["topic"]), str(fields["brokerName"]), java_json.to_int(fields["queueId"]))
     except (KeyError, TypeError, ValueError) as problem:
         raise CorruptionError(
             "a key of offsetTable is not a message queue", expected="topic, brokerName, queueId", found=key
@@ -140,9 +140,10 @@ def _queue_of(key: Any) -> MessageQueue:
 
 
 def _offset_of(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise CorruptionError("an offset is not a number", expected="a whole number", found=value)
-    return value
+    try:
+        return java_json.to_long(value)
+    except ValueError as problem:
+        raise CorruptionError("an offset is not a number", expected="a whole number", found=value) from problem
 
 
 def in_java_order(offsets: dict[MessageQueue, int]) -> list[tuple[MessageQueue, int]]:

@@ -14,6 +14,7 @@ from mqlab.client.sending.sender import Sender
 from mqlab.errors import ClientError, MqlabError
 from mqlab.promises import Flow, flow
 from mqlab.wire import property_names
+from mqlab.wire.host import address_text
 from mqlab.wire.message import Message, MessageExt, MessageQueue
 from mqlab.wire.names import retry_topic
 
@@ -35,7 +36,11 @@ class SendBack:
     ) -> Flow[bool]:
         """Send back; if that fails, send as a new message. True when one of them worked."""
         host, port = message.store_host
-        address = self._cluster.routes.master_address(message.broker_name) if message.broker_name else f"{host}:{port}"
+        address = (
+            self._cluster.routes.master_address(message.broker_name)
+            if message.broker_name
+            else address_text(host, port)
+        )
         try:
             if address is None:
                 raise ClientError(f"The broker[{message.broker_name}] master node does not exist")

@@ -151,11 +151,17 @@ def _offset_table(body: bytes) -> dict[MessageQueue, int]:
     """The offsets of a reset request: an object with queues as keys, or the list form of C++ clients."""
     table = java_json.loads(body.decode("utf-8", "replace")).get("offsetTable") or {}
     if isinstance(table, list):
-        return {MessageQueue(row["topic"], row["brokerName"], int(row["queueId"])): int(row["offset"]) for row in table}
+        return {
+            MessageQueue(row["topic"], row["brokerName"], java_json.to_int(row["queueId"])): java_json.to_long(
+                row["offset"]
+            )
+            for row in table
+        }
     offsets = {}
     for key, offset in table.items():
         fields = java_json.loads(key) if isinstance(key, str) else dict(key)
-        offsets[MessageQueue(fields["topic"], fields["brokerName"], int(fields["queueId"]))] = int(offset)
+        queue = MessageQueue(fields["topic"], fields["brokerName"], java_json.to_int(fields["queueId"]))
+        offsets[queue] = java_json.to_long(offset)
     return offsets
 
 

@@ -2,7 +2,7 @@
 
 Mirrors: Validators, DefaultMQProducerImpl.sendKernelImpl, SendMessageRequestHeaderV2, MessageClientIDSetter.
 
-    check      topic legal and not the system's, body 1 byte .. 4 MiB
+    check      topic legal and not the system's, properties that can be sent, body 1 byte .. 4 MiB
     UNIQ_KEY   set once: a second attempt, and a second send of the same object, keep it
     body       compressed if it is long
     hooks      may change the message until the request is built
@@ -25,7 +25,9 @@ from mqlab.wire.codes import RequestCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.ids import UniqueIdMaker
 from mqlab.wire.java_hash import hash_map_order
+from mqlab.wire.java_numbers import parse_int
 from mqlab.wire.message import Message, MessageQueue
+from mqlab.wire.properties import check_sendable
 
 
 @dataclass(slots=True)
@@ -39,12 +41,16 @@ class Outgoing:
 
 
 def check_message(message: Message, config: ProducerConfig) -> None:
-    """ClientError when a broker would have to refuse the message (Validators.checkMessage)."""
+    """ClientError when a broker would have to refuse the message (Validators.checkMessage).
+
+    UsageError for properties that would not arrive as they are.
+    """
     check_topic(message.topic)
     if message.topic in names.NOT_FOR_SENDING:
         raise ClientError(
             f"Sending message to topic [{message.topic}] is forbidden.", hint="it is a topic of the system"
         )
+    check_sendable(message.properties)
     size = len(message.body) if message.body is not None else -1
     if size < 0:
         raise ClientError("the message body is null")
@@ -151,9 +157,8 @@ def request_for(
     held = message.properties
     reconsume_times, max_reconsume_times = 0, None  # only messages that a consumer sends back have them
     if outgoing.is_retry_topic:
-        reconsume_times = int(held.get(property_names.RECONSUME_TIME, "0"))
-        limit = held.get(property_names.MAX_RECONSUME_TIMES)
-        max_reconsume_times = None if limit is None else int(limit)
+        reconsume_times = _number(held, property_names.RECONSUME_TIME) or 0
+        max_reconsume_times = _number(held, property_names.MAX_RECONSUME_TIMES)
     return command.request(
         RequestCode.SEND_BATCH_MESSAGE if outgoing.is_batch else RequestCode.SEND_MESSAGE_V2,
         message.body,
@@ -172,3 +177,11 @@ def request_for(
         m="true" if outgoing.is_batch else "false",
         n=queue.broker_name,
     )
+
+
+def _number(held: Mapping[str, str], name: str) -> int | None:
+    """The Integer in a property, None without it. ClientError for any other text."""
+    try:
+        return parse_int(held[name]) if name in held else None
+    except ValueError as error:
+        raise ClientError(f"the property {name} is not a number: {error}") from error

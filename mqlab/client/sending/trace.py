@@ -186,7 +186,7 @@ class ProducerTraceHook:
 def _message_type(message: Message) -> int:
     if message.properties.get(property_names.TRAN_MSG, "").lower() == "true":
         return TRANS_MSG_HALF
-    return DELAY_MSG if message.delay_time_level > 0 else NORMAL_MSG
+    return DELAY_MSG if property_names.DELAY in message.properties else NORMAL_MSG
 
 
 class ConsumerTraceHook:

@@ -31,7 +31,9 @@ from mqlab.runtime.served.tcp import Limits, Peers, TcpNetwork
 
 log = logging.getLogger("mqlab.nodes")
 
-LOGGED = frozenset({"handler.failed", "flush.failed", "ha.connected", "ha.lost", "store.failed"})
+LOGGED = frozenset(
+    {"handler.failed", "flush.failed", "ha.connected", "ha.lost", "store.failed", "channel.broken", "consumer.refused"}
+)
 """Kinds of notes that an operator reads; all kinds are counted."""
 DAMAGE = frozenset({"config.damaged", "store.problem"})
 """Kinds of notes that tell damage: ERROR lines, as RocketMQ writes them."""
@@ -58,7 +60,10 @@ class EventLoop:
         self, node: str, ip: str, files: Files, *, bind: str | None = None, server_tls: ssl.SSLContext | None = None,
         client_tls: ssl.SSLContext | None = None, access: Access | None = None,
     ) -> Ports:  # fmt: skip
-        """The ports of a node. ``ip`` is the address that it tells others, ``bind`` where it listens."""
+        """The ports of a node. ``ip`` is the address that it tells others, ``bind`` where it listens.
+
+        A node that listens writes a line for every request that it refuses.
+        """
         workers = LoopWorkers(self.loop, lambda: self._thread_id, node)
         self._workers.append(workers)
         return Ports(
@@ -72,6 +77,7 @@ class EventLoop:
             note=self._noter(node),
             annotate=_nothing,
             access=access,
+            refused=None if bind is None else self._refuser(node),
         )
 
     def record(self, path: str | Path) -> None:
@@ -127,6 +133,9 @@ class EventLoop:
                 log.error("%s %s %s", node, kind, " ".join(f"{name}={value}" for name, value in values.items()))
 
         return note
+
+    def _refuser(self, node: str) -> Callable[[str], None]:
+        return lambda what: log.warning("%s refused %s", node, what)
 
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.failures += 1

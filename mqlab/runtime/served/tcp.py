@@ -15,6 +15,7 @@ Left out: proxies between a client and a broker.
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import logging
 import socket
@@ -64,9 +65,18 @@ def address_of(text: str) -> Address:
     """
     host, _, port = text.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or int(port) > 65_535:
+    is_one = ":" not in host or _is_v6(host)
+    if not host or not is_one or set(host) & set(",;/ ") or not port.isdecimal() or int(port) > 65_535:
         raise UsageError(f"{text!r} is not an address", hint='write host:port, such as "127.0.0.1:9876"')
     return Address(host, int(port))
+
+
+def _is_v6(host: str) -> bool:
+    try:
+        ipaddress.IPv6Address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def is_loopback(host: str) -> bool:
@@ -141,7 +151,8 @@ class TcpConnection(asyncio.Protocol):
         if self.is_open:
             self.is_open = False
             self._peers.closed_for[reason] += 1
-            log.info("closed the connection of %s: %s", self.remote_address, reason)
+            say = log.info if reason == "idle" else log.warning
+            say("closed the connection of %s: %s", self.remote_address, reason)
             self.abort()
             self._on_closed(self, reason)
 
@@ -169,6 +180,7 @@ class TcpConnection(asyncio.Protocol):
             if len(peers.connections) >= peers.limits.max_connections:
                 self.is_open = False
                 peers.closed_for["too many connections"] += 1
+                log.warning("closed the connection of %s: too many connections", self.remote_address)
                 transport.abort()
                 return
         if not self.is_open:  # closed before it was open
@@ -342,10 +354,18 @@ class TcpNetwork:
                 connection.refused("timed out")
             except (OSError, UsageError) as error:
                 log.debug("cannot connect to %s: %s", address, error)
-                connection.refused("refused")
+                connection.refused(_why(error))
 
         self._peers.later(open_it())
         return connection
+
+
+def _why(error: Exception) -> str:
+    """The reason in a word, one of NOT_OPENED."""
+    if isinstance(error, socket.gaierror):
+        return "unknown host"
+    no_way = isinstance(error, OSError) and error.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH)
+    return "unreachable" if no_way else "refused"
 
 
 def _shown(where: Any) -> str:

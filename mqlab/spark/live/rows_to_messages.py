@@ -31,6 +31,7 @@ from pyspark.sql.types import (
 from mqlab.errors import UsageError, did_you_mean
 from mqlab.wire import property_names
 from mqlab.wire.message import Message
+from mqlab.wire.properties import check_sendable
 
 TEXT = ("string", lambda kind: isinstance(kind, StringType))
 NUMBER = ("a whole number", lambda kind: isinstance(kind, IntegralType))
@@ -110,12 +111,13 @@ class MessageMaker:
                 topic, body.encode() if isinstance(body, str) else bytes(body), tags=get("tags"), keys=get("keys"),
                 properties=own, delay_time_level=get("delay_time_level") or 0, flag=get("flag") or 0,
             )  # fmt: skip
+            sharding_key = get("sharding_key")
+            if sharding_key is not None:
+                message.properties[property_names.SHARDING_KEY] = sharding_key
+            check_sendable(message.properties)
         except UsageError as error:
             raise UsageError(f"row {number} of partition {self._partition}: {error.text}", hint=error.hint) from None
         message.properties[property_names.UNIQ_KEY] = self.unique_key(number)
-        sharding_key = get("sharding_key")
-        if sharding_key is not None:
-            message.properties[property_names.SHARDING_KEY] = sharding_key
         return message, sharding_key
 
     def unique_key(self, number: int) -> str:

@@ -92,11 +92,11 @@ def _snapshots(kept: Path) -> list[tuple[int, str, str, str, int, int]]:
 
 
 def _read(at_ms: int, path: Path) -> Iterator[tuple[int, str, str, str, int, int]]:
-    for key, queues in java_json.loads(path.read_text("utf-8")).get("offsetTable", {}).items():
+    for key, queues in java_json.table(java_json.loads(path.read_text("utf-8")), "offsetTable").items():
         topic, _, group = key.rpartition("@")
         for queue_id, offset in queues.items():
             if topic:
-                yield at_ms, path.parent.name, topic, group, int(queue_id), int(offset)
+                yield at_ms, path.parent.name, topic, group, java_json.to_int(queue_id), java_json.to_long(offset)
 
 
 def _stored(out: Path, topics: set[str]) -> dict[Queue, tuple[Any, Any]]:

@@ -165,7 +165,8 @@ def test_row_30_a_batch_checks_the_wait_flag_level_and_topic_and_nothing_more() 
     ):
         with pytest.raises(ClientError):
             producer.send_batch([plain, other])
-    half = Message("orders", b"half", properties={"TRAN_MSG": "true", "PGROUP": "pay"})
+    half = Message("orders", b"half")
+    half.properties |= {"TRAN_MSG": "true", "PGROUP": "pay"}
     assert producer.send_batch([plain, half]).send_status == "SEND_OK"
     member(lab, "billing", seen := Seen(lab))
     lab.run_for("5s")
