@@ -19,6 +19,7 @@ from typing import Protocol
 
 from mqlab.broker.state import BrokerState
 from mqlab.broker.tables.config_saver import ConfigSaver
+from mqlab.broker.tables.offsets import OFFSETS_FILE
 from mqlab.store.config_files import ConfigFile
 from mqlab.store.message_store import MessageStore
 
@@ -53,6 +54,7 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
             ConfigFile(files, f"{store_directory}/config/{name}"),
             table.encode,
             table.decode,
+            state.store.failures,
             first_ms=FIRST_PERSIST_MS,
             period_ms=period_ms,
             kind=kind,
@@ -66,7 +68,7 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
     topics = saver("topics.json", state.topics, None)
     groups = saver("subscriptionGroup.json", state.groups, None)
     offsets = saver(
-        "consumerOffset.json",
+        OFFSETS_FILE,
         state.offset_table,
         config.flush_consumer_offset_interval,
         "offset.persist",

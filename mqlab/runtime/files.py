@@ -87,6 +87,7 @@ class RealFiles:
 
     def map(self, path: str, size: int, *, create: bool = True) -> RealMapping:
         """Map a file. It is created, or extended with zeros, unless ``create`` is False. Its directory must exist."""
+        is_new = create and not os.path.exists(path)
         descriptor = with_descriptors(lambda: os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644))
         try:
             found = os.fstat(descriptor).st_size
@@ -95,6 +96,10 @@ class RealFiles:
                     raise CorruptionError("file is too short", where=path, expected=f"{size} bytes", found=found)
                 os.ftruncate(descriptor, size)
             return self._mapping(path, size, with_descriptors(lambda: _map(descriptor, size)))
+        except OSError:
+            if is_new:  # whoever tries again may use another name
+                os.remove(path)
+            raise
         finally:
             os.close(descriptor)
 

@@ -61,6 +61,8 @@ class ServerMetrics:
                 broker.store.dispatch_behind_bytes, **own)  # fmt: skip
             put(gauge, "rocketmq_storage_flush_behind_bytes", "bytes that are not synced",
                 broker.store.max_physical_offset - broker.store.flushed_offset, **own)  # fmt: skip
+            put(gauge, "mqlab_failed_parts", "parts that have failed and are tried again: while there are any, "
+                "sends are refused", len(broker.store.failures), **own)  # fmt: skip
             for topic in [
                 each.topic_name for each in broker.topics.values() if not broker.topics.is_system(each.topic_name)
             ]:

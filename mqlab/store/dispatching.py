@@ -56,6 +56,11 @@ class Dispatching:
 
     def dispatch(self, max_units: int | None = None) -> int:
         """Dispatch what is confirmed, at most this many units. Returns how many."""
+        counts: list[int] = []
+        self._state.failures.attempt("store.dispatch", lambda: counts.append(self._run(max_units)))
+        return sum(counts)
+
+    def _run(self, max_units: int | None = None) -> int:
         count = self._dispatcher.run(self.confirm_offset, max_units)
         if count:
             self._flusher.after_dispatch(count)
@@ -75,9 +80,7 @@ class Dispatching:
     def _timed_dispatch(self) -> None:
         self.is_armed = False
         before, limit = self._dispatcher.reput_from, self.confirm_offset
-        count = self._dispatcher.run(limit)
-        if count:
-            self._flusher.after_dispatch(count)
+        self._run()
         # What was appended meanwhile has armed the timer itself. Bytes that no dispatch gets past are not tried again.
         if before != self._dispatcher.reput_from < limit:
             self.arm()

@@ -147,6 +147,14 @@ class MappedFileQueue:
             self._ahead = self._try_to_make(start_offset + self.file_size)
         return mapped
 
+    def prepare_next(self) -> None:
+        """Make the file that a failed append needed, ahead of the next append. Raises OSError when it still fails."""
+        last = self.mapped_files[-1] if self.mapped_files else None
+        if last is not None and self._make_ahead and self._ahead is None:
+            ahead = MappedFile(self.files, self.directory, last.end_offset, self.file_size)
+            ahead.create()
+            self._ahead = ahead
+
     def _try_to_make(self, start_offset: int) -> MappedFile | None:
         ahead = MappedFile(self.files, self.directory, start_offset, self.file_size)
         try:

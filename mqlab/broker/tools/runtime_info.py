@@ -98,6 +98,8 @@ class RuntimeInfo:
             table[f"{pool}ThreadPoolQueueHeadWaitTimeMills"] = 0
         table["EndTransactionQueueSize"] = 0
         table["EndTransactionThreadPoolQueueCapacity"] = END_TRANSACTION_CAPACITY
+        if store.failures:  # a row that RocketMQ does not have, and no row while all parts work
+            table["failedParts"] = str(store.failures)
         for level, reached in state.delay_offset_table.items():
             table[f"scheduleMessageOffset_{level}"] = f"{reached},{store.max_offset(names.SCHEDULE_TOPIC, level - 1)}"
         return table

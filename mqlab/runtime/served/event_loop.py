@@ -31,7 +31,9 @@ from mqlab.runtime.served.tcp import Limits, Peers, TcpNetwork
 
 log = logging.getLogger("mqlab.nodes")
 
-LOGGED = frozenset({"handler.failed", "flush.failed", "ha.connected", "ha.lost", "store.failed"})
+LOGGED = frozenset(
+    {"handler.failed", "part.failed", "part.recovered", "store.problem", "ha.connected", "ha.lost", "ha.block_refused"}
+)
 """Kinds of notes that an operator reads; all kinds are counted."""
 
 
