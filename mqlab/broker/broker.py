@@ -68,7 +68,7 @@ class Broker:
 
         # 2. The services, each of them made of the state and of services above it.
         self.held_pulls = HeldPulls(
-            ports.clock,
+            given.clock,
             state.store.max_offset,
             check_period_ms=CHECK_PERIOD_MS if config.long_polling_enable else config.short_polling_time_mills,
             note=ports.note,

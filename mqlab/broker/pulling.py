@@ -302,7 +302,7 @@ class Pulling:
             channel,
         )
         state.offset_table.pulled(header.group, header.topic, header.queue_id, answer.next_begin_offset)
-        if first and header.sys_flag & sys_flag.PULL_COMMIT_OFFSET and OFFSETS_FILE not in state.store.failures:
+        if first and header.sys_flag & sys_flag.PULL_COMMIT_OFFSET and OFFSETS_FILE not in state.store.failures.reasons:
             state.offset_table.commit(header.group, header.topic, header.queue_id, header.commit_offset)
 
     def _suggestion(self, code: int, group: SubscriptionGroupConfig, answer: PullAnswer) -> tuple[int, int]:

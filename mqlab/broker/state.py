@@ -119,7 +119,6 @@ def open_state(
         note=note,
         memory_bytes=memory_bytes,
     )
-    ports = replace(ports, clock=store.failures.clock)  # what the broker's own timers do is attempted again, too
     # 3. The tables. SQL filters follow the heartbeats of consumers.
     topics = TopicTable(config, now_ms, note=note)
     filters = ConsumerFilterTable(
@@ -132,7 +131,7 @@ def open_state(
     consumers.registered.subscribe(filters.register)
     consumers.removed.subscribe(filters.unregister)
     return BrokerState(
-        ports,
+        replace(ports, clock=store.failures.clock_of_broker),
         config,
         identity,
         unique_ids,

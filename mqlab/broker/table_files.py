@@ -23,7 +23,6 @@ from mqlab.broker.tables.offsets import OFFSETS_FILE
 from mqlab.store.config_files import ConfigFile
 from mqlab.store.message_store import MessageStore
 
-FIRST_PERSIST_MS = 10_000
 FILTER_PERSIST_MS = 10_000
 
 
@@ -55,7 +54,6 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
             table.encode,
             table.decode,
             state.store.failures,
-            first_ms=FIRST_PERSIST_MS,
             period_ms=period_ms,
             kind=kind,
             saved_kind=saved_kind,

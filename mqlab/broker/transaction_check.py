@@ -141,13 +141,12 @@ class TransactionCheck:
 
     def _failed(self, error: BaseException) -> None:
         self._running = False
-        self._state.store.failures.failed(ROUNDS, error, self._begin_again)
+        self._state.ports.note("transaction.check_failed", error=str(error))
+        self._state.store.failures.failed(ROUNDS, error, self._begin_again, closes=False)
 
     def _begin_again(self) -> None:
         if not self._running and self._started_ms is not None:
             self._begin_round()
-        self._state.ports.note("transaction.check_failed", error=str(error))
-        self.look()
 
     @flow
     def round(self) -> Flow[None]:

@@ -194,7 +194,7 @@ CHANGE_KINDS: dict[str, str] = {
     "background.failed": "a background task of a client failed",
     "store.flushed": "bytes of the commit log were synced to the disk",
     "store.cleaned": "expired files were deleted",
-    "part.failed": "a part of a broker failed: it is tried again every second, and no messages are taken meanwhile",
+    "part.failed": "a part of a broker failed; it is tried again every second",
     "part.recovered": "a part of a broker that had failed works again",
     "store.problem": "the store found something wrong",
     "store.sizes_found": "existing files have other sizes than configured; their sizes are used",
@@ -221,6 +221,7 @@ CHANGE_KINDS: dict[str, str] = {
     "fault.drop": "the next frames between two nodes will be lost",
     "fault.skew_clock": "a node's clock was set ahead or behind",
     "fault.disk_full": "the fill level of a broker's disk was set",
+    "fault.disk_fails": "a broker's disk refuses every sync (at=flush) or every file (at=open) from now on",
     "fault.disk_lost": "the disk of a broker that is down was removed",
     "fault.slow_disk": "a broker's disk does not answer for a while",
 }

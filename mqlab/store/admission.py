@@ -5,7 +5,7 @@ Mirrors: DefaultMessageStore.checkStoreStatus and RunningFlags. Lab 01 fills a d
     not running                    SERVICE_NOT_AVAILABLE
     the store of a slave           SERVICE_NOT_AVAILABLE   it takes its master's log only
     disk full                      SERVICE_NOT_AVAILABLE
-    a part has failed              SERVICE_NOT_AVAILABLE   see mqlab.store.failures
+    a part of it has failed        SERVICE_NOT_AVAILABLE   see mqlab.store.failures
     page cache busy                OS_PAGE_CACHE_BUSY      a fault set by a lab: the disk does not keep up
 
 Left out: how RocketMQ measures a busy page cache (the time its put lock is held).
@@ -55,7 +55,7 @@ class Admission:
     @property
     def is_writeable(self) -> bool:
         """False when the disk is full or a part has failed. Mirrors RunningFlags.isWriteable."""
-        return self._is_disk_sound and not self._is_disk_full and not self._state.failures
+        return self._is_disk_sound and not self._is_disk_full and not self._state.failures.refuse_messages
 
     @property
     def page_cache_busy(self) -> bool:

@@ -14,6 +14,7 @@ Left out: the thread.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from mqlab.ports import Deadline
 from mqlab.store.dispatch import Dispatcher
@@ -31,6 +32,8 @@ class Dispatching:
         self._state = state
         self._dispatcher = dispatcher
         self._flusher = flusher
+        self._clock = state.failures.own_clock
+        self._attempt = partial(state.failures.attempt, "store.dispatch", self._timed_dispatch)
         self._deadline: Deadline | None = None
         self.driver: Callable[[int], None] | None = None
         self._waits_for_flush = config.is_sync_flush and not config.is_slave and not config.read_un_committed
@@ -57,14 +60,14 @@ class Dispatching:
     def dispatch(self, max_units: int | None = None) -> int:
         """Dispatch what is confirmed, at most this many units. Returns how many."""
         counts: list[int] = []
-        self._state.failures.attempt("store.dispatch", lambda: counts.append(self._run(max_units)))
-        return sum(counts)
 
-    def _run(self, max_units: int | None = None) -> int:
-        count = self._dispatcher.run(self.confirm_offset, max_units)
-        if count:
-            self._flusher.after_dispatch(count)
-        return count
+        def run() -> None:
+            counts.append(self._dispatcher.run(self.confirm_offset, max_units))
+            if counts[-1]:
+                self._flusher.after_dispatch(counts[-1])
+
+        self._state.failures.attempt("store.dispatch", run)
+        return sum(counts)
 
     def arm(self) -> None:
         """Dispatch in a millisecond, if there is anything to dispatch."""
@@ -75,12 +78,14 @@ class Dispatching:
             and self._dispatcher.reput_from < self.confirm_offset
         ):
             self.is_armed = True
-            self._deadline = self._state.clock.call_later(DISPATCH_PERIOD_MS, self._timed_dispatch, "store.dispatch")
+            self._deadline = self._clock.call_later(DISPATCH_PERIOD_MS, self._attempt, "store.dispatch")
 
     def _timed_dispatch(self) -> None:
         self.is_armed = False
         before, limit = self._dispatcher.reput_from, self.confirm_offset
-        self._run()
+        count = self._dispatcher.run(limit)
+        if count:
+            self._flusher.after_dispatch(count)
         # What was appended meanwhile has armed the timer itself. Bytes that no dispatch gets past are not tried again.
         if before != self._dispatcher.reput_from < limit:
             self.arm()

@@ -54,6 +54,7 @@ class Flusher:
         self._checkpoint = state.checkpoint
         self._dispatcher = dispatcher
         self._note = state.note
+        self._failures = state.failures
         self.config = config = state.config
         self._is_slave = config.is_slave
         self._is_sync_flush = config.is_sync_flush
@@ -139,7 +140,8 @@ class Flusher:
                 return False
             # RocketMQ ignores the error, so that waiting puts are answered as if they were safe.
             self._log.queue.flushed_where = self._log.max_offset
-        self._state.failures.works("commitlog.flush")
+        if self._failures.reasons:
+            self._failures.works("commitlog.flush")
         self._remember_flushed_time()
         if self._log.flushed_where != before:
             if self._note is not None:
@@ -250,7 +252,8 @@ class Flusher:
         except OSError as error:
             self._failed("consumequeue.flush", error, self.sync_queues)
             return False
-        self._state.failures.works("consumequeue.flush")
+        if self._failures.reasons:
+            self._failures.works("consumequeue.flush")
         # Only when all are synced: the checkpoint must not claim entries that a power cut would take away.
         self._dispatcher.touched.clear()
         self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
@@ -272,14 +275,15 @@ class Flusher:
         except OSError as error:
             self._failed("checkpoint.flush", error, self._flush_checkpoint)
         else:
-            self._state.failures.works("checkpoint.flush")
+            if self._failures.reasons:
+                self._failures.works("checkpoint.flush")
 
     def _failed(self, part: str, error: OSError, again: Callable[[], object]) -> None:
         """Nothing that was written since the last flush is safe: the store takes no more until one succeeds."""
         if self._state.keeps("flush_error_ignored"):
             self._state.problem("flush", str(error))
         else:
-            self._state.failures.failed(part, error, again)
+            self._failures.failed(part, error, again)
 
     def sync_all(self) -> bool:
         """Flush log, queues, index and checkpoint; True when everything written is on the disk."""

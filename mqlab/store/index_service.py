@@ -112,8 +112,14 @@ class IndexService:
         names = keys.split(KEY_SEPARATOR) if keys else []
         if unique_key is not None:
             names.insert(0, unique_key)
-        count = self._begun[1] if self._begun[0] == physical_offset else 0
-        for name in [name for name in names if name][count:]:
+        has_already = self._begun[1] if self._begun[0] == physical_offset else 0
+        count = 0
+        for name in names:
+            if not name:
+                continue
+            if count < has_already:
+                count += 1
+                continue
             key_hash = self._key_hash(topic, name)
             if newest is None or not newest.put(key_hash, physical_offset, store_timestamp):
                 self._begun = physical_offset, count

@@ -30,8 +30,8 @@ class MappedFile:
     """A segment; mapped into memory when first touched. Positions are bytes from its own start."""
 
     __slots__ = (
-        "_files", "_mapping", "_view", "flushed_position", "flushed_timestamp", "is_flush_lost", "path", "size", "start_offset",
-        "store_timestamp", "write_at", "wrote_position",
+        "_files", "_mapping", "_view", "flushed_position", "flushed_timestamp", "is_flush_lost", "path", "size",
+        "start_offset", "store_timestamp", "write_at", "wrote_position",
     )  # fmt: skip
 
     def __init__(self, files: Files, directory: str, start_offset: int, size: int) -> None:

@@ -235,8 +235,8 @@ class MappedFileQueue:
                 if zero_tail:
                     mapped.zero_after(mapped.wrote_position)
             else:
-                self.mapped_files.remove(mapped)
                 mapped.remove()
+                self.mapped_files.remove(mapped)
                 self.names_dirty = True
                 deleted.append(mapped.path)
         self.flushed_where = min(self.flushed_where, offset)
@@ -244,15 +244,17 @@ class MappedFileQueue:
 
     def delete_last(self) -> None:
         """Delete the newest file; those before it stay as they are."""
-        mapped = self.mapped_files.pop()
+        mapped = self.mapped_files[-1]
         mapped.remove()
+        self.mapped_files.pop()
         self.names_dirty = True
         self.flushed_where = min(self.flushed_where, mapped.start_offset)
 
     def delete_first(self) -> MappedFile:
         """Delete the oldest file."""
-        mapped = self.mapped_files.pop(0)
+        mapped = self.mapped_files[0]
         mapped.remove()
+        self.mapped_files.pop(0)
         self.names_dirty = True
         return mapped
 

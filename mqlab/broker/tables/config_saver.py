@@ -18,6 +18,8 @@ from mqlab.ports import Clock, Deadline, next_on_grid
 from mqlab.store.config_files import ConfigFile
 from mqlab.store.failures import Failures
 
+FIRST_PERSIST_MS = 10_000
+
 
 class ConfigSaver:
     """Keeps one file in step with one table. ``period_ms`` None: every change is saved at once.
@@ -34,7 +36,7 @@ class ConfigSaver:
         decode: Callable[[str], None],
         failures: Failures,
         *,
-        first_ms: int = 0,
+        first_ms: int = FIRST_PERSIST_MS,
         period_ms: int | None = None,
         kind: str = "config.persist",
         saved_kind: str = "config.persisted",
@@ -72,7 +74,7 @@ class ConfigSaver:
     def changed(self) -> None:
         """Save now or at the next tick, because the table has changed.
 
-        Raises StoreError when it must be saved now and cannot be: whoever asked for the change learns it.
+        Raises PartFailed when it must be saved now and cannot be: whoever asked for the change learns it.
         """
         self._dirty = True
         if self._period_ms is None:
