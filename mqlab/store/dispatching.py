@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from mqlab.ports import Deadline
 from mqlab.store.dispatch import Dispatcher
@@ -33,7 +34,7 @@ class Dispatching:
         self._dispatcher = dispatcher
         self._flusher = flusher
         self._clock = state.failures.own_clock
-        self._attempt = partial(state.failures.attempt, "store.dispatch", self._timed_dispatch)
+        self._attempt: Any = partial(state.failures.attempt, "store.dispatch", self._timed_dispatch)
         self._deadline: Deadline | None = None
         self.driver: Callable[[int], None] | None = None
         self._waits_for_flush = config.is_sync_flush and not config.is_slave and not config.read_un_committed

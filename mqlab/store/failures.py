@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 from mqlab.errors import MqlabError, PartFailed
 from mqlab.ports import Clock, Deadline, Note
@@ -143,8 +144,10 @@ class GuardedClock:
 
     def call_at(self, due_ms: int, action: Callable[[], None], kind: str) -> Deadline:
         """Run an action at a moment; see Failures.attempt."""
-        return self._clock.call_at(due_ms, partial(self._attempt, kind, action, self._closes), kind)
+        attempt: Any = partial(self._attempt, kind, action, self._closes)
+        return self._clock.call_at(due_ms, attempt, kind)
 
     def call_later(self, delay_ms: int, action: Callable[[], None], kind: str) -> Deadline:
         """Run an action after a delay; see Failures.attempt."""
-        return self._clock.call_later(delay_ms, partial(self._attempt, kind, action, self._closes), kind)
+        attempt: Any = partial(self._attempt, kind, action, self._closes)
+        return self._clock.call_later(delay_ms, attempt, kind)

@@ -105,3 +105,11 @@ def test_a_start_that_fails_leaves_no_port_and_no_file_open(tmp_path: Path) -> N
         assert failing.loop.loop.is_closed()
     with Server(taken) as again:  # nothing holds its store or its port
         again.wait_until_registered()
+
+
+def test_a_setting_without_effect_is_the_same_in_a_file_and_on_the_command_line(tmp_path: Path) -> None:
+    line, conf = "sendMessageThreadPoolNums=4", tmp_path / "broker.conf"
+    conf.write_text(f"{line}\n", encoding="utf-8")
+    of_file = plan_of(Wanted(store=tmp_path, namesrv="127.0.0.1:0", broker="127.0.0.1:0", config=conf))[1]
+    of_command = plan_of(Wanted(store=tmp_path, namesrv="127.0.0.1:0", broker="127.0.0.1:0", settings=(line,)))[1]
+    assert of_file == of_command == ("sendMessageThreadPoolNums",)
