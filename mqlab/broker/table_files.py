@@ -9,7 +9,7 @@ Mirrors: the scheduled persist tasks of BrokerController and the file names of B
     delayOffset.json          delay_offset_table     every 10 s after a change (flush_delay_offset_interval)
     consumerFilter.json       filters                every 10 s after a change
     messageRequestMode.json   request_modes          at every change
-    transactionMetrics        transaction_metrics    every 10 s after a change (transaction_metric_flush_interval)
+    transactionMetrics        transaction_metrics    every 3 s after a change (transaction_metric_flush_interval)
     users.json                users                  at every change, in a broker that has users
 """
 

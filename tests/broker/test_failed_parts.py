@@ -144,3 +144,9 @@ def test_a_lab_lets_a_disk_fail_and_work_again() -> None:
     assert producer.send(Message("orders", b"third")).send_status == "SEND_OK"
     with pytest.raises(UsageError, match="at must be one of"):
         lab.disk_fails("broker-a", at="read")
+
+
+def test_two_defaults_are_rocketmqs(failing: World) -> None:
+    settings = dict(line.split("=", 1) for line in (failing.client().ask(26).body or b"").decode().splitlines())
+    assert settings["transactionMetricFlushInterval"] == "3000"
+    assert settings["haListenPort"] == failing.broker.ha_address.rpartition(":")[2] != "0"

@@ -118,7 +118,9 @@ class RuntimeInfo:
 
     def get_broker_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_BROKER_CONFIG."""
-        settings = lines_of(self._state.config) + lines_of(self._state.store.config)
+        ha_port = int(self._state.identity.ha_address.rpartition(":")[2])  # also where none was set
+        store = dataclasses.replace(self._state.store.config, ha_listen_port=ha_port)
+        settings = lines_of(self._state.config) + lines_of(store)
         lines = [f"brokerIP1={self._state.identity.ip}", *settings]
         if self._state.told_name_servers:
             lines.append(f"namesrvAddr={';'.join(self._state.told_name_servers)}")
