@@ -99,6 +99,10 @@ class StoreError(MqlabError):
     code = "store"
 
 
+class PartFailed(StoreError):
+    """A broker cannot keep what it was asked to, because one of its parts has failed; see mqlab.store.failures."""
+
+
 class RemotingError(MqlabError):
     """A request without a usable answer. Mirrors RemotingException and its subclasses, named by ``code``.
 

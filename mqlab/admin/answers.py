@@ -58,6 +58,11 @@ class Shown:
     def __str__(self) -> str:
         return "\n".join([self.table().text(), *self.shown_notes()])
 
+    def whole_text(self) -> str:
+        """The answer as text, with every row: what a command line prints."""
+        table = self.table()
+        return "\n".join([table.text(len(table.rows)), *self.shown_notes()])
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         from markupsafe import Markup
 

@@ -76,7 +76,7 @@ class BrokerConfig:
     transaction_check_interval: int = 30_000
     transaction_op_msg_max_size: int = 4_096  # bytes
     transaction_op_batch_interval: int = 3_000
-    transaction_metric_flush_interval: int = 10_000
+    transaction_metric_flush_interval: int = 3_000
 
     enable_detail_stat: bool = True
     config_black_list: str = "configBlackList;brokerConfigPath"  # settings that UPDATE_BROKER_CONFIG may not change

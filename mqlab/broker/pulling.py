@@ -28,6 +28,7 @@ from mqlab.broker.tables import topics
 from mqlab.broker.tables.consumer_filters import TAG_TYPES, ConsumerFilter, PullFilter
 from mqlab.broker.tables.consumers import CONSUME_ACTIVELY
 from mqlab.broker.tables.groups import READ_BIT
+from mqlab.broker.tables.offsets import OFFSETS_FILE
 from mqlab.broker.tables.stats import GROUP_GET_LATENCY
 from mqlab.errors import FilterError
 from mqlab.filter import tags
@@ -123,6 +124,9 @@ class Pulling:
             answer = self._pull(held.channel, held.request, held.reply, first=False)
         except Refused as no:
             answer = no.answer_to(held.request)
+        except Exception as error:  # nobody else would answer this pull, and who woke it has nothing to do with it
+            self._state.ports.note("handler.failed", code=held.request.code, error=repr(error))
+            answer = held.request.reply(ResponseCode.SYSTEM_ERROR, f"{type(error).__name__}: {error}")
         held.state = HELD_PULL[held.state, ANSWER]
         if answer is not None:
             held.reply(answer)
@@ -298,7 +302,7 @@ class Pulling:
             channel,
         )
         state.offset_table.pulled(header.group, header.topic, header.queue_id, answer.next_begin_offset)
-        if first and header.sys_flag & sys_flag.PULL_COMMIT_OFFSET:
+        if first and header.sys_flag & sys_flag.PULL_COMMIT_OFFSET and OFFSETS_FILE not in state.store.failures.reasons:
             state.offset_table.commit(header.group, header.topic, header.queue_id, header.commit_offset)
 
     def _suggestion(self, code: int, group: SubscriptionGroupConfig, answer: PullAnswer) -> tuple[int, int]:

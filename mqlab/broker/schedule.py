@@ -83,10 +83,12 @@ class Schedule:
             return
         # RocketMQ looks every 100 ms, counted from its first look.
         due_ms = next_on_grid(max(due_ms, self._first_run_ms), POLL_MS, self._first_run_ms)
+        if level in self._deadlines:
+            self._deadlines[level].cancel()
         self._deadlines[level] = self._clock.call_at(due_ms, lambda: self._deliver_due(level), "schedule.deliver")
 
     def _deliver_due(self, level: int) -> None:
-        del self._deadlines[level]
+        self._deadlines.pop(level, None)
         now_ms = self._clock.now_ms()
         queue_id, delay_ms = level - 1, self._delays_ms[level - 1]
         queue_offset = self._first_readable(queue_id, self._offsets.get(level, 0))

@@ -132,7 +132,7 @@ def open_state(
     consumers.registered.subscribe(filters.register)
     consumers.removed.subscribe(filters.unregister)
     return BrokerState(
-        ports,
+        replace(ports, clock=store.failures.clock_of_broker),
         config,
         identity,
         unique_ids,

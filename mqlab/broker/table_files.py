@@ -9,7 +9,7 @@ Mirrors: the scheduled persist tasks of BrokerController and the file names of B
     delayOffset.json          delay_offset_table     every 10 s after a change (flush_delay_offset_interval)
     consumerFilter.json       filters                every 10 s after a change
     messageRequestMode.json   request_modes          at every change
-    transactionMetrics        transaction_metrics    every 10 s after a change (transaction_metric_flush_interval)
+    transactionMetrics        transaction_metrics    every 3 s after a change (transaction_metric_flush_interval)
     users.json                users                  at every change, in a broker that has users
 """
 
@@ -19,10 +19,10 @@ from typing import Protocol
 
 from mqlab.broker.state import BrokerState
 from mqlab.broker.tables.config_saver import ConfigSaver
+from mqlab.broker.tables.offsets import OFFSETS_FILE
 from mqlab.store.config_files import ConfigFile
 from mqlab.store.message_store import MessageStore
 
-FIRST_PERSIST_MS = 10_000
 FILTER_PERSIST_MS = 10_000
 
 
@@ -53,7 +53,7 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
             ConfigFile(files, f"{store_directory}/config/{name}", clock=clock, note=note),
             table.encode,
             table.decode,
-            first_ms=FIRST_PERSIST_MS,
+            state.store.failures,
             period_ms=period_ms,
             kind=kind,
             saved_kind=saved_kind,
@@ -66,7 +66,7 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
     topics = saver("topics.json", state.topics, None)
     groups = saver("subscriptionGroup.json", state.groups, None)
     offsets = saver(
-        "consumerOffset.json",
+        OFFSETS_FILE,
         state.offset_table,
         config.flush_consumer_offset_interval,
         "offset.persist",

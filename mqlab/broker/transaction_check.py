@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from mqlab.store.get_result import GetResult
 
 OP_PULL_NUMS = 32
+ROUND = "transaction.check"
+ROUNDS = "transaction.rounds"  # the part that fails with a round, which goes on after the timer's action
 WAIT_FOR_OP_MS = 1_000  # SLEEP_WHILE_NO_OP
 LONGEST_ROUND_MS = 60_000  # MAX_PROCESS_TIME_LIMIT
 NOTHING_NEW = ("NO_MESSAGE_IN_QUEUE", "OFFSET_OVERFLOW_ONE")
@@ -115,7 +117,7 @@ class TransactionCheck:
             return
         period_ms = self._state.config.transaction_check_interval
         due_ms = next_on_grid(self._state.now_ms() + 1, period_ms, self._started_ms)
-        self._deadline = self._state.ports.clock.call_at(due_ms, self._begin_round, "transaction.check")
+        self._deadline = self._state.ports.clock.call_at(due_ms, self._begin_round, ROUND)
 
     def _something_unchecked(self) -> bool:
         store = self._state.store
@@ -134,6 +136,7 @@ class TransactionCheck:
 
         def ended(_: object) -> None:
             self._running = False
+            self._state.store.failures.works(ROUNDS)
             self.look()
 
         self.round().then(ended, self._failed)
@@ -141,7 +144,11 @@ class TransactionCheck:
     def _failed(self, error: BaseException) -> None:
         self._running = False
         self._state.ports.note("transaction.check_failed", error=str(error))
-        self.look()
+        self._state.store.failures.failed(ROUNDS, error, self._begin_again, closes=False)
+
+    def _begin_again(self) -> None:
+        if not self._running and self._started_ms is not None:
+            self._begin_round()
 
     @flow
     def round(self) -> Flow[None]:

@@ -270,7 +270,8 @@ def _show(name: str, found: Any, as_one_json: bool) -> None:
         put_out(json_line(found.to_value() if isinstance(found, Shown) else plain(found)))
     else:
         shown = found if isinstance(found, Shown) else _settings_rows(name, found)
-        put_out(f"{shown}\n".encode("utf-8", "replace"))
+        is_table = type(shown).__str__ is Shown.__str__
+        put_out(f"{shown.whole_text() if is_table else shown}\n".encode("utf-8", "replace"))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ It listens on this machine alone unless --allow-remote is given. SIGTERM and Ctr
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import ssl
@@ -68,6 +69,9 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option("--broker-id", type=click.IntRange(1), default=1, show_default=True, help="The slave's number."),
     click.option("--only", type=click.Choice(["namesrv", "broker"]), help="Run only a name server, or only brokers."),
+    click.option(
+        "--processes", is_flag=True, help="A process of its own for each broker; --port-file has their numbers (pid)."
+    ),
     click.option("--config", type=A_FILE, help="RocketMQ's broker.conf or namesrv.conf."),
     click.option(
         "--set",
@@ -105,11 +109,13 @@ def serve(
     record: Path | None,
     allow_remote: bool,
     verbose: bool,
+    processes: bool,
     **asked: Any,
 ) -> None:
     """Run a name server and brokers over TCP. RocketMQ's clients and mqadmin can use them.
 
-    It is one Python process, for learning and for tests: docs/serving.md says what it must not be used for.
+    It is one Python process, or with --processes one for each broker, for learning and for tests: docs/serving.md says
+    what it must not be used for.
 
     Example:  mqlab serve --store run --brokers 2
     """
@@ -128,6 +134,15 @@ def serve(
         if unused:
             log.warning("settings without effect here: %s", ", ".join(unused))
         _must_be_allowed(plan, allow_remote)
+        if processes:
+            if plan.name_server is None or not plan.brokers or metrics is not None or record is not None:
+                raise UsageError(
+                    "--processes needs a name server and brokers, and has no metrics and no recording",
+                    hint="leave out --only, --replica-of, --metrics and --record",
+                )
+            common = _passed_on(asked, tls_cert, tls_key, allow_remote=allow_remote, verbose=verbose)
+            _serve_apart(plan, Path(scratch), common, port_file, _tls(tls_cert, tls_key))
+            return
         # 2. The server; it answers once every broker is registered.
         server = Server(plan, tls=_tls(tls_cert, tls_key))
         if record is not None:
@@ -135,6 +150,48 @@ def serve(
         server.run(lambda: _ready(server, port_file, metrics), status=True)
     if port_file is not None:
         port_file.unlink(missing_ok=True)
+
+
+def _passed_on(
+    asked: dict[str, Any], tls_cert: Path | None, tls_key: Path | None, *, allow_remote: bool, verbose: bool
+) -> list[str]:
+    """The arguments that the process of each broker gets as well."""
+    files = (("--config", asked["config"]), ("--tls-cert", tls_cert), ("--tls-key", tls_key))
+    passed = [part for name, path in files if path is not None for part in (name, str(path))]
+    passed += [part for setting in asked["settings"] for part in ("--set", setting)]
+    return passed + ["--allow-remote"] * allow_remote + ["--verbose"] * verbose
+
+
+def _serve_apart(plan: ServingPlan, scratch: Path, common: list[str], port_file: Path | None, tls: Tls | None) -> None:
+    """The name server here, each broker in a process of its own. UsageError when one of them does not start."""
+    from mqlab.serving import Server
+    from mqlab.serving.processes import BrokerProcesses
+
+    brokers = BrokerProcesses.of(plan.brokers, str(plan.name_server), scratch, common)
+    server, problems = Server(dataclasses.replace(plan, brokers=()), tls=tls), list[UsageError]()
+
+    def look() -> None:
+        try:
+            if brokers.are_ready:
+                _tell(port_file, {**server.addresses(), "brokers": brokers.addresses()})
+            else:
+                server.loop.loop.call_later(0.05, look)
+        except UsageError as error:
+            problems.append(error)
+            server.loop.stop()
+
+    def start() -> None:
+        brokers.start()
+        look()
+
+    try:
+        server.run(start)
+    finally:
+        brokers.end()
+        if port_file is not None:
+            port_file.unlink(missing_ok=True)
+    if problems:
+        raise problems[0]
 
 
 def _must_be_allowed(plan: ServingPlan, allow_remote: bool) -> None:
@@ -158,6 +215,10 @@ def _ready(server: Server, port_file: Path | None, metrics: str | None) -> None:
         where = address_of(metrics)
         where = replace(where, port=serve_metrics(server, where.host, where.port))
         addresses["metrics"] = f"http://{where}/metrics"
+    _tell(port_file, addresses)
+
+
+def _tell(port_file: Path | None, addresses: dict[str, Any]) -> None:
     if port_file is not None:
         with whole_file(port_file) as draft:
             draft.write_text(json.dumps(addresses) + "\n", "utf-8")

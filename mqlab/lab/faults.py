@@ -12,6 +12,8 @@ Left out: changed bytes inside a frame.
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING, Any
 
 from mqlab.durations import milliseconds
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from mqlab.runtime.world import Machine
 
 Node = NodeHandle | str
+DISK_FAILS_AT = ("flush", "open", None)
 
 
 class Faults(LabState):
@@ -118,6 +121,17 @@ class Faults(LabState):
         if handle.is_up:
             handle.node.store.retention.arm()
 
+    def disk_fails(self, broker: Node, at: str | None = "flush") -> None:
+        """Let a broker's disk fail: at="flush" refuses every sync, at="open" every file; None ends the fault."""
+        if at not in DISK_FAILS_AT:
+            raise UsageError(f"at must be one of {', '.join(map(repr, DISK_FAILS_AT))}, got {at!r}", hint='at="flush"')
+        handle = self._broker_with_a_disk(broker)
+        files = handle.files
+        assert isinstance(files, CrashFiles)
+        self._fault(self.world.nodes[handle.name], "disk_fails", at=at or "nothing")
+        files.refuse_sync = OSError(errno.EIO, os.strerror(errno.EIO)) if at == "flush" else None
+        files.refuse_open = OSError(errno.EMFILE, os.strerror(errno.EMFILE)) if at == "open" else None
+
     def slow_disk(self, broker: Node, duration: str | int) -> None:
         """Let a broker's disk not answer for a while: writes go to memory, and nothing is synced until it is over."""
         handle = self._broker_with_a_disk(broker)
@@ -129,10 +143,10 @@ class Faults(LabState):
         sim_node.call_later(milliseconds(duration), flusher.resume, "disk.answers")
 
     def _broker_with_a_disk(self, broker: Node) -> NodeHandle:
-        self.simulation("disk_full and lab.slow_disk")
+        self.simulation("disk_full, lab.disk_fails and lab.slow_disk")
         handle = self.node_handle(broker)
         if handle.role not in BROKERS:
-            raise UsageError(f"{handle.name} is a {handle.role}: only a broker's disk can fill up or hang")
+            raise UsageError(f"{handle.name} is a {handle.role}: only a broker's disk can fill up, fail or hang")
         return handle
 
     def _end(self, node: Node, word: str, *, silent: bool) -> NodeHandle:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mqlab.errors import PartFailed
 from mqlab.remoting.endpoint import Channel, Handler, Reply
 from mqlab.wire.codes import ResponseCode, request_name
 from mqlab.wire.command import RemotingCommand, java_text
@@ -40,13 +41,15 @@ class Refused(Exception):
 
 
 def answering(handle: Answering) -> Handler:
-    """Make a handler for Remoting: what ``handle`` returns is the answer, a Refused too, None means later or never."""
+    """Make a handler for Remoting: what ``handle`` returns or refuses is the answer, None means later or never."""
 
     def handler(channel: Channel, request: RemotingCommand, reply: Reply) -> None:
         try:
             answer = handle(channel, request, reply)
         except Refused as refusal:
             answer = refusal.answer_to(request)
+        except PartFailed as failure:
+            answer = request.reply(ResponseCode.SYSTEM_ERROR, failure.text)
         if answer is not None:
             reply(answer)
 

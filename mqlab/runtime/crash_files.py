@@ -101,13 +101,14 @@ class CrashFiles(RealFiles):
     """The Files port with ``power_cut``. One object per machine: kill and start of its node keep it.
 
     ``disk_used``: set it (0..1) to fill the simulated disk.
-    ``refuse_sync``: an OSError that every sync raises.
+    ``refuse_sync``: an OSError that every sync raises. ``refuse_open``: one that is raised where a file is opened.
     """
 
     def __init__(self) -> None:
         super().__init__(disk_used=LAB_DISK_USED)
         self.life = 0
         self.refuse_sync: OSError | None = None
+        self.refuse_open: OSError | None = None
         self._contents: dict[str, _Content] = {}
         self._names: dict[str, list[_NameChange]] = {}
         self._saved: str | None = None
@@ -116,6 +117,8 @@ class CrashFiles(RealFiles):
     # ── the Files port ──
 
     def map(self, path: str, size: int, *, create: bool = True) -> RealMapping:
+        if self.refuse_open is not None:
+            raise self.refuse_open
         if create and not os.path.exists(path):
             self._changed("create", path)
         return super().map(path, size, create=create)
@@ -124,6 +127,8 @@ class CrashFiles(RealFiles):
         return CrashMapping(path, size, mapped, self)
 
     def write(self, path: str, data: bytes, *, sync: bool = False) -> None:
+        if self.refuse_open is not None:
+            raise self.refuse_open
         if not os.path.exists(path):
             self._changed("create", path)
         if sync and self.refuse_sync is not None:
@@ -159,8 +164,9 @@ class CrashFiles(RealFiles):
             super().make_directory(directory)
 
     def sync_directory(self, path: str) -> None:
-        if self.refuse_sync is not None:
-            raise self.refuse_sync
+        refused = self.refuse_open or self.refuse_sync
+        if refused is not None:
+            raise refused
         for change in self._names.pop(_key(path), []):
             if change.saved:
                 self._forget(change.saved)

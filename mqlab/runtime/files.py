@@ -27,6 +27,8 @@ from mqlab.errors import CorruptionError, StoreError
 
 T = TypeVar("T")
 
+KEPT_DESCRIPTORS = 32
+"""A store leaves so many descriptors of its process to connections: at the limit, too, a broker says what is wrong."""
 LAB_DISK_BYTES = 100 << 30
 LAB_DISK_USED = 0.25  # of the disk of a Lab's machine: the host's disk must not change a story
 
@@ -87,16 +89,24 @@ class RealFiles:
 
     def map(self, path: str, size: int, *, create: bool = True) -> RealMapping:
         """Map a file. It is created, or extended with zeros, unless ``create`` is False. Its directory must exist."""
-        descriptor = with_descriptors(lambda: os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644))
+        is_new = create and not os.path.exists(path)
+        flags = os.O_RDWR | (os.O_CREAT if create else 0)
+        descriptor = -1
         try:
+            descriptor = with_descriptors(lambda: _open_leaving_some(path, flags))
             found = os.fstat(descriptor).st_size
             if found < size:
                 if not create:
                     raise CorruptionError("file is too short", where=path, expected=f"{size} bytes", found=found)
                 os.ftruncate(descriptor, size)
             return self._mapping(path, size, with_descriptors(lambda: _map(descriptor, size)))
+        except OSError:
+            if is_new and os.path.exists(path):  # whoever tries again may use another name
+                os.remove(path)
+            raise
         finally:
-            os.close(descriptor)
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def _mapping(self, path: str, size: int, mapped: mmap.mmap) -> RealMapping:
         return RealMapping(path, size, mapped)
@@ -223,6 +233,21 @@ class _Lock:
 def _unlock(path: str, descriptor: int) -> None:
     del _held_locks[path]
     os.close(descriptor)
+
+
+def _open_leaving_some(path: str, flags: int) -> int:
+    """Open a file of a store. OSError, EMFILE, when the last descriptors of the process would be used for it."""
+    descriptor = os.open(path, flags, 0o644)
+    try:
+        following = os.dup(descriptor)  # the lowest number that is free; a mapping takes one, too
+        os.close(following)
+    except OSError:
+        os.close(descriptor)
+        raise
+    if following >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] - KEPT_DESCRIPTORS:
+        os.close(descriptor)
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
+    return descriptor
 
 
 def with_descriptors(action: Callable[[], T]) -> T:

@@ -29,7 +29,10 @@ class ServerMetrics:
     """The collector of one server, for prometheus_client's registry."""
 
     def __init__(self, server: Server) -> None:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
         self._server = server
+        self._kinds = CounterMetricFamily, GaugeMetricFamily  # a scrape needs no file: none may be left to open
 
     def collect(self) -> Iterable[Metric]:
         """All metrics, read on the server's loop."""
@@ -41,15 +44,13 @@ class ServerMetrics:
         return ()
 
     def _collected(self) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
         server = self._server
         rows: dict[tuple[Any, str, str], list[Row]] = {}
 
         def put(kind: Any, name: str, about: str, value: float, **labels: str) -> None:
             rows.setdefault((kind, name, about), []).append((labels, value))
 
-        counter, gauge = CounterMetricFamily, GaugeMetricFamily
+        counter, gauge = self._kinds
         for broker in server.brokers:
             own = {"cluster": broker.config.broker_cluster_name, "node_id": broker.config.broker_name}
             put(gauge, "rocketmq_broker_permission", "4 reads, 2 writes", broker.config.broker_permission, **own)
@@ -61,6 +62,8 @@ class ServerMetrics:
                 broker.store.dispatch_behind_bytes, **own)  # fmt: skip
             put(gauge, "rocketmq_storage_flush_behind_bytes", "bytes that are not synced",
                 broker.store.max_physical_offset - broker.store.flushed_offset, **own)  # fmt: skip
+            put(gauge, "mqlab_failed_parts", "parts that have failed and are tried again",
+                len(broker.store.failures), **own)  # fmt: skip
             for topic in [
                 each.topic_name for each in broker.topics.values() if not broker.topics.is_system(each.topic_name)
             ]:

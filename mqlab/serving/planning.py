@@ -2,8 +2,8 @@
 
     the command line    over    the configuration file    over    RocketMQ's defaults
 
-Mirrors: the order in which BrokerStartup reads its options. A name in a configuration file that mqlab has no use for is
-reported and ignored, a name on the command line is refused.
+Mirrors: the order in which BrokerStartup reads its options. A setting of RocketMQ that mqlab has no use for is
+reported and ignored in both; another name is ignored in a file, as there, and refused on the command line.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from mqlab.remoting.settings import parsed_lines
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.served import EventLoop
 from mqlab.runtime.served.tcp import Address, address_of
+from mqlab.serving import rocketmq_settings
 from mqlab.serving.config_file import FileSettings, parse_set, read_config
 from mqlab.serving.plan import BROKER_PORT, BrokerPlan, ServingPlan, broker_addresses, free_port, own_address
 from mqlab.serving.users import access_of
@@ -47,14 +48,15 @@ class Wanted:
 
 
 def plan_of(wanted: Wanted) -> tuple[ServingPlan, tuple[str, ...]]:
-    """The plan, and the names in the configuration file that have no effect. UsageError for what cannot be."""
+    """The plan, and the names of settings that have no effect. UsageError for what cannot be."""
     found = read_config(wanted.config) if wanted.config else FileSettings()
     said = parse_set(wanted.settings)
-    if said.unused:
+    unknown = [name for name in said.unused if name not in rocketmq_settings.NAMES]
+    if unknown:
         raise UsageError(
-            f"there is no setting {said.unused[0]!r}", hint="settings have the names of broker.conf: flushDiskType=…"
+            f"there is no setting {unknown[0]!r}", hint="settings have the names of broker.conf: flushDiskType=…"
         )
-    unused = found.unused
+    unused = (*found.unused, *said.unused)
     found = _joined(found, said)
     # 1. Name servers: this process has one unless only brokers are wanted, or the brokers are slaves.
     has_name_server = wanted.only != "broker" and wanted.replica_of is None

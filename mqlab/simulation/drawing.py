@@ -36,6 +36,7 @@ def draw(seed: int) -> Plan:
     else:
         events += _faults(rng, world, members, length_ms)
         events += _cuts_while_the_disk_hangs(rng, world, length_ms)
+        events += _failing_disks(Random(f"disks of {seed}"), world, length_ms)
     return Plan(seed, world, members, sorted(events, key=lambda event: event["at"]))
 
 
@@ -63,6 +64,20 @@ def _cuts_while_the_disk_hangs(rng: Random, world: dict[str, Any], length_ms: in
         events.append({"at": at + rng.randrange(1, 1_000), "do": "send", "number": number, **topic})
     cut = {"at": at + rng.randrange(500, 1_500), "for": 3_000, "do": "power_off", "node": node}
     return [*events, cut | {"keep": rng.choice((0.0, 0.5))}]
+
+
+def _failing_disks(rng: Random, world: dict[str, Any], length_ms: int) -> list[Event]:
+    """A part that no answer needs: dispatch, flushes and files of tables fail while messages come, and work again."""
+    if rng.random() < 0.6:
+        return []
+    at, node, lasts_ms = rng.randrange(length_ms), "broker-a", rng.choice((1_500, 6_000, 12_000))
+    topic, size = {"topic": ORDERS, "fails": 0, "sleep": 0, "tag": TAGS[0]}, rng.choice((10, 900))
+    events: list[Event] = [{"at": at, "for": lasts_ms, "do": "disk_fails", "node": node}]
+    events[0]["at_what"] = rng.choice(("flush", "open", "open"))
+    for number in range(300, 306):
+        sent_at = at + rng.randrange(1, lasts_ms + 2_000)
+        events.append({"at": sent_at, "do": "send", "number": number, "size": size, **topic})
+    return events
 
 
 def _world(rng: Random) -> dict[str, Any]:

@@ -14,6 +14,7 @@ Mirrors: the checkers of Jepsen. ``lab.verify`` looks at the journal; this model
     TWICE, LATE   nothing failed, and a message is stored twice or waited long (mqlab.simulation.calm)
     BEHIND        an offset is not at the end of its queue, or beyond it
     DISAGREE      a slave, a name server or a queue file says something else than its master
+    BLIND, FAILED a part of a broker failed, and it took messages, or did not recover (mqlab.simulation.failing)
     DAMAGED       a store contradicts itself
     VERIFY        lab.verify finds a message lost, skipped or stuck
     RAISED        a node's own code raised an error, which it turned into an answer
@@ -29,6 +30,7 @@ from typing import Any
 
 from mqlab.lab.lab import Lab
 from mqlab.simulation.calm import is_calm, late, repeated, stalled
+from mqlab.simulation.failing import failed_parts
 from mqlab.simulation.notes import Notes, number_of
 from mqlab.simulation.plan import Plan
 from mqlab.simulation.scene import (
@@ -193,7 +195,7 @@ def seen(found: Found, notes: Notes, plan: Plan) -> Iterator[Wrong]:
 
 
 def _of_waits(lab: Lab, found: Found, plan: Plan) -> Iterator[tuple[str, str]]:
-    return chain(repeated(found.units, plan.events), late(lab, plan.events), stalled(lab))
+    return chain(repeated(found.units, plan.events), late(lab, plan.events), stalled(lab), failed_parts(lab))
 
 
 def _right_clocks(plan: Plan) -> bool:

@@ -256,6 +256,8 @@ class Run:
     _end_power_off = _end_kill
 
     def _start(self, name: str) -> None:
+        if self.lab.handles[name].role in BROKERS:  # nobody starts a broker on a disk that fails
+            self.lab.disk_fails(name, None)
         self.lab.start(name)
         if name in self.stopped:  # whoever was stopped in good order does not begin by itself
             self.stopped.remove(name)
@@ -309,6 +311,12 @@ class Run:
         if self._is_up(event["node"]):
             self.lab.slow_disk(event["node"], event["for"])
 
+    def _disk_fails(self, event: Event) -> None:
+        self.lab.disk_fails(event["node"], event["at_what"])
+
+    def _end_disk_fails(self, event: Event) -> None:
+        self.lab.disk_fails(event["node"], None)
+
     def _disk_full(self, event: Event) -> None:
         self.lab.disk_full(event["node"], 0.95)
 
@@ -327,6 +335,7 @@ class Run:
             lab.skew_clock(name, 0)
             if handle.role in BROKERS:
                 lab.disk_full(name, 0)
+                lab.disk_fails(name, None)
         for roles in (("name server",), ("broker",), ("slave",), ("producer", "consumer")):
             for name, handle in list(lab.handles.items()):
                 if handle.role in roles and not handle.is_up:

@@ -4,7 +4,8 @@ Mirrors: DefaultMessageStore.checkStoreStatus and RunningFlags. Lab 01 fills a d
 
     not running                    SERVICE_NOT_AVAILABLE
     the store of a slave           SERVICE_NOT_AVAILABLE   it takes its master's log only
-    disk full, or a flush failed   SERVICE_NOT_AVAILABLE
+    disk full                      SERVICE_NOT_AVAILABLE
+    a part of it has failed        SERVICE_NOT_AVAILABLE   see mqlab.store.failures
     page cache busy                OS_PAGE_CACHE_BUSY      a fault set by a lab: the disk does not keep up
 
 Left out: how RocketMQ measures a busy page cache (the time its put lock is held).
@@ -27,9 +28,10 @@ class Admission:
         self._is_disk_full = False
         self._is_page_cache_busy = False
         self.is_open = False
+        state.failures.on_change = self.decide
 
     def decide(self) -> None:
-        """Decide again; called after the store's phase changed."""
+        """Decide again; called after the store's phase changed, and when a part fails or recovers."""
         state = self._state
         self.is_open = (
             state.phase == "running"
@@ -46,13 +48,14 @@ class Admission:
         if state.config.is_slave:
             return PutResult.refused(SERVICE_NOT_AVAILABLE, "the store of a slave only takes the log of its master")
         if not self.is_writeable:
-            return PutResult.refused(SERVICE_NOT_AVAILABLE, "the store is not writeable: the disk is full or failed")
+            reason = str(state.failures) or "the disk is full or failed"
+            return PutResult.refused(SERVICE_NOT_AVAILABLE, f"the store is not writeable: {reason}")
         return PutResult.refused(OS_PAGE_CACHE_BUSY, "the page cache is busy: the disk does not keep up")
 
     @property
     def is_writeable(self) -> bool:
-        """False when the disk is full or failed. Mirrors RunningFlags.isWriteable."""
-        return self._is_disk_sound and not self._is_disk_full
+        """False when the disk is full or a part has failed. Mirrors RunningFlags.isWriteable."""
+        return self._is_disk_sound and not self._is_disk_full and not self._state.failures.refuse_messages
 
     @property
     def page_cache_busy(self) -> bool:
@@ -74,11 +77,11 @@ class Admission:
             self._is_disk_full = full
             self.decide()
 
-    def flush_failed(self, error: OSError) -> None:
-        """Nothing that was put since the last flush is safe: take no more messages."""
-        self._state.problem("flush", str(error))
-        if not self._state.keeps("flush_error_ignored"):
-            self.set_writeable(False)
+    def append_failed(self, error: Exception) -> None:
+        """The log has no file for what comes next: no more is taken until one could be made."""
+        if isinstance(error, (OSError, MemoryError)):
+            failures, queue = self._state.failures, self._state.commit_log.queue
+            failures.failed("commitlog", error, lambda: failures.attempt("commitlog", queue.prepare_next))
 
     def __repr__(self) -> str:
         return f"<Admission {'open' if self.is_open else self.refusal().reason}>"

@@ -126,9 +126,10 @@ class Dispatcher:
                     done += 1
             except UndecodableUnit as problem:
                 at = self._skip(base + at, base + end, str(problem)) - base
+            finally:
+                self.reput_from = base + at  # a unit that raised an error is dispatched again, those before it are not
             if at == start:
                 break
-            self.reput_from = base + at
         if self._index is not None:
             self._index.write_header()
         return done

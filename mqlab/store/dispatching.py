@@ -14,6 +14,8 @@ Left out: the thread.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from mqlab.ports import Deadline
 from mqlab.store.dispatch import Dispatcher
@@ -31,6 +33,8 @@ class Dispatching:
         self._state = state
         self._dispatcher = dispatcher
         self._flusher = flusher
+        self._clock = state.failures.own_clock
+        self._attempt: Any = partial(state.failures.attempt, "store.dispatch", self._timed_dispatch)
         self._deadline: Deadline | None = None
         self.driver: Callable[[int], None] | None = None
         self._waits_for_flush = config.is_sync_flush and not config.is_slave and not config.read_un_committed
@@ -56,10 +60,15 @@ class Dispatching:
 
     def dispatch(self, max_units: int | None = None) -> int:
         """Dispatch what is confirmed, at most this many units. Returns how many."""
-        count = self._dispatcher.run(self.confirm_offset, max_units)
-        if count:
-            self._flusher.after_dispatch(count)
-        return count
+        counts: list[int] = []
+
+        def run() -> None:
+            counts.append(self._dispatcher.run(self.confirm_offset, max_units))
+            if counts[-1]:
+                self._flusher.after_dispatch(counts[-1])
+
+        self._state.failures.attempt("store.dispatch", run)
+        return sum(counts)
 
     def arm(self) -> None:
         """Dispatch in a millisecond, if there is anything to dispatch."""
@@ -70,7 +79,7 @@ class Dispatching:
             and self._dispatcher.reput_from < self.confirm_offset
         ):
             self.is_armed = True
-            self._deadline = self._state.clock.call_later(DISPATCH_PERIOD_MS, self._timed_dispatch, "store.dispatch")
+            self._deadline = self._clock.call_later(DISPATCH_PERIOD_MS, self._attempt, "store.dispatch")
 
     def _timed_dispatch(self) -> None:
         self.is_armed = False

@@ -45,7 +45,7 @@ class Durability:
 class Flusher:
     """Syncs one store's files. A lab may set ``stalled``: nothing is synced then, until ``resume`` is called."""
 
-    def __init__(self, state: StoreState, dispatcher: Dispatcher, *, on_error: Callable[[OSError], None]) -> None:
+    def __init__(self, state: StoreState, dispatcher: Dispatcher) -> None:
         self._state = state
         self._clock = state.clock
         self._log = state.commit_log
@@ -54,7 +54,7 @@ class Flusher:
         self._checkpoint = state.checkpoint
         self._dispatcher = dispatcher
         self._note = state.note
-        self._on_error = on_error
+        self._failures = state.failures
         self.config = config = state.config
         self._is_slave = config.is_slave
         self._is_sync_flush = config.is_sync_flush
@@ -100,6 +100,9 @@ class Flusher:
         self._waiting = [waiting for waiting in self._waiting if waiting[0] > flushed]
         for _, _, answer in served:
             answer.resolve(PUT_OK)
+        if not self._waiting and self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
         if self._waiting and self._timeout is None:
             due_ms = self._waiting[0][1] + self.config.sync_flush_timeout
             self._timeout = self._clock.call_at(due_ms, self._give_up, "store.flush_timeout")
@@ -132,11 +135,13 @@ class Flusher:
         try:
             self._log.queue.flush(least_pages, sync_names=self._sync_names)
         except OSError as error:
-            self._on_error(error)
-            if "flush_error_ignored" not in self.config.sharp_edges:
+            self._failed("commitlog.flush", error, self._group_commit if self._is_sync_flush else self.sync_log)
+            if not self._state.keeps("flush_error_ignored"):
                 return False
             # RocketMQ ignores the error, so that waiting puts are answered as if they were safe.
             self._log.queue.flushed_where = self._log.max_offset
+        if self._failures.reasons:
+            self._failures.works("commitlog.flush")
         self._remember_flushed_time()
         if self._log.flushed_where != before:
             if self._note is not None:
@@ -231,7 +236,7 @@ class Flusher:
             for queue in self._dispatcher.touched:
                 queue.flush(self.config.flush_consume_queue_least_pages)
         except OSError as error:
-            self._on_error(error)
+            self._failed("consumequeue.flush", error, self.sync_queues)
 
     def sync_queues(self) -> bool:
         """Flush queues and index now, set the checkpoint's time of the queues; False when the disk refused or hangs."""
@@ -245,8 +250,10 @@ class Flusher:
                 for directory in (self._index.directory.rpartition("/")[0], self._index.directory):
                     self._log.queue.files.sync_directory(directory)
         except OSError as error:
-            self._on_error(error)
+            self._failed("consumequeue.flush", error, self.sync_queues)
             return False
+        if self._failures.reasons:
+            self._failures.works("consumequeue.flush")
         # Only when all are synced: the checkpoint must not claim entries that a power cut would take away.
         self._dispatcher.touched.clear()
         self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
@@ -266,8 +273,17 @@ class Flusher:
         try:
             self._checkpoint.flush()
         except OSError as error:
-            self._on_error(error)
-            self._arm_checkpoint()
+            self._failed("checkpoint.flush", error, self._flush_checkpoint)
+        else:
+            if self._failures.reasons:
+                self._failures.works("checkpoint.flush")
+
+    def _failed(self, part: str, error: OSError, again: Callable[[], object]) -> None:
+        """Nothing that was written since the last flush is safe: the store takes no more until one succeeds."""
+        if self._state.keeps("flush_error_ignored"):
+            self._state.problem("flush", str(error))
+        else:
+            self._failures.failed(part, error, again)
 
     def sync_all(self) -> bool:
         """Flush log, queues, index and checkpoint; True when everything written is on the disk."""

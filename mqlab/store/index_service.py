@@ -67,6 +67,7 @@ class IndexService:
         self.index_files: list[IndexFile] = []
         self.dirty = False
         self.last_indexed = -1  # a unit that has all its entries, while skipping_last_indexed
+        self._begun = (-1, 0)  # the unit whose entries could not all be added, and how many it has
         self._header_behind = False
         self._key_starts: dict[tuple[str, str], int] = {}
 
@@ -111,15 +112,21 @@ class IndexService:
         names = keys.split(KEY_SEPARATOR) if keys else []
         if unique_key is not None:
             names.insert(0, unique_key)
+        has_already = self._begun[1] if self._begun[0] == physical_offset else 0
         count = 0
         for name in names:
             if not name:
                 continue
+            if count < has_already:
+                count += 1
+                continue
             key_hash = self._key_hash(topic, name)
             if newest is None or not newest.put(key_hash, physical_offset, store_timestamp):
+                self._begun = physical_offset, count
                 newest = self.file_with_room()
                 newest.put(key_hash, physical_offset, store_timestamp)
             count += 1
+        self._begun = -1, 0
         if count:
             self.dirty = self._header_behind = True
         return count
@@ -252,8 +259,8 @@ class IndexService:
             full = self.index_files[-1]
             full_name = full.path.rpartition("/")[2]
             name = max(name, str(int(full_name) + 1).zfill(len(full_name)))
+            self._flush(full)  # first: if that fails, no file was made that nobody fills
             fresh = self._open(f"{self.directory}/{name}", full.end_physical_offset, full.end_timestamp)
-            self._flush(full)
         self.index_files.append(fresh)
         return fresh
 

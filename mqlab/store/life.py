@@ -154,24 +154,30 @@ class StoreLife:
         # 1. Flush first: under SYNC_FLUSH only what is flushed may be dispatched. What is dispatched is flushed again.
         self._flusher.sync_all()
         if self._dispatching.runs_at_close:
-            self._dispatcher.run(self._dispatching.confirm_offset)
+            state.failures.attempt("store.dispatch", lambda: self._dispatcher.run(self._dispatching.confirm_offset))
         is_complete = self._flusher.sync_all() and self._dispatching.bytes_behind == 0
 
         # 2. No timer goes off and no file is held open from here on.
         self._flusher.close()
         self._replica_waits.close()
         self._retention.close()
+        state.failures.close()
+        attempt = state.failures.attempt
         if state.index is not None:
-            state.index.close()
-        state.commit_log.queue.close()
-        state.queues.close()
+            attempt("index", state.index.close)
+        attempt("commitlog", state.commit_log.queue.close)
+        attempt("consumequeue", state.queues.close)
 
         # 3. Only a store that lacks nothing may look like one that was stopped cleanly.
         if was_running and is_complete:
-            state.files.remove(f"{state.directory}/abort")
-            state.files.sync_directory(state.directory)
+            is_complete = attempt("abort", self._remove_abort_file)
         self._move("sync everything" if is_complete else "leave something")
         self._release_lock()
+
+    def _remove_abort_file(self) -> None:
+        files, directory = self._state.files, self._state.directory
+        files.remove(f"{directory}/abort")
+        files.sync_directory(directory)
 
     def _take_lock(self) -> None:
         self._lock = self._state.files.lock(f"{self._state.directory}/lock")

@@ -30,8 +30,8 @@ class MappedFile:
     """A segment; mapped into memory when first touched. Positions are bytes from its own start."""
 
     __slots__ = (
-        "_files", "_mapping", "_view", "flushed_position", "flushed_timestamp", "path", "size", "start_offset",
-        "store_timestamp", "write_at", "wrote_position",
+        "_files", "_mapping", "_view", "flushed_position", "flushed_timestamp", "is_flush_lost", "path", "size",
+        "start_offset", "store_timestamp", "write_at", "wrote_position",
     )  # fmt: skip
 
     def __init__(self, files: Files, directory: str, start_offset: int, size: int) -> None:
@@ -45,6 +45,7 @@ class MappedFile:
         self.flushed_position = 0
         self.store_timestamp = 0  # of the last message appended by this process
         self.flushed_timestamp = 0  # of the last message known to be on the disk
+        self.is_flush_lost = False
         self.write_at: Callable[[int, bytes | bytearray], None] = self._map_and_write  # moves no position
 
     @property
@@ -102,7 +103,12 @@ class MappedFile:
         if not self.is_able_to_flush(least_pages):
             return False
         written, timestamp = self.wrote_position, self.store_timestamp
-        self._map().flush(self.flushed_position, written)
+        mapping, start = self._map(), self.flushed_position
+        if self.is_flush_lost:  # a system may take pages that it failed to write for clean: they are written once more
+            mapping.write(start, bytes(mapping.view[start:written]))
+        self.is_flush_lost = True
+        mapping.flush(start, written)
+        self.is_flush_lost = False
         self.flushed_position = written
         self.flushed_timestamp = timestamp
         return True

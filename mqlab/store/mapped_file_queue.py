@@ -147,6 +147,14 @@ class MappedFileQueue:
             self._ahead = self._try_to_make(start_offset + self.file_size)
         return mapped
 
+    def prepare_next(self) -> None:
+        """Make the file that a failed append needed, ahead of the next append. Raises OSError when it still fails."""
+        last = self.mapped_files[-1] if self.mapped_files else None
+        if last is not None and self._make_ahead and self._ahead is None:
+            ahead = MappedFile(self.files, self.directory, last.end_offset, self.file_size)
+            ahead.create()
+            self._ahead = ahead
+
     def _try_to_make(self, start_offset: int) -> MappedFile | None:
         ahead = MappedFile(self.files, self.directory, start_offset, self.file_size)
         try:
@@ -227,8 +235,8 @@ class MappedFileQueue:
                 if zero_tail:
                     mapped.zero_after(mapped.wrote_position)
             else:
-                self.mapped_files.remove(mapped)
                 mapped.remove()
+                self.mapped_files.remove(mapped)
                 self.names_dirty = True
                 deleted.append(mapped.path)
         self.flushed_where = min(self.flushed_where, offset)
@@ -236,15 +244,17 @@ class MappedFileQueue:
 
     def delete_last(self) -> None:
         """Delete the newest file; those before it stay as they are."""
-        mapped = self.mapped_files.pop()
+        mapped = self.mapped_files[-1]
         mapped.remove()
+        self.mapped_files.pop()
         self.names_dirty = True
         self.flushed_where = min(self.flushed_where, mapped.start_offset)
 
     def delete_first(self) -> MappedFile:
         """Delete the oldest file."""
-        mapped = self.mapped_files.pop(0)
+        mapped = self.mapped_files[0]
         mapped.remove()
+        self.mapped_files.pop(0)
         self.names_dirty = True
         return mapped
 

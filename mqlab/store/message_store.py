@@ -81,12 +81,12 @@ class MessageStore(AbstractContextManager["MessageStore"]):
         self.queues = state.queues
         self.index = state.index
         self.checkpoint = state.checkpoint
-        self.deleted_topics = state.deleted_topics
+        self.deleted_topics, self.failures = state.deleted_topics, state.failures
 
         # 2. The parts, bottom up: each is handed the state and the parts that it calls.
         self.admission = Admission(state)
         self.dispatcher = Dispatcher(state)
-        self.flusher = Flusher(state, self.dispatcher, on_error=self.admission.flush_failed)
+        self.flusher = Flusher(state, self.dispatcher)
         self.dispatching = Dispatching(state, self.dispatcher, self.flusher, auto_dispatch=auto_dispatch)
         self.retention = Retention(state, on_disk_full=self.admission.set_disk_full)
         self.replica_waits = ReplicaWaits(state)
@@ -179,7 +179,8 @@ class MessageStore(AbstractContextManager["MessageStore"]):
         timestamp = self.clock.now_ms()
         try:
             physical_offset, size = self.commit_log.append(record, queue_offset, timestamp)
-        except (UnitTooLarge, UsageError, OSError) as error:
+        except (UnitTooLarge, UsageError, OSError, MemoryError) as error:
+            self.admission.append_failed(error)
             return not_appended(error)
         if is_numbered:
             next_offsets[key] = queue_offset + 1
@@ -203,7 +204,8 @@ class MessageStore(AbstractContextManager["MessageStore"]):
         timestamp = self.clock.now_ms()  # one time for all: consumers see them stored together
         try:
             offsets = self.commit_log.append_batch(records, queue_offset, timestamp)
-        except (UnitTooLarge, UsageError, OSError) as error:
+        except (UnitTooLarge, UsageError, OSError, MemoryError) as error:
+            self.admission.append_failed(error)
             return not_appended(error)
         next_offsets[key] = queue_offset + len(records)
         result = PutResult(
@@ -222,12 +224,11 @@ class MessageStore(AbstractContextManager["MessageStore"]):
         if state.phase != "running":
             return False
         try:
-            is_appended = self.commit_log.append_block(physical_offset, block)
-            problem = "" if is_appended else f"{len(block)} bytes do not fit at the log's end"
-        except OSError as error:
-            problem = str(error)
-        if problem:
-            state.problem("replication", problem, physical_offset=physical_offset)
+            if not self.commit_log.append_block(physical_offset, block):
+                state.problem("replication", f"{len(block)} bytes do not fit here", physical_offset=physical_offset)
+                return False
+        except (OSError, MemoryError) as error:
+            self.admission.append_failed(error)
             return False
         self._appended(self.clock.now_ms())
         return True

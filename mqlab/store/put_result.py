@@ -86,5 +86,5 @@ class PutResult:
 
 def not_appended(error: Exception) -> PutResult:
     """The answer when the log could not take a message: no new file, or a unit that no file can hold."""
-    status = CREATE_MAPPED_FILE_FAILED if isinstance(error, OSError) else MESSAGE_ILLEGAL
+    status = CREATE_MAPPED_FILE_FAILED if isinstance(error, (OSError, MemoryError)) else MESSAGE_ILLEGAL
     return PutResult.refused(status, str(error))

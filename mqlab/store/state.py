@@ -2,10 +2,11 @@
 
 Mirrors: the fields of org.apache.rocketmq.store.DefaultMessageStore.
 
-    ports      files  clock  note
+    ports      files  clock  note         the clock's actions are attempts, see mqlab.store.failures
     settings   config                     one value for all parts: replacing it changes what every part reads
     files      commit_log  queues  index  checkpoint  deleted_topics
     life       phase  origin_ms           see mqlab.store.life
+    failures   which parts have failed
 
 A part is handed this state and the services that it calls. No part knows the store itself.
 """
@@ -21,6 +22,7 @@ from mqlab.store.checkpoint import Checkpoint
 from mqlab.store.commitlog import CommitLog
 from mqlab.store.config import StoreConfig
 from mqlab.store.consume_queues import ConsumeQueues
+from mqlab.store.failures import Failures
 from mqlab.store.index_service import IndexService
 from mqlab.store.recovery.deleted_topics import DeletedTopics
 
@@ -36,6 +38,7 @@ class StoreState:
     config: StoreConfig
     phase: str
     origin_ms: int
+    failures: Failures = field(init=False)
     commit_log: CommitLog = field(init=False)
     queues: ConsumeQueues = field(init=False)
     index: IndexService | None = field(init=False)
@@ -44,6 +47,8 @@ class StoreState:
 
     def __post_init__(self) -> None:
         files, directory, config = self.files, self.directory, self.config
+        self.failures = Failures(self.clock, self.note)
+        self.clock = self.failures.clock
         self.commit_log = CommitLog(files, f"{directory}/commitlog", config.mapped_file_size_commit_log)
         self.queues = ConsumeQueues(files, f"{directory}/consumequeue", config)
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")

@@ -189,8 +189,9 @@ class Table(View):
         """Itself: every view has a table."""
         return self
 
-    def text(self) -> str:
-        shown = [[shown_value(name, row._values[name]) for name in self.columns] for row in self._rows[:MAX_ROWS_SHOWN]]
+    def text(self, most: int = MAX_ROWS_SHOWN) -> str:
+        """The rows as aligned text, ``most`` of them."""
+        shown = [[shown_value(name, row._values[name]) for name in self.columns] for row in self._rows[:most]]
         if not shown:
             return f"{self.title}: {self.empty}" if self.title else self.empty
         cells = [[cut(printable(value), MAX_CELL_COLUMNS) for value in line] for line in shown]
@@ -203,7 +204,7 @@ class Table(View):
             return "  ".join(parts).rstrip()
 
         lines = [self.title] if self.title else []
-        lines += [joined(self.columns), joined("-" * w for w in widths), *map(joined, cells), *self._rest()]
+        lines += [joined(self.columns), joined("-" * w for w in widths), *map(joined, cells), *self._rest(most)]
         return "\n".join(lines)
 
     def html(self) -> Markup:
@@ -223,8 +224,8 @@ class Table(View):
         shown = cut(shown_value(name, value), MAX_HTML_COLUMNS)
         return shown, width(shown) <= UNBROKEN_COLUMNS
 
-    def _rest(self) -> list[str]:
-        more = len(self._rows) - MAX_ROWS_SHOWN
+    def _rest(self, shown: int = MAX_ROWS_SHOWN) -> list[str]:
+        more = len(self._rows) - shown
         return [f"… {more} more rows; .to_pandas() has all {len(self._rows)}"] if more > 0 else []
 
     def _is_number(self, name: str) -> bool:

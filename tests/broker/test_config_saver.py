@@ -7,6 +7,7 @@ from pathlib import Path
 from mqlab.broker.tables.config_saver import ConfigSaver
 from mqlab.runtime.files import RealFiles
 from mqlab.store.config_files import ConfigFile
+from mqlab.store.failures import Failures
 from tests.broker.fake_clock import FakeClock
 
 
@@ -25,6 +26,7 @@ class Saved:
             ConfigFile(RealFiles(), str(self.path)),
             lambda: self.text,
             self._loaded,
+            Failures(self.clock, None),
             ready=lambda: self.ready,
             note=lambda kind, **values: self.written.append(self.clock.now_ms() - self.start_ms),
             **settings,  # type: ignore[arg-type]

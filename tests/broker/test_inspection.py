@@ -239,6 +239,7 @@ def test_a_queues_units(world: World, busy: BareClient) -> None:
     assert (shown["minQueueIndex"], shown["maxQueueIndex"], len(shown["queueData"])) == (0, 5, 2)
     assert shown["queueData"][0]["physicOffset"] == world.messages("orders")[3].physical_offset
     assert shown["subscriptionData"]["subString"] == "*"
+    assert (shown["filterData"], [row["eval"] for row in shown["queueData"]]) == ("null", [True, True])
     assert busy.ask(321, topic="orders", queueId=7, index=0, count=1).code == ResponseCode.SYSTEM_ERROR
     assert (
         "not online"

@@ -112,6 +112,8 @@ def test_text_that_is_no_change_of_attributes(text: str) -> None:
     ("current", "changes", "create"),
     [
         ({}, {"+unknown": "x"}, True),
+        ({}, {"+queue.type": "BatchCQ"}, True),
+        ({}, {"+cleanup.policy": "COMPACTION"}, True),
         ({}, {"+message.type": "SOMETHING"}, True),
         ({}, {"-message.type": ""}, True),
         ({}, {"-message.type": ""}, False),

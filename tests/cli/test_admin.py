@@ -134,6 +134,15 @@ def test_settings_are_a_line_each(kept: tuple[Path, list[Any]]) -> None:
     assert "\ngroup_name " in text and max(map(len, text.splitlines())) < 80
 
 
+def test_every_row_is_printed(tmp_path: Path) -> None:
+    with Lab(seed=1, directory=tmp_path) as lab:
+        lab.create_topic("wide", read_queue_nums=64, write_queue_nums=64)
+        lab.producer("shop").send(Message("wide", b"one"))
+    shown = run("topicStatus", tmp_path, "-t", "wide").stdout
+    assert "to_pandas" not in shown
+    assert len([line for line in shown.splitlines() if line.startswith("wide")]) == 64
+
+
 def test_wrong_questions(kept: tuple[Path, list[Any]], tmp_path: Path) -> None:
     directory, _ = kept
     answer = run("topicList", tmp_path)

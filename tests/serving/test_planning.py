@@ -123,3 +123,11 @@ def test_blanks_at_the_end_count_for_numbers_and_truth_values_but_not_for_texts(
     for line in (b"listenPort=1 \n", b"enablePropertyFilter=true \n"):
         with pytest.raises(UsageError, match=r"broker\.conf, line 1"):
             parse_config(line, "broker.conf")
+
+
+def test_a_setting_without_effect_is_the_same_in_a_file_and_on_the_command_line(tmp_path: Path) -> None:
+    line, conf = "sendMessageThreadPoolNums=4", tmp_path / "broker.conf"
+    conf.write_text(f"{line}\n", encoding="utf-8")
+    of_file = plan_of(Wanted(store=tmp_path, namesrv="127.0.0.1:0", broker="127.0.0.1:0", config=conf))[1]
+    of_command = plan_of(Wanted(store=tmp_path, namesrv="127.0.0.1:0", broker="127.0.0.1:0", settings=(line,)))[1]
+    assert of_file == of_command == ("sendMessageThreadPoolNums",)

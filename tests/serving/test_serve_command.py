@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -163,3 +165,38 @@ def test_a_slave_copies_the_log_of_its_master(tmp_path: Path) -> None:
             slave.terminate()
             assert slave.wait(PATIENCE) == 0
     assert stored(copy) == stored(tmp_path) == bodies
+
+
+def test_each_broker_in_a_process_of_its_own(tmp_path: Path) -> None:
+    with serving(tmp_path, *ANYWHERE, "--brokers", "2", "--processes") as (process, addresses):
+        pids = [broker["pid"] for broker in addresses["brokers"]]
+        assert len({process.pid, *pids}) == 3
+        with mqlab.connect(addresses["namesrv"]) as cluster:
+            cluster.admin.create_topic("orders", read_queue_nums=1, write_queue_nums=1, confirm=True)
+            producer = cluster.producer("shop")
+            sent = {producer.send(Message("orders", b"x")).message_queue.broker_name for _ in range(8)}
+            assert sent == {"broker-a", "broker-b"}
+            os.kill(pids[0], signal.SIGKILL)
+            late = {producer.send(Message("orders", b"x")).message_queue.broker_name for _ in range(4)}
+            assert late == {"broker-b"}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[1], 0)
+    assert not list((tmp_path / "store" / "broker-b").glob("abort"))
+
+
+def test_a_broker_process_that_does_not_start_ends_the_server(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        broker = f"127.0.0.1:{taken.getsockname()[1]}"
+        asked = ["serve", "--store", str(tmp_path), "--namesrv", FREE, "--broker", broker, "--processes"]
+        found = subprocess.run(
+            [sys.executable, "-m", "mqlab.cli", *asked],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+    assert found.returncode in (1, 2)
+    assert f"cannot listen at {broker}" in found.stderr
+    assert "the process of broker-a ended before it was ready" in found.stderr

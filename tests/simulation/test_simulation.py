@@ -59,7 +59,7 @@ def test_the_short_seeds_have_work_and_faults_of_every_kind() -> None:
     done = {event["do"] for seed in range(100) for event in draw(seed).events}
     assert done == {
         "send", "transact", "renew_topic", "join", "leave", "kill", "power_off", "partition", "slow", "drop",
-        "skew_clock", "slow_disk", "disk_full", "restart", "blackout",
+        "skew_clock", "slow_disk", "disk_full", "disk_fails", "restart", "blackout",
     }  # fmt: skip
 
 

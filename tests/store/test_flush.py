@@ -107,7 +107,7 @@ def test_a_disk_that_fails_stops_the_store(new_world: Any, new_record: NewRecord
     assert world.answers == ["FLUSH_DISK_TIMEOUT"]
     assert store.flushed_offset == 0
     assert store.put(new_record(2)).status == "SERVICE_NOT_AVAILABLE"
-    assert ("store.problem", "flush") in [(kind, values.get("where")) for kind, values in world.notes]
+    assert ("part.failed", "commitlog.flush") in [(kind, values.get("part")) for kind, values in world.notes]
 
 
 def test_the_sharp_edge_of_a_flush_error_that_counts_as_done(new_world: Any, new_record: NewRecord) -> None:

@@ -112,6 +112,8 @@ class SlaveConnection:
 
     def _send_block(self) -> None:
         self._transfer = None
+        if not self._connection.is_open:  # it was closed before what had failed was tried again
+            return None
         now_ms = self._ports.clock.now_ms()
         # 1. How much may be sent now?
         size = self._config.ha_transfer_batch_size

@@ -60,8 +60,8 @@ class SlaveSynchronize:
         self._deadline = self._state.ports.clock.call_at(due_ms, self._tick, "slave.synchronize")
 
     def _tick(self) -> None:
-        self._arm()
         self.sync_all()
+        self._arm()
 
     @flow
     def sync_all(self) -> Flow[None]:

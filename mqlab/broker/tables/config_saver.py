@@ -5,6 +5,8 @@ Mirrors: BrokerController's scheduled persist tasks and ConfigManager.
     table changed ──▶ one deadline at the next tick of the grid (first + n * period) ──▶ save, nothing armed
     table idle    ──▶ no deadline at all
 
+    save refused   the file is a failed part: saved again every second, and what the table is asked to keep is refused
+
 Where RocketMQ writes the file every period whether or not it changed, mqlab writes the same bytes only when it did.
 """
 
@@ -14,6 +16,9 @@ from collections.abc import Callable
 
 from mqlab.ports import Clock, Deadline, next_on_grid
 from mqlab.store.config_files import ConfigFile
+from mqlab.store.failures import Failures
+
+FIRST_PERSIST_MS = 10_000
 
 
 class ConfigSaver:
@@ -29,8 +34,9 @@ class ConfigSaver:
         file: ConfigFile,
         encode: Callable[[], str],
         decode: Callable[[str], None],
+        failures: Failures,
         *,
-        first_ms: int = 0,
+        first_ms: int = FIRST_PERSIST_MS,
         period_ms: int | None = None,
         kind: str = "config.persist",
         saved_kind: str = "config.persisted",
@@ -42,6 +48,8 @@ class ConfigSaver:
         self._file = file
         self._encode = encode
         self._decode = decode
+        self._failures = failures
+        self._part = file.path.rpartition("/")[2]
         self._first_ms = first_ms
         self._period_ms = period_ms
         self._kind = kind
@@ -64,21 +72,28 @@ class ConfigSaver:
             self._arm()
 
     def changed(self) -> None:
-        """Save now or at the next tick, because the table has changed."""
+        """Save now or at the next tick, because the table has changed.
+
+        Raises PartFailed when it must be saved now and cannot be: whoever asked for the change learns it.
+        """
         self._dirty = True
         if self._period_ms is None:
             self.save()
+            self._failures.must_work(self._part)
         elif self._origin_ms is not None:
             self._arm()
 
     def save(self) -> None:
-        """Write the file now."""
+        """Write the file now; one that cannot be written is a failed part, and is written again until it can."""
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-        self._dirty = False
+        self._failures.attempt(self._part, self._write)
+
+    def _write(self) -> None:
         self._file.save(self._encode())
-        self._note(self._saved_kind, file=self._file.path.rpartition("/")[2])
+        self._dirty = False
+        self._note(self._saved_kind, file=self._part)
 
     def stop(self) -> None:
         """The broker stops cleanly: write the file for the last time, if this table's file is written then."""

@@ -22,6 +22,7 @@ from mqlab.wire import java_json
 from mqlab.wire.bodies import DataVersion
 
 SEPARATOR = "@"
+OFFSETS_FILE = "consumerOffset.json"
 BROADCAST_SUFFIX = "@broadcast"
 NO_OFFSET = -1
 

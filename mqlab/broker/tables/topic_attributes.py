@@ -22,6 +22,8 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
 }
 KNOWN_OF_GROUPS: Mapping[str, tuple[str, ...]] = {}
 """RocketMQ 5.3 has no attribute of groups: every one asked for is refused."""
+NOT_MODELLED = (("queue.type", "BatchCQ"), ("cleanup.policy", "COMPACTION"))
+"""Values of RocketMQ that change how a topic is stored; a topic that has them would be stored as one without."""
 FIXED_AFTER_CREATION = ("queue.type", "cleanup.policy")
 
 
@@ -74,6 +76,8 @@ def altered_attributes(
         if change.startswith("+"):
             if value not in known[name]:
                 raise UsageError(f"{of} attribute {name} cannot be {value!r}", hint=f"one of {', '.join(known[name])}")
+            if (name, value) in NOT_MODELLED:
+                raise UsageError(f"{of} attribute {name}={value} is not modelled", hint="leave it out")
             altered[name] = value
         elif create:
             raise UsageError(f"a new {of} has no attribute {name!r} to remove")

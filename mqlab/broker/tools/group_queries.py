@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mqlab.broker.state import BrokerState
+from mqlab.broker.tables.consumer_filters import PullFilter
 from mqlab.broker.tables.consumers import Member
 from mqlab.broker.tables.stats import GROUP_GET_NUMS, TOPIC_PUT_NUMS
 from mqlab.remoting.endpoint import Channel, Reply
@@ -26,7 +27,7 @@ from mqlab.wire.bodies import TopicConfig
 from mqlab.wire.body import queue_key, queue_to_value
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
-from mqlab.wire.java_json import to_json
+from mqlab.wire.java_json import pretty, to_json
 from mqlab.wire.message import MessageQueue
 
 
@@ -151,27 +152,32 @@ class GroupQueries:
         store = self._state.store
         if queue_id not in store.topics().get(topic, ()):
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
-        # 1. The index entries in the range, as far as the queue has them.
+        # 1. With a group, also its subscription and its SQL filter.
+        group, passes = request.ext_fields.get("consumerGroup"), None
+        more: dict[str, Any] = {}
+        if group:
+            members = self._state.consumers.get(group)
+            subscription = members.subscriptions.get(topic) if members is not None else None
+            if subscription is None:
+                more["filterData"] = f"{group}@{topic} is not online!"
+            else:
+                sql = self._state.filters.get(topic, group)
+                more["filterData"] = "null" if sql is None else pretty(sql.to_value())
+                more["subscriptionData"] = subscription.to_value()
+                passes = PullFilter(subscription, sql)
+        # 2. The index entries in the range, as far as the queue has them; "eval": the group's filter lets it pass.
         rows = []
         for queue_offset in range(first, min(first + count, store.max_offset(topic, queue_id))):
             unit = store.consume_queue_unit(topic, queue_id, queue_offset)
             if unit is not None:
                 row = {"physicOffset": unit.physical_offset, "physicSize": unit.size, "tagsCode": unit.tags_code}
-                rows.append({"eval": False, **row})
+                rows.append({"eval": passes is not None and passes.matches_code(unit.tags_code), **row})
         answer: dict[str, Any] = {
             "maxQueueIndex": store.max_offset(topic, queue_id),
             "minQueueIndex": store.min_offset(topic, queue_id),
             "queueData": rows,
+            **more,
         }
-        # 2. With a group, also its subscription, so that a tool can test the filter.
-        group = request.ext_fields.get("consumerGroup")
-        if group:
-            members = self._state.consumers.get(group)
-            subscription = members.subscriptions.get(topic) if members is not None else None
-            if subscription is None:
-                answer["filterData"] = f"{group}@{topic} is not online!"
-            else:
-                answer["subscriptionData"] = subscription.to_value()
         return request.reply(body=to_json(answer))
 
     # -- connections and subscriptions

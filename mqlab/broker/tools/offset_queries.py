@@ -15,6 +15,7 @@ Left out: static topics.
 from __future__ import annotations
 
 from mqlab.broker.state import BrokerState
+from mqlab.broker.tables.offsets import OFFSETS_FILE
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_long
 from mqlab.wire.codes import ResponseCode
@@ -63,6 +64,8 @@ class OffsetQueries:
         queue_id, offset = whole(request, "queueId"), whole_long(request, "commitOffset")
         if state.config.use_server_side_reset_offset and state.offset_table.has_reset(group, topic, queue_id):
             return request.reply(ResponseCode.SUCCESS, RESET_REMARK)
+        if state.store.failures.reasons:
+            state.store.failures.must_work(OFFSETS_FILE)
         if offset >= 0:  # some clients commit -1 for queues they have not read yet
             state.offset_table.commit(group, topic, queue_id, offset)
         return request.reply()

@@ -98,6 +98,8 @@ class RuntimeInfo:
             table[f"{pool}ThreadPoolQueueHeadWaitTimeMills"] = 0
         table["EndTransactionQueueSize"] = 0
         table["EndTransactionThreadPoolQueueCapacity"] = END_TRANSACTION_CAPACITY
+        if store.failures:  # a row that RocketMQ does not have, and no row while all parts work
+            table["failedParts"] = str(store.failures)
         for level, reached in state.delay_offset_table.items():
             table[f"scheduleMessageOffset_{level}"] = f"{reached},{store.max_offset(names.SCHEDULE_TOPIC, level - 1)}"
         return table
@@ -116,7 +118,9 @@ class RuntimeInfo:
 
     def get_broker_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_BROKER_CONFIG."""
-        settings = lines_of(self._state.config) + lines_of(self._state.store.config)
+        ha_port = int(self._state.identity.ha_address.rpartition(":")[2])  # also where none was set
+        store = dataclasses.replace(self._state.store.config, ha_listen_port=ha_port)
+        settings = lines_of(self._state.config) + lines_of(store)
         lines = [f"brokerIP1={self._state.identity.ip}", *settings]
         if self._state.told_name_servers:
             lines.append(f"namesrvAddr={';'.join(self._state.told_name_servers)}")

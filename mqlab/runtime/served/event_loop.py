@@ -32,7 +32,16 @@ from mqlab.runtime.served.tcp import Limits, Peers, TcpNetwork
 log = logging.getLogger("mqlab.nodes")
 
 LOGGED = frozenset(
-    {"handler.failed", "flush.failed", "ha.connected", "ha.lost", "store.failed", "channel.broken", "consumer.refused"}
+    {
+        "handler.failed",
+        "part.failed",
+        "part.recovered",
+        "ha.connected",
+        "ha.lost",
+        "ha.block_refused",
+        "channel.broken",
+        "consumer.refused",
+    }
 )
 """Kinds of notes that an operator reads; all kinds are counted."""
 DAMAGE = frozenset({"config.damaged", "store.problem"})

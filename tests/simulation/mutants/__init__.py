@@ -4,12 +4,13 @@ Each mutant is a function of pytest's ``monkeypatch``. No file of the package kn
 
     of_the_store      dispatch, queues, flushing, recovery        of_the_client   offsets, listeners, pulls, rebalance
     of_the_broker     retries, delays, pulls, members, locks      of_the_cluster  replication, transactions
+    of_the_failures   parts of a broker that fail
 
     python -m tests.simulation.mutants          all of them, as a table
     python -m tests.simulation.mutants lock     those whose name has "lock" in it
 """
 
-from tests.simulation.mutants import of_the_broker, of_the_client, of_the_cluster, of_the_store
+from tests.simulation.mutants import of_the_broker, of_the_client, of_the_cluster, of_the_failures, of_the_store
 from tests.simulation.mutants.patching import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -17,6 +18,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_the_broker.MUTANTS,
     *of_the_client.MUTANTS,
     *of_the_cluster.MUTANTS,
+    *of_the_failures.MUTANTS,
 )
 
 __all__ = ["MUTANTS", "Mutant"]
