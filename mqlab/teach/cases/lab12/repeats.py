@@ -57,7 +57,7 @@ def copied(seed: int, within: int) -> tuple[Film, Store]:
             for order in orders for at, step in enumerate(STEPS)
         ]  # fmt: skip
         # Paid twice, and nobody's copy: another message with the keys and the tags of one.
-        messages += [messages[1] | {"msg_id": f"0A0000{number:02}P"}] if is_long else []
+        messages += [{**messages[1], "msg_id": f"0A0000{number:02}P"}] if is_long else []
         moments = sorted(rng.randrange(begin, end - 20 * SECOND) for _ in messages)
         rows = [_stored(rng, one, at) for one, at in zip(messages, moments, strict=True)]
         if is_long:
