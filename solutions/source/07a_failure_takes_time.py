@@ -251,6 +251,12 @@ def schedule(levels, max_reconsume_times):
 # %%
 check("lab07.schedule")
 
+# %% [belief] lab07.sixteen_is_the_most
+# question: `max_reconsume_times` is 20. How many retries are there?
+# claim: Sixteen. There are never more.
+# refutation: Sixteen is only the default, which -1 stands for. max_reconsume_times may be larger, and the retries past the end
+#   of the table wait for its last level.
+
 # %% [belief] lab07.table_begins_again
 # question: A message has failed more often than the table has levels. How long does it wait?
 # claim: As long as at the first level: the table begins again.
@@ -576,6 +582,12 @@ def give_back(message, group, max_reconsume_times, delay_level):
 # %%
 check("lab07.rewrite")
 
+# %% [belief] lab07.level_keeps_alive
+# question: The last retry has failed, and its listener asks for level 5. What happens?
+# claim: The message waits for level 5.
+# refutation: The level is only a wish for how long to wait. A message is dead when its reconsume_times has reached
+#   max_reconsume_times, whichever level the listener asks for.
+
 # %% [belief] lab07.any_level
 # question: A listener asks for level 30. Where does the message wait?
 # claim: In queue 29.
@@ -696,7 +708,7 @@ print("units written:", len(lab.copies()) - before)
 #
 # Billing had a bug, it is repaired, and the dead letters are to be given back. Write it yourself, with nothing but the
 # producer that you are given: to give a message back is to send a message. (`lab.admin` does not help: the check has a
-# broker of its own.) Beware:
+# broker of its own, and its group may have another name.) Beware:
 #
 # - *audit* reads `orders` as well, and has handled all of them.
 # - Some messages have died twice.
@@ -746,6 +758,29 @@ def redrive(dead, producer, group):
 
 # %%
 check("lab07.redrive")
+
+# %% [belief] lab07.key_is_message
+# question: Two dead letters have the same key. Are they the same message?
+# claim: Yes, a key names one message.
+# refutation: A key names an order, and an order has several events. Only UNIQ_KEY, the msg_id, names a message, so letters with
+#   equal keys are given back one by one.
+
+# %% [belief] lab07.body_is_message
+# question: Two dead letters have the same body. Are they the same message?
+# claim: Yes, the second is a copy.
+# refutation: Two customers may order the same book. Only UNIQ_KEY, the msg_id, names a message; letters with equal bodies are
+#   given back one by one.
+
+# %% [belief] lab07.group_is_billing
+# question: Whose dead letters does the function give back?
+# claim: Those of billing, the group of this lab.
+# refutation: Those of the group that it is called with. Name the retry topic after that argument, because billing has no use for
+#   another group's letters.
+
+# %% [belief] lab07.letters_are_orders
+# question: To which topic was a dead letter sent at first?
+# claim: To orders.
+# refutation: A group may read several topics. Each letter names its own in RETRY_TOPIC, so leave that property as it is.
 
 # %% [belief] lab07.redriven_is_new
 # question: A dead letter is sent again. Is it a new message?

@@ -741,7 +741,7 @@ answer("lab07.others", 20, killer_day)
 #
 # What a dying process has not committed is rolled back, and none of its code runs any more, no `finally` either. There is
 # one thread here, so only one order is ever under way. Some orders are refused several times, some are hit by a crash
-# once or twice by chance: these are no killers.
+# once or twice by chance: these are no killers. An order that a human has does not come again.
 #
 # hint: reconsume_times will not help. Count yourself, in the table `started`: what is committed there before the bank is
 #   asked is still there in the next life.
@@ -794,6 +794,12 @@ def never_again(lab):
 
 # %%
 check("lab07.killer")
+
+# %% [belief] lab07.human_is_failure
+# question: An order is stored for a human. Which status does the listener return?
+# claim: RECONSUME_LATER, because the order has not been paid.
+# refutation: An order that a human has is done for billing, so the listener returns CONSUME_SUCCESS. RECONSUME_LATER delivers it
+#   again and again, until it is in the dead letters as well.
 
 # %% [belief] lab07.counted_at_the_end
 # question: When do you write down that a delivery has killed the process?

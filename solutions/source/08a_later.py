@@ -287,6 +287,22 @@ def due(stored, levels, lives):
 # %%
 check("lab08.due")
 
+# %% [belief] lab08.absent_is_read
+# question: A level is not in delayOffset.json. With which entry does the broker begin?
+# claim: With none, because all of them were delivered.
+# refutation: With entry 0. A level is missing when nothing of it was delivered before the file was written.
+
+# %% [belief] lab08.two_lives
+# question: A broker was started three times. Which of its lives deliver messages?
+# claim: The first one and the last one.
+# refutation: Each life delivers what falls due in it, from the offsets of its own file on, messages of its own included.
+
+# %% [belief] lab08.counts_begin_again
+# question: A broker was restarted. What is the number of the next entry in the queue of a level?
+# claim: 0. Each life counts from the beginning.
+# refutation: The queue is a file and continues where it ended. Its entries are counted over all lives, and each life of the
+#   broker delivers from the entry that its own delayOffset.json names.
+
 # %% [belief] lab08.all_again
 # question: A broker comes back. Which delayed messages does it deliver?
 # claim: All that are in the queues of its levels and due.
@@ -533,6 +549,17 @@ check("lab08.any_delay")
 # question: 3 minutes and 20 seconds are asked for. Which level is near enough?
 # claim: The next longer one, one hop is cheap.
 # refutation: The next longer level may be minutes too late. Take the longest level that fits, and the rest after it.
+
+# %% [belief] lab08.table_is_known
+# question: Where does the relay get the seconds of each level from?
+# claim: From RocketMQ's default table of eighteen levels.
+# refutation: The table is a setting of the broker, and `levels` is the one that it has. A level past its end waits only for the
+#   last one, so the reminder comes too early.
+
+# %% [belief] lab08.one_target
+# question: In which topic is a reminder when its time has come?
+# claim: In reminders, which is what the topic is for.
+# refutation: In the topic that its own property target names. Two reminders may name two topics.
 
 # %% [belief] lab08.second_by_second
 # question: Is level 1, again and again, a way to any delay?

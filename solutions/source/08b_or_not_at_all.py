@@ -691,8 +691,10 @@ answer("lab08.your_way", twice, theirs)
 #   so UNKNOW is safe, and ROLLBACK_MESSAGE is not.
 # hint: Better than UNKNOW: the check inserts a row itself, with the state 'rolled back'. If it succeeds, no local transaction
 #   can insert its own any more: the key is taken. Then ROLLBACK_MESSAGE is true.
-# note: That row is a fence. At work on Monday: look at each `checkLocalTransaction` (TransactionListener) and ask what it says
-#   while `executeLocalTransaction` is still running, and what it says in a process that was started a second ago.
+# note: A row that the check writes where there is none is a fence: no local transaction can commit after it, so
+#   ROLLBACK_MESSAGE is true at once. UNKNOW is as safe, but the broker asks up to fifteen times. At work on Monday: look at each
+#   `checkLocalTransaction` (TransactionListener). Ask what it returns while `executeLocalTransaction` is still running, and
+#   what it returns in a process that was started a second ago.
 
 
 # %%
@@ -741,6 +743,12 @@ check("lab08.transaction")
 # claim: In two, so that the row is safe in any case.
 # refutation: The process may die between them, and the row says that money was taken which was not. Row and money belong into
 #   one database transaction.
+
+# %% [belief] lab08.two_commits
+# question: Money and row are written in two database transactions. What can happen between them?
+# claim: Only the death of the process.
+# refutation: The broker's question can come between them as well. The check writes its row, and your second transaction fails
+#   when the money has gone already. Row and money belong into one database transaction.
 
 # %% [belief] lab08.row_later
 # question: The money was taken. When is the row in transactions written?

@@ -282,6 +282,12 @@ check("lab09.threads")
 # refutation: With the number rounded down a core is idle for a part of the time. The fewest that keep all cores busy is the
 #   number rounded up.
 
+# %% [belief] lab09.float_is_exact
+# question: Three cores, T1 = 30, T2 = 100. What is `math.ceil(3 * (1 + 100 / 30))`?
+# claim: 13, because 3 * 130 / 30 is 13.
+# refutation: A float has no exact value for most fractions, so a product that should be a whole number may lie a little above
+#   it, and `math.ceil` makes one more of that. Multiply first and divide whole numbers: `-(-a // b)`.
+
 # %% [belief] lab09.waits_only
 # question: A call computes for T1 and waits for T2. How many threads does a core need?
 # claim: T2 / T1, one for each computation that fits into the waiting.

@@ -190,8 +190,14 @@ check("lab09.bottleneck")
 # %% [belief] lab09.one_moment
 # question: In one sample all cores of an instance compute. Are cores the limit?
 # claim: Yes; it has been seen.
-# refutation: A core that is busy for half of the time is busy in half of the samples. A limit is what is so in nearly all
-#   seconds in which many messages wait.
+# refutation: What is busy for half of the time, a core or the database, is busy in half of the samples. A limit is busy in
+#   nearly all seconds in which many messages wait.
+
+# %% [belief] lab09.full_is_limit
+# question: In nearly all samples every slot of the database is in use, and no call waits for one. Is the database the limit?
+# claim: Yes, because it is full.
+# refutation: A database with as many slots as there are calls is full, and more slots would change nothing. It is the limit
+#   only while calls wait for a slot.
 
 # %% [belief] lab09.nobody_idle
 # question: Two instances have all their threads in calls, and a third has no queue. What is the limit?

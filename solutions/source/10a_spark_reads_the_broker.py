@@ -508,6 +508,12 @@ check("lab10.fullest")
 # claim: One: the fullest queue.
 # refutation: Every topic has one row, the broker's own topics too.
 
+# %% [belief] lab10.equal_is_free
+# question: Two queues of a topic are equally full. Which one is the fullest?
+# claim: Either one, or both.
+# refutation: Of equally full queues take one: the first by broker_name, then by queue_id. Without a full order Spark may take
+#   another one in the next run.
+
 # %% [belief] lab10.sorted_downwards
 # question: A window is ordered by messages. Which row is its first?
 # claim: The one with the most messages.

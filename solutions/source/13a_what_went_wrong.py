@@ -176,8 +176,8 @@ room
 # ever. Nothing failed. When was the last message handled that was more than five minutes late?
 #
 # - at_once: at 13:03 {lab13.repaired_is_over}
-#   > At 13:03 a thousand messages waited, and each new one waited behind them. Harm ends when the last harmed message is
-#   > consumed, given up, or called again, and not when the cause is gone.
+#   > When the cause is gone, messages still wait, and each new one waits behind them. Harm ends when the last harmed message
+#   > is consumed, given up, or called again; if one still waits, it ends at midnight.
 # - five: at 13:08, five minutes later
 #   > The backlog does not know of your five minutes. It is gone when the listener has worked it off, beside what is new.
 # - later: half an hour later, or more
@@ -332,8 +332,8 @@ reveal("lab13.lag_zero", "some" if len(never) else "none")
 # in vain?
 #
 # - three: three {lab13.tests_count}
-#   > Look at whose orders they are before you wake somebody. The calendar names a key: these orders are a load test's, and
-#   > shipping refuses them on purpose.
+#   > Look at whose orders they are before you wake somebody. The calendar names a key: orders with this key are a load
+#   > test's, and the group refuses them on purpose.
 # - none: none, as far as the disks tell
 #   = The orders have the key that the calendar names. Shipping refuses what a load test orders, as it should.
 # - unknown: nobody can know that

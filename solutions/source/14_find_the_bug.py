@@ -536,6 +536,22 @@ check("lab14.first_wrong_step")
 # refutation: At the group's offset, wherever that is now. What a member knew of a queue is over when the queue is dropped or
 #   added, or when the member dies.
 
+# %% [belief] lab14.one_disk
+# question: SEND_OK is said for a unit of broker-b. Whose disk has to have it?
+# claim: The disk, up to that byte.
+# refutation: Each broker has a log and a disk of its own, and positions in two logs cannot be compared. Look at the disk of the
+#   queue's broker.
+
+# %% [belief] lab14.one_group
+# question: billing has come to 5 in a queue. May audit have 5 in the broker's table?
+# claim: Yes, a queue has one offset.
+# refutation: Each group has an offset of its own in each queue. Only what a member of the same group had is allowed.
+
+# %% [belief] lab14.all_forget
+# question: A member dies. Whose next pull may begin anywhere?
+# claim: That of any member, for the group is divided anew.
+# refutation: Only that of the member that died. The others keep what they know of their queues until these are dropped or added.
+
 # %% [markdown]
 # A cluster that you have not seen yet, Wuhan, through your function. Which day you look at is yours.
 
@@ -622,6 +638,37 @@ Bars(rooms, title="Lines of the alarm, with the sound release of", unit="lines")
 turin = cluster("Turin")
 silent = [r for r in rooms if not turin.rolled_back(r).alarm(turin.day(2))]
 reveal("lab14.rolled_back", silent[0])
+
+# %% [answer] lab14.room
+# ### Your turn: the room of Oslo
+#
+# Oslo is a cluster that you have not seen yet. Choose a day on which it has an alarm, and roll back one room after the other.
+# With the sound release of which room does the alarm go silent? Answer with the room's name.
+#
+# wrong loud: With the sound release of this room the alarm still comes, so the defect is in another one.
+# wrong last: With the sound release of this room the alarm still comes, so the defect is in another one.
+# wrong: Answer with "store", "broker" or "client".
+# note: Six of the nine rules are out after three runs. At work: roll back one component at a time, and play the same load.
+
+# %% tags=["parameter", "picture"]
+### BEGIN SOLUTION
+ROLLED_BACK_DAY = 1
+### STARTER
+# ROLLED_BACK_DAY = 0  # yours to change
+### END SOLUTION
+oslo = cluster("Oslo")
+oslo_alarm = oslo.alarm(oslo.day(ROLLED_BACK_DAY))
+oslo_rooms = {
+    room: len(oslo.rolled_back(room).alarm(oslo.day(ROLLED_BACK_DAY))) for room in rooms
+}
+Bars({"as it is": len(oslo_alarm), **oslo_rooms}, title="Oslo: lines of the alarm")
+
+# %%
+### BEGIN SOLUTION
+answer("lab14.room", "broker", oslo_alarm, oslo_rooms)
+### STARTER
+# answer("lab14.room", ..., oslo_alarm, oslo_rooms)
+### END SOLUTION
 
 # %% [markdown] minutes=40
 # ## Three clusters

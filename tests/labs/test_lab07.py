@@ -66,13 +66,20 @@ def test_an_answer_of_the_wrong_kind_is_told_what_to_return(name: str, answer: s
 
 
 def test_the_default_schedule_is_the_one_of_rocketmq() -> None:
-    (plan,) = days.retry_plan(0)
+    plan = days.retry_plan(0)[0]
     assert plan.right == list(zip(range(3, 19), DEFAULT_SECONDS, strict=True))
 
 
 def test_a_table_shorter_than_the_first_level_and_no_retry_at_all() -> None:
     assert days.planned("2s 9s", 3).right == [(2, 9), (2, 18), (2, 27)]
     assert days.planned("2s 9s", 0).right == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_plan_has_days_and_more_than_sixteen_retries(seed: int) -> None:
+    plans = days.retry_plan(seed)
+    assert any("d" in plan["levels"] and plan.right[-1][1] > 86_400 for plan in plans)
+    assert any(len(plan.right) > 16 for plan in plans)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -83,6 +90,7 @@ def test_messages_given_back_are_of_every_kind(seed: int) -> None:
     assert any(case["delay_level"] == 99 and case.right[1] == 17 for case in cases)
     assert {case["message"].topic for case in cases} == {"orders", days.RETRY}
     assert all(case.right[3]["UNIQ_KEY"] == case["message"].msg_id for case in cases)
+    assert any(case.right[0] == days.DEAD and case["delay_level"] > 0 for case in cases)
 
 
 @pytest.mark.parametrize("seed", first_of(0, 1, 2, 3))
@@ -91,8 +99,16 @@ def test_dead_letters_are_of_three_kinds(seed: int) -> None:
     ids = [letter.msg_id for letter in day.dead]
     assert len(set(ids)) < len(ids)
     orderly = [letter for letter in day.dead if "RECONSUME_TIME" in letter.properties]
-    assert len(orderly) == 2 and len(day.dead) > 4
-    assert {letter.topic for letter in day.dead} == {days.DEAD}
+    assert len(orderly) == 4 and len(day.dead) > 8
+    assert {letter.topic for letter in day.dead} == {names.dlq_topic(day.group)}
+
+
+@pytest.mark.parametrize("seed", first_of(0, 1, 2, 3))
+def test_dead_letters_share_keys_and_bodies_and_came_from_two_topics(seed: int) -> None:
+    day = redrive.day(seed).play({"redrive": lambda dead, producer, group: None}, seed)
+    letters = {letter.msg_id: letter for letter in day.dead}.values()
+    assert len({letter.keys for letter in letters}) < len(letters) > len({letter.body for letter in letters})
+    assert {letter.properties["RETRY_TOPIC"] for letter in letters} == {"orders", "refunds"}
 
 
 def test_an_untouched_order_is_seen_even_if_nothing_is_given_back() -> None:

@@ -140,11 +140,15 @@ def test_each_world_shows_its_limit_in_every_late_second_and_looks_like_another_
         (lambda tables: None, "bottleneck returned nothing"),
         (lambda tables: "database", "bottleneck returns a tuple"),
         (lambda tables: ("disk", "instances", 0), bottleneck.LIMIT_RULE),
-        (lambda tables: ("threads", "instances", 0), bottleneck.ROW_RULE),  # right in the first world, but for the row
     ],
 )
 def test_other_bottlenecks_are_told(answer: Any, rule: str) -> None:
     assert rule in found("bottleneck", bottleneck=answer).rule
+
+
+def test_a_row_that_does_not_show_the_limit_is_told() -> None:
+    limit, table, _ = bottleneck.worlds(1)[0].right
+    assert found("bottleneck", bottleneck=lambda tables: (limit, table, 0)).rule == bottleneck.ROW_RULE
 
 
 def gives_one_back(*given: Any) -> Any:

@@ -15,7 +15,7 @@ from mqlab.spark import plan_of, rows_of
 from mqlab.teach import CheckFailed, answer, check
 from mqlab.teach.cases.lab10 import counting
 from mqlab.teach.cases.lab10 import questions as right
-from mqlab.teach.cases.lab10.days import mixed_keys, odd_day
+from mqlab.teach.cases.lab10.days import even_day, mixed_keys, odd_day
 from mqlab.teach.cases.lab10.parts import IN_PARTS, ORDER_RULE, parts_of
 from mqlab.teach.datasets import small_day
 from mqlab.teach.exercises import Call, Exercise, Finding, manifest
@@ -281,3 +281,14 @@ def test_messages_may_be_told_apart_by_their_id_as_well(spark: SparkSession) -> 
 
     given = {"rows_of": rows_of, "failures": failures}
     assert counting.FAILURES.form.judge(given, counting.asked(right.failures, odd_day())) is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_small_store_has_equal_queues_and_equal_customers(seed: int) -> None:
+    """Whoever takes another one of equal queues, or counts a column or the offsets, gives other rows."""
+    (asked,) = counting.asked(right.fullest, even_day(seed))
+    (bought,) = counting.asked(right.busiest, even_day(seed), most=2)
+    more = right.busiest(right.messages(even_day(seed)), most=3)
+    assert bought.right[-1]["messages"] == more[-1]["messages"]
+    for slip in counting.FULLEST.form.slips:
+        assert slip.name == "numbers" or asked.right not in slip.values(asked)

@@ -10,7 +10,7 @@ import pytest
 
 from mqlab.teach import answer
 from mqlab.teach import trace_tables as trace
-from mqlab.teach.cases.lab11.again import why_again
+from mqlab.teach.cases.lab11.again import any_retry, why_again
 from mqlab.teach.cases.lab11.bodies import ENTRIES, entry
 from mqlab.teach.cases.lab11.calls import CALLS, joined
 from mqlab.teach.cases.lab11.days import day
@@ -57,7 +57,15 @@ def test_the_trace_of_a_third_broker_changes_no_outcome() -> None:
     apart = {(row["group_name"], row["msg_id"], row["keys"]): row for row in life(facts(str(played_day(1).stores)))}
     together = {(row["group_name"], row["msg_id"], row["keys"]): row for row in life(facts(day(1)))}
     assert {key: row["outcome"] for key, row in apart.items()} == {key: row["outcome"] for key, row in together.items()}
-    assert sum(row["calls"] for row in together.values()) - sum(row["calls"] for row in apart.values()) == 11
+    assert (
+        sum(row["calls"] for row in together.values()) - sum(row["calls"] for row in apart.values()) == 11 + 2
+    )  # the batches, and the retry that came again
+
+
+def test_a_retry_that_is_delivered_again_is_late_and_soon_and_no_retry() -> None:
+    known = facts(day(1))
+    pairs = zip(why_again(known), why_again(known, any_retry), strict=True)
+    assert {row["cause"] for row, wrong in pairs if row != wrong} >= {"soon", "late"}
 
 
 def test_a_day_needs_all_of_its_situations() -> None:

@@ -16,7 +16,7 @@ from mqlab.teach import answer
 from mqlab.teach.batch_job import BatchJob, job_story, sold
 from mqlab.teach.cases.lab12.lag import LAG_NOW, board_of
 from mqlab.teach.cases.lab12.moments import NINE
-from mqlab.teach.cases.lab12.no_answer import NO_ANSWER
+from mqlab.teach.cases.lab12.no_answer import NO_ANSWER, PATIENCE_MS, traced
 from mqlab.teach.cases.lab12.once import ONCE, log_rows
 from mqlab.teach.cases.lab12.per_minute import PER_MINUTE, counted
 from mqlab.teach.cases.lab12.repeats import WITHOUT_REPEATS
@@ -356,3 +356,11 @@ def test_your_turn_is_judged_by_what_the_learner_has_run(
 ) -> None:
     reply = answer(f"lab12.{task}", value, *given)
     assert reply.state == state and said in f"{reply.headline} {reply.note}"
+
+
+def test_an_answer_comes_at_the_end_of_two_minutes() -> None:
+    film, _ = traced(1, 4)
+    entries = film.until(len(film.slices))
+    began = {row["request_id"]: row["time"] for row in entries if row["type"] == "SubBefore"}
+    waits = [row["time"] - began[row["request_id"]] for row in entries if row["type"] == "SubAfter"]
+    assert PATIENCE_MS in waits and not any(PATIENCE_MS // 12 < wait < PATIENCE_MS for wait in waits)

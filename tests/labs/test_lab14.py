@@ -14,8 +14,9 @@ from mqlab.simulation.planted.clusters import CATALOGUE
 from mqlab.teach import answer
 from mqlab.teach.cases.lab14.book import ROOMS, breaches
 from mqlab.teach.cases.lab14.findings import FINDING
-from mqlab.teach.cases.lab14.first_step import ASKED, FIRST_WRONG_STEP, first, short_history
+from mqlab.teach.cases.lab14.first_step import ASKED, FIRST_WRONG_STEP, first
 from mqlab.teach.cases.lab14.following import FOLLOW
+from mqlab.teach.cases.lab14.short_histories import legal, legal_with_two_brokers, short_histories
 from mqlab.teach.cases.lab14.shortening import LENGTH, MOST_RUNS, SHRINK
 from mqlab.teach.cases.lab14.worlds import PATIENTS, day_that_breaks, first_breach, rows_of, sound_day
 from mqlab.teach.exercises import Finding, manifest
@@ -209,13 +210,28 @@ def test_a_rule_that_is_looked_at_alone_is_told_of_the_others() -> None:
         return None, None
 
     found = judged(FIRST_WRONG_STEP, "first_wrong_step", tried_only)
-    assert found is not None and "only where none of the four" in found.rule and "offset.committed" in found.first_wrong
+    assert found is not None and "only where none of the four" in found.rule and "message.sent" in found.first_wrong
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_each_short_history_breaks_its_rule_at_its_last_row_or_none(seed: int) -> None:
+    said = {about: first(rows) for about, rows in short_histories(seed)}
+    sound = {about for about in said if "nothing is wrong" in about}
+    assert {said[about] for about in sound} == {(None, None)} and len(sound) == 2
+    for about, rows in short_histories(seed):
+        assert about in sound or said[about][1] == rows[-1]["step"]
+    assert {rule for rule, _ in said.values()} == {*ASKED, None}
+
+
+@pytest.mark.parametrize("misunderstood", ["one_disk", "one_group", "all_forget"])
+def test_who_takes_another_broker_group_or_member_sees_nothing(misunderstood: str) -> None:
+    assert any(first(rows, **{misunderstood: True}) == (None, None) != first(rows) for _, rows in short_histories(1))
 
 
 def test_short_histories_hold_all_four_rules_and_everything_that_looks_wrong() -> None:
     for seed in range(20):
-        rows = short_history(seed)
-        assert first(rows) == (None, None)
+        rows = legal(seed)
+        assert first(rows) == first(legal_with_two_brokers(seed)) == (None, None)
         for misunderstood in (
             {"any_status": True}, {"again_is_wrong": True}, {"remembers": True}, {"names_the_last": True},
             {"most_retries": 1},
@@ -239,7 +255,9 @@ def test_the_time_machine_plays_other_days_and_follows_other_messages() -> None:
     assert message_ids(machine.recording.lab)[9].endswith("0003")
     whole = len(machine.stepper)
     reply = answer("lab14.twice", 205, machine)
-    assert reply.state == "good"
+    assert reply.state != "good" and "still day 1" in reply.headline + reply.note
+    machine.play_again(seed=2)
+    assert answer("lab14.twice", 316, machine).state == "good"
     machine.play_again(seed=2, follow=4, first_events=12)
     assert len(machine.stepper) < whole
     assert "Message 4" in str(machine._show(machine.recording.lab)[0])

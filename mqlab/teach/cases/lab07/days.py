@@ -65,6 +65,8 @@ def sent_back(seed: int) -> list[Call]:
         start_billing(lab, listener, max_reconsume_times=most)
         shop = lab.producer("shop")
         asks = ["0 0 0 0", "0 0 0 0", "-1", f"{rng.randint(1, 18)} 0 0 0", "99 0 0 0", f"0 {rng.choice((-1, 7))} 0 0"]
+        # The last failure may ask for a level as well: the message is dead all the same.
+        asks.append(" ".join([*["0"] * most, str(rng.randint(1, 18))]))
         rng.shuffle(asks)
         for number, asked in enumerate(asks):
             own = {"asks": asked, "region": rng.choice(("Сибирь", "华东"))}
@@ -100,11 +102,18 @@ def sent_back(seed: int) -> list[Call]:
 
 
 def retry_plan(seed: int) -> list[Call]:
-    """Seed 0 is RocketMQ's default; others have a short table, sometimes shorter than the first retry's level."""
+    """Seed 0 is RocketMQ's default; others have a short table, sometimes shorter than the first retry's level.
+
+    Then a table whose last level is days long, and a limit of more than sixteen retries.
+    """
     rng = random.Random(f"lab07.schedule {seed}")
     chosen = [rng.choice(("1s", "3s", "8s", "15s", "40s", "1m", "2m")) for _ in range(rng.randint(2, 7))]
     levels, most = (DEFAULT_LEVELS, -1) if seed == 0 else (" ".join(chosen), rng.choice((-1, 0, 1, 3, 5, 8)))
-    return [planned(levels, most, seed)]
+    # The wait of the last retry is read and not played, so a level of days costs nothing.
+    with_days = f"1s 4s {rng.randint(11, 59)}s {rng.randint(2, 9)}d"
+    return [
+        planned(levels, most, seed), planned(with_days, 2, seed), planned("1s 2s 3s", rng.randint(17, 20), seed),
+    ]  # fmt: skip
 
 
 @functools.cache

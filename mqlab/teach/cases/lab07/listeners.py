@@ -5,6 +5,7 @@ The days are in bank; what a listener promises in them is here, in the order in 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
@@ -24,7 +25,9 @@ from mqlab.teach.kit.promises import (
     took_ms,
     writes_committed,
 )
+from mqlab.teach.words import refutation
 
+HUMAN_BELIEF = "lab07.human_is_failure"
 EXPECTED_ERRORS = ("BankError", "TimeoutError")
 NOT_PAID_RULE = "CONSUME_SUCCESS means that the order is done: return it only when the bank has paid, or a human has it"
 DONE_RULE = "CONSUME_SUCCESS means that the order is done: return it only when the bank has paid"
@@ -205,6 +208,16 @@ def _nobody_else_suffers(day: bank.BadDay) -> Finding | None:
     return None
 
 
+def _stored_is_done(day: bank.BadDay) -> Finding | None:
+    """What a human has does not come again, unless billing died before the broker knew of it."""
+    human = day.for_a_human()
+    for row in day.deliveries(GROUP):
+        if row.msg_id in human and row.ended_ms is not None and took_ms(row) < 40 and row.status != CONSUME_SUCCESS:
+            finding = finding_at(day, row, refutation(HUMAN_BELIEF), CONSUME_SUCCESS, row.status)
+            return replace(finding, belief=HUMAN_BELIEF)
+    return None
+
+
 def _killer_with_a_human(day: bank.BadDay) -> Finding | None:
     row, human = _killer_tries(day)[2], day.for_a_human()
     wrong = _body_stored(KILLER_STORED_RULE, day.sent[row.msg_id].body, human.get(row.msg_id))
@@ -224,5 +237,6 @@ KILLER = World(
         _nobody_else_suffers,
         ends_with(GROUP, _was_paid, BACK_RULE, "one that is paid", but=lambda order: order.bank == bank.KILLER),
         _killer_with_a_human,
+        _stored_is_done,
     ],
 )  # fmt: skip

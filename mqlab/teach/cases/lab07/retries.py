@@ -13,6 +13,7 @@ from mqlab.teach.cases.lab07 import days
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Pure, Slip, slips, tuple_of
 from mqlab.teach.kit.shapes import Difference
+from mqlab.teach.words import refutation
 from mqlab.wire import names
 from mqlab.wire import property_names as p
 
@@ -35,6 +36,10 @@ PLACE_RULE = "Level 1 is number 0 of the list of delays: the delay of a level is
 
 
 def _wrong_queue(call: Call, found: Any, seen: Difference) -> str:
+    """The rule of the level; where a level was asked for after the last retry, what that asks for."""
+    out_of_retries = call["message"].reconsume_times >= call["max_reconsume_times"]
+    if seen.part == "topic" and out_of_retries and call["delay_level"] > 0:
+        return refutation("lab07.level_keeps_alive")
     return LEVEL_RULE if seen.part == "queue_id" and call.right[0] == names.SCHEDULE_TOPIC else ""
 
 
@@ -48,6 +53,10 @@ def _wrong_level(call: Call, found: Any, seen: Difference) -> str:
     number = next((n for n, pair in enumerate(zip(call.right, found, strict=False), 1) if pair[0] != pair[1]), 0)
     at_the_end = seen.part == "level" and seen.right == levels
     return CLAMP_RULE if at_the_end and number > 1 else ""
+
+
+def _sixteen_at_most(call: Call) -> list[tuple[int, int]]:
+    return list(call.right[:16])
 
 
 def _from_the_first_failure(call: Call) -> list[tuple[int, int]]:
@@ -101,5 +110,6 @@ SCHEDULE = Pure(
     forbids=FORBIDS["lab07.schedule"],
     slips=[slips.milliseconds,
            Slip("from the first failure", _from_the_first_failure, SUM_RULE, "lab07.from_first_failure"),
+           Slip("sixteen at most", _sixteen_at_most, belief="lab07.sixteen_is_the_most"),
            Slip("one place too far", _one_place_too_far, PLACE_RULE, "lab07.level_is_index")],
 )  # fmt: skip

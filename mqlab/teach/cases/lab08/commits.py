@@ -18,7 +18,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mqlab.client.statuses import UNKNOW
+from mqlab.client.statuses import ROLLBACK_MESSAGE, UNKNOW
 from mqlab.errors import MqlabError
 from mqlab.lab.crashes import calm_run, with_crash
 from mqlab.lab.lab import Lab, play
@@ -210,6 +210,9 @@ def _agree(today: Till) -> Finding | None:
 def _why(today: Till, money: bool) -> tuple[str, str, str]:
     """Why money and message disagree: a rule, the belief that it refutes, and what is to be shown instead."""
     checks = today.said("transaction.checked")
+    if money and any(one["state"] == ROLLBACK_MESSAGE for one in today.said("transaction.executed")):
+        belief = "lab08.two_commits"
+        return refutation(belief), belief, "money taken, and execute_local_transaction answered ROLLBACK_MESSAGE"
     if money and checks and not any(one["state"] != UNKNOW for one in checks):
         error = next((one["error"] for one in checks if one["error"]), "")
         if error:

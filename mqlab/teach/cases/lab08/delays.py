@@ -113,10 +113,28 @@ def killed(rng: random.Random) -> Call:
     return _call(stored, STANDARD, lives, "a broker that was killed, with an older delayOffset.json")
 
 
+def killed_twice(rng: random.Random) -> Call:
+    """Three lives: messages are stored in each of them, and a file lacks the levels of which nothing is saved yet."""
+
+    def stored_from(ms: int, levels: Sequence[int]) -> list[tuple[int, int]]:
+        return [(ms + number * 900 + rng.randint(21, 79), level) for number, level in enumerate(levels)]
+
+    first_down_ms = 8_000 + rng.randint(1, 9) * 100 + 50
+    second_up_ms = first_down_ms + rng.randint(2, 5) * 1_000 + rng.randint(11, 49)
+    second_down_ms = second_up_ms + 9_000 + rng.randint(1, 9) * 100
+    third_up_ms = second_down_ms + rng.randint(2, 5) * 1_000 + rng.randint(11, 49)
+    stored = [
+        *stored_from(2_000, (1, 2, 1, 2)), *stored_from(second_up_ms + 1_500, (1, 2, 3, 2)),
+        *stored_from(third_up_ms + 1_500, (2, 1)),
+    ]  # fmt: skip
+    lives = [(0, first_down_ms, {}), (second_up_ms, second_down_ms, {1: 1}), (third_up_ms, NEVER_MS, {1: 2, 2: 2})]
+    return _call(stored, STANDARD, lives, "a broker that was killed twice, with messages in each life")
+
+
 def shapes_of_days(seed: int) -> list[Call]:
-    """A broker that stays up, one that was down, one that was killed."""
+    """A broker that stays up, one that was down, one that was killed, one that was killed twice."""
     rng = random.Random(f"lab08.due {seed}")
-    return [one_life(rng), down_when_due(rng), killed(rng)]
+    return [one_life(rng), down_when_due(rng), killed(rng), killed_twice(rng)]
 
 
 def within_a_look(call: Call, found: Any) -> Difference | None:
@@ -148,6 +166,11 @@ def _from_the_restart(stored_ms: int, delay_ms: int, up_ms: int) -> int:
     return max(stored_ms, up_ms) + delay_ms
 
 
+def _two_lives(call: Call) -> list[tuple[int, int]]:
+    lives = call["lives"]
+    return deliveries(call["stored"], call["levels"], [lives[0], *lives[1:][-1:]])
+
+
 def _once(call: Call) -> list[tuple[int, int]]:
     seen: dict[int, tuple[int, int]] = {}
     for one in call.right:
@@ -165,6 +188,12 @@ DUE = Pure(
         Slip("waits again", _wrongly(due=_from_the_restart), belief="lab08.waits_again"),
         Slip("at once", _wrongly(first_look_ms=0), belief="lab08.at_once"),
         Slip("the number in the log", _wrongly(in_log=True), belief="lab08.offset_is_the_number"),
+        Slip(
+            "no entry, nothing to read",
+            _wrongly(saved=lambda offsets, level: offsets.get(level, NEVER_MS if offsets else 0)),
+            belief="lab08.absent_is_read",
+        ),
+        Slip("the first lives only", _two_lives, belief="lab08.two_lives"),
         Slip("no such level", _wrongly(clamped=False), belief="lab08.no_such_level"),
     ],
     forbids=FORBIDS["lab08.due"],

@@ -26,7 +26,9 @@ from mqlab.teach.words import refutation
 from mqlab.wire import names
 from mqlab.wire.message import Message
 
-GROUP, NODE, LATER, TARGET = "relay", "relay-1", "later", "reminders"
+GROUP, NODE, LATER = "relay", "relay-1", "later"
+TARGET, OTHER_TARGET = "reminders", "callbacks"
+FEW_LEVELS = STANDARD[:5]
 LATE_MS, HOP_MS, LONGEST_CALL_MS = 2_000, 200, 900
 MOST_SENDS = 60
 
@@ -49,22 +51,25 @@ RULES = {
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """What is to come after so many seconds."""
+    """What is to come after so many seconds, and in which topic."""
 
     key: str
     seconds: int
     body: bytes
+    target: str = TARGET
 
     def message(self, now_ms: int) -> Message:
         """The message for the relay: its due time travels as a property."""
-        properties = {"due_ms": str(now_ms + self.seconds * 1_000), "target": TARGET}
+        properties = {"due_ms": str(now_ms + self.seconds * 1_000), "target": self.target}
         return Message(LATER, self.body, keys=self.key, properties=properties)
 
 
 @dataclass(slots=True)
 class Reminded(Played):
-    """A day of reminders; ``due_ms`` by key."""
+    """A day of reminders; ``due_ms`` by key. ``beyond``: keys that were sent with a level that ``table`` lacks."""
 
+    table: Sequence[int] = STANDARD
+    beyond: set[str] = field(default_factory=set)
     due_ms: dict[str, int] = field(default_factory=dict)
     sends: Callable[..., Any] | None = None
     hopped: Counter[str] = field(default_factory=Counter)
@@ -75,16 +80,23 @@ class Reminded(Played):
         self.hopped[key] += 1
         if self.hopped[key] > MOST_SENDS:
             return None
+        if isinstance(message, Message) and message.delay_time_level > len(self.table):
+            self.beyond.add(key)
         assert self.sends is not None
         return self.sends(message, *args)
 
-    def arrived(self, key: str) -> list[Any]:
+    def arrived(self, one: Reminder) -> list[Any]:
         """What is stored in the reminder's topic."""
-        return [one for one in self.lab.store().messages(TARGET) if one.keys == key]
+        return [each for each in self.lab.store().messages(one.target) if each.keys == one.key]
 
     def nameless(self, one: Reminder) -> list[Any]:
         """What is stored in the reminder's topic with its body and other keys."""
-        return [each for each in self.lab.store().messages(TARGET) if each.body == one.body and each.keys != one.key]
+        every = self.lab.store().messages(one.target)
+        return [each for each in every if each.body == one.body and each.keys != one.key]
+
+    def fewest(self, one: Reminder) -> int:
+        """The smallest number of levels whose sum is a reminder's delay."""
+        return fewest(levels=tuple(self.table))[one.seconds]
 
     def hops(self, key: str) -> int:
         """How often it was stored to wait for a level; what comes again after a crash counts again."""
@@ -108,13 +120,15 @@ class Reminded(Played):
 class Relays:
     """The relay's consumer. Each life of it makes its listener anew."""
 
+    table: Sequence[int]
+
     def act(self, played: Any) -> None:
         """Start it."""
-        lab, answers = played.lab, played.answers
+        lab, answers, played.table = played.lab, played.answers, self.table
         played.sends = lab.producer(GROUP, name="relay-sends").send
 
         def made(function: Callable[..., Any]) -> Any:
-            given = (played.send, lambda: lab.now_ms, list(STANDARD))
+            given = (played.send, lambda: lab.now_ms, list(played.table))
             return listener_of("any_delay", function, given, "(send, now, levels)", MADE_RULE)
 
         made(answers["any_delay"])
@@ -141,7 +155,7 @@ class Asks:
 
 
 @functools.cache
-def fewest(most: int = 4 * 3_600, levels: Sequence[int] = STANDARD) -> list[int]:
+def fewest(most: int = 4 * 3_600, levels: tuple[int, ...] = STANDARD) -> list[int]:
     """For each number of seconds the smallest number of levels whose sum it is."""
     counts = [0]
     for seconds in range(1, most + 1):
@@ -149,8 +163,9 @@ def fewest(most: int = 4 * 3_600, levels: Sequence[int] = STANDARD) -> list[int]
     return counts
 
 
-def _day(reminders: Sequence[Reminder], wait: str) -> Day:
-    return Day((Topics((LATER, TARGET)), Relays(), Asks(reminders), Waits(wait)), kind=Reminded)
+def _day(reminders: Sequence[Reminder], wait: str, table: Sequence[int] = STANDARD) -> Day:
+    acts = (Topics((LATER, TARGET, OTHER_TARGET)), Relays(table), Asks(reminders), Waits(wait))
+    return Day(acts, broker={"message_delay_level": " ".join(f"{seconds}s" for seconds in table)}, kind=Reminded)
 
 
 def many_delays(seed: int) -> Day:
@@ -162,9 +177,20 @@ def many_delays(seed: int) -> Day:
     ]  # fmt: skip
     rng.shuffle(delays)
     reminders = [
-        Reminder(f"order-{first + at}", seconds, f"напомнить {at} 提醒".encode()) for at, seconds in enumerate(delays)
+        Reminder(f"order-{first + at}", seconds, f"напомнить {at} 提醒".encode(), (TARGET, OTHER_TARGET)[at % 2])
+        for at, seconds in enumerate(delays)
     ]
     return _day(reminders, f"{max(delays) + 15}s")
+
+
+def few_levels(seed: int) -> Day:
+    """A broker whose table ends with a minute."""
+    rng = random.Random(f"lab08.any_delay few levels {seed}")
+    reminders = [
+        Reminder(f"order-{rng.randint(100, 900)}", seconds, f"напомнить {seconds}".encode())
+        for seconds in (30, 120 + rng.randint(0, 40), 300)
+    ]
+    return _day(reminders, "320s", FEW_LEVELS)
 
 
 def short_delay(seed: int) -> Day:
@@ -206,20 +232,21 @@ def _never_early(today: Reminded) -> Finding | None:
     early = [
         (today.due_ms[one.key] - message.store_timestamp, one)
         for one in today.sent.values()
-        for message in today.arrived(one.key)
+        for message in today.arrived(one)
     ]
     early_ms, one = max(early, key=lambda pair: pair[0], default=(0, None))
     if one is None or early_ms <= 0:
         return None
     # Less than a second is what somebody rounds away; more is a level that was not the last.
     belief = "lab08.nearly_due" if early_ms <= 1_000 else "lab08.last_hop"
+    belief = "lab08.table_is_known" if one.key in today.beyond else belief
     found = f"{early_ms:,} ms early"
     return Finding(refutation(belief), _where(one), "not before its time", found, lab=today.lab, belief=belief)
 
 
 def _arrives(today: Reminded) -> Finding | None:
     for one in today.sent.values():
-        arrived = today.arrived(one.key) or today.nameless(one)
+        arrived = today.arrived(one) or today.nameless(one)
         if not arrived:
             calls = [(row.status, row.reconsume_times) for row in today.deliveries(GROUP) if row.msg_id in today.sent]
             found = f"not there {(today.lab.now_ms - today.due_ms[one.key]) / 1000:.0f} s after its time"
@@ -230,10 +257,10 @@ def _arrives(today: Reminded) -> Finding | None:
             rule = refutation(belief) if belief else OLD_LEVEL_RULE if waits else LOST_RULE
             if waits:
                 found = f"waits until {(waits[0] - today.due_ms[one.key]) / 1000:,.0f} s after its time"
-            return Finding(rule, _where(one), f"in the topic {TARGET}", found, lab=today.lab, belief=belief)
+            return Finding(rule, _where(one), f"in the topic {one.target}", found, lab=today.lab, belief=belief)
         for message in arrived:
             own = (message.keys, message.body, message.properties.get("due_ms"), message.properties.get("target"))
-            wanted = (one.key, one.body, str(today.due_ms[one.key]), TARGET)
+            wanted = (one.key, one.body, str(today.due_ms[one.key]), one.target)
             if own != wanted:
                 return Finding(KEPT_RULE, _where(one), wanted, own, lab=today.lab)
     return None
@@ -243,8 +270,8 @@ def _not_late(today: Reminded) -> Finding | None:
     if _crashed(today.lab):
         return None
     for one in today.sent.values():
-        most = fewest()[one.seconds]
-        late_ms = today.arrived(one.key)[0].store_timestamp - today.due_ms[one.key]
+        most = today.fewest(one)
+        late_ms = today.arrived(one)[0].store_timestamp - today.due_ms[one.key]
         if late_ms > LATE_MS + HOP_MS * most:
             belief = "lab08.rounded_up" if today.hops(one.key) <= most else ""
             rule = refutation(belief) if belief else LATE_RULE
@@ -257,8 +284,8 @@ def _few_hops(today: Reminded) -> Finding | None:
     if _crashed(today.lab):
         return None
     for one in today.sent.values():
-        most, hops = fewest()[one.seconds], today.hops(one.key)
-        if hops > most and (hops > 2 * most or len(today.arrived(one.key)) < 2):
+        most, hops = today.fewest(one), today.hops(one.key)
+        if hops > most and (hops > 2 * most or len(today.arrived(one)) < 2):
             belief = "lab08.floor" if max(today.levels(one.key)) > 1 else "lab08.second_by_second"
             return Finding(
                 refutation(belief), _where(one), f"{most} levels at most", f"{hops} levels", lab=today.lab,
@@ -271,7 +298,7 @@ def _comes_once(today: Reminded) -> Finding | None:
     if _crashed(today.lab):
         return None
     for one in today.sent.values():
-        count = len(today.arrived(one.key))
+        count = len(today.arrived(one))
         if count > 1:
             rule = "While nothing dies, a reminder comes once: one send for each call of the relay"
             return Finding(rule, _where(one), "once", f"{count} times", lab=today.lab)
@@ -280,7 +307,7 @@ def _comes_once(today: Reminded) -> Finding | None:
 
 ANY_DELAY = EveryCrash(
     "lab08.any_delay", "any_delay(send, now, levels)", points=4, about="reminders, and a death at every line",
-    days=[many_delays], crash_day=short_delay, node=NODE, at="line", most=30,
+    days=[many_delays, few_levels], crash_day=short_delay, node=NODE, at="line", most=30,
     promises=(
         no_surprise(GROUP, rules=RULES), _says_done, _does_not_sleep, _never_early, _few_hops, _arrives, _not_late,
         _comes_once,

@@ -93,7 +93,9 @@ def _row(tables: Tables, limit: str) -> tuple[str, str, int]:
 
 
 def worlds(seed: int) -> list[Call]:
-    """One run for each limit. Threads are busy in all of them; with too few threads, cores are in many a second."""
+    """One run for each limit. Threads are busy in all of them; with too few threads, cores are in many a second, and in
+    some of them a call waits for the database. Where queues are the limit the database is full and no call waits.
+    """
     rng = random.Random(f"lab09.bottleneck {seed}")
     peak = rng.randint(14, 17)
     traffic = (2, peak, peak, *[2] * 9)
@@ -103,15 +105,15 @@ def worlds(seed: int) -> list[Call]:
             slots=rng.choice((6, 7)),
         ),
         QUEUES: TankSettings(
-            traffic, instances=rng.choice((3, 4)), threads=3, cores=2, compute_ms=50, wait_ms=rng.choice((500, 600)),
-            queues=2, slots=40,
+            traffic, instances=rng.choice((3, 4)), threads=3, cores=2, compute_ms=5, wait_ms=rng.choice((500, 600)),
+            queues=2, slots=6,
         ),
         CORES: TankSettings(
             traffic, instances=2, threads=rng.choice((6, 8)), cores=1, compute_ms=rng.choice((190, 210)), wait_ms=300,
             queues=4, slots=40,
         ),
         THREADS: TankSettings(
-            traffic, instances=2, threads=rng.choice((4, 5)), cores=1, compute_ms=110, wait_ms=900, queues=4, slots=40,
+            traffic, instances=2, threads=4, cores=1, compute_ms=110, wait_ms=900, queues=4, slots=7,
         ),
     }  # fmt: skip
     calls = [_call(settings, limit) for limit, settings in made.items()]
@@ -146,6 +148,8 @@ def _explained(call: Call, value: tuple[str, str, int], seen: Difference) -> str
     named = value[0]
     if seen.part != "limit":
         return ""
+    if named == DATABASE and not any(row["waiting"] for row in call["tables"][DATABASE]):
+        return refutation("lab09.full_is_limit")
     if named == THREADS:
         return refutation("lab09.nobody_idle" if call.given == QUEUES else "lab09.threads_busy")
     return refutation("lab09.one_moment") if named in limits_of(call) else ""

@@ -10,13 +10,13 @@ What is right, and what each misunderstanding would count, is computed in questi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab10 import questions as count
-from mqlab.teach.cases.lab10.days import day
+from mqlab.teach.cases.lab10.days import day, even_day
 from mqlab.teach.cases.lab10.questions import Row, messages
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import OneOf, Rows, Slip, Store
@@ -50,9 +50,29 @@ def _with_tags(queue: count.Messages) -> int:
     return sum(row["tags"] is not None for row in queue)
 
 
+def _with_keys(queue: count.Messages) -> int:
+    return sum(row["keys"] is not None for row in queue)
+
+
+def _by_queue_first(queues: Iterable[count.Sized]) -> count.Sized:
+    return min(queues, key=lambda one: (one[0], one[2], one[1]))
+
+
+def _last_broker(queues: Iterable[count.Sized]) -> count.Sized:
+    ranked = list(queues)
+    most = min(ranked)[0]
+    broker = max(one[1] for one in ranked if one[0] == most)
+    return min(one for one in ranked if one[:2] == (most, broker))
+
+
+_OTHER_ORDERS = (_by_queue_first, _last_broker)
+
+
 def _another_queue(call: Call, rows: Sequence[Mapping[str, Any]], wrong: WrongRow) -> str:
-    """A queue and its right number of messages, but not the fullest one."""
+    """A queue and its right number of messages, but not the fullest one, or not the first of equal ones."""
     found = dict(wrong.found or {})
+    if wrong.part == "twice" or (wrong.right is not None and found.get("messages") == wrong.right["messages"]):
+        return refutation("lab10.equal_is_free")
     queue = [
         row
         for row in messages(call["messages"])
@@ -63,12 +83,15 @@ def _another_queue(call: Call, rows: Sequence[Mapping[str, Any]], wrong: WrongRo
 
 FULLEST = Rows(
     "lab10.fullest", "fullest(messages)", points=3, about="a day", through=THROUGH, forbids=FORBIDS["lab10.fullest"],
-    calls=lambda seed: asked(count.fullest, day(seed)),
+    calls=lambda seed: [*asked(count.fullest, day(seed)), *asked(count.fullest, even_day(seed))],
     columns=("topic", "broker_name", "queue_id", "messages"), by=("topic",),
     slips=[
         Slip("offsets", wrongly(count.fullest, size=count.offsets), belief="lab10.highest_offset"),
         Slip("with tags", wrongly(count.fullest, size=_with_tags), belief="lab10.count_of_column"),
+        Slip("with keys", wrongly(count.fullest, size=_with_keys), belief="lab10.count_of_column"),
         Slip("numbers", wrongly(count.fullest, queue=("queue_id",)), belief="lab10.queue_number"),
+        Slip("equal ones", lambda call: OneOf(wrongly(count.fullest, best=best)(call) for best in _OTHER_ORDERS),
+             belief="lab10.equal_is_free"),
         Slip("upwards", wrongly(count.fullest, best=max), belief="lab10.sorted_downwards"),
         Slip("last", wrongly(count.fullest, best=count.last), belief="lab10.greatest_struct"),
         Slip("one for all", wrongly(count.fullest, lambda rows: [max(rows, key=itemgetter("messages"))]),
@@ -100,7 +123,9 @@ def _names(call: Call, rows: Sequence[Mapping[str, Any]], wrong: WrongRow) -> st
 
 BUSIEST = Rows(
     "lab10.busiest", "busiest(messages, most)", points=3, about="a day", through=THROUGH,
-    calls=lambda seed: asked(count.busiest, day(seed), most=3 + seed % 5),
+    calls=lambda seed: [
+        *asked(count.busiest, day(seed), most=3 + seed % 5), *asked(count.busiest, even_day(seed), most=2)
+    ],
     columns=("customer", "messages"), by=("customer",),
     slips=[
         Slip("every topic", wrongly(count.busiest, topics=""), belief="lab10.all_are_events"),
@@ -139,7 +164,10 @@ def _contains(found: str | None, tags: Sequence[str]) -> bool:
 
 COST = Rows(
     "lab10.cost", "cost(messages, topic, tags)", points=3, about="a day", through=THROUGH, by=count.PLACE,
-    calls=lambda seed: asked(count.cost, day(seed), topic="orders", tags=TAGS[seed % len(TAGS)]),
+    calls=lambda seed: [
+        *asked(count.cost, day(seed), topic="orders", tags=TAGS[seed % len(TAGS)]),
+        *asked(count.cost, even_day(seed), topic="orders", tags=["created", "paid"]),
+    ],
     columns=("broker_name", "queue_id", "looked_at", "matched"),
     slips=[
         Slip("contains", wrongly(count.cost, fits=_contains), belief="lab10.tag_in_text"),

@@ -3,7 +3,7 @@
     day(seed)    two brokers, 6,000 messages: written by mqlab.traffic, with a hot customer and a burst
     odd_day()    two brokers, written by the store itself: equal counts, a queue whose beginning retention has deleted,
                  messages without tags or keys, tags that hold other tags, keys in any order
-
+    even_day(seed)  the same in small, for public checks: equal queues, equal customers, tags in capitals
     mixed_keys() two brokers: the messages of one order carry different key texts
 
 Each is made once in a process, where answers can read it, and is deleted when the process ends. The truth about a day
@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import atexit
 import functools
+import random
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from mqlab.store import MessageStore
@@ -66,6 +68,36 @@ def odd_day() -> Store:
     first = directory / "broker-b" / "commitlog" / f"{0:020d}"
     first.unlink()  # as retention does: the oldest file goes, queue offsets stay as they are
     return Store(str(directory), "a small store full of exceptions")
+
+
+@functools.cache
+def even_day(seed: int) -> Store:
+    """A store of equal counts; the oldest file of its second broker is gone."""
+    rng = random.Random(f"lab10.even_day {seed}")
+    directory = _folder() / "even"
+    for broker in BROKERS:
+        with MessageStore.open(str(directory / broker), mapped_file_size_commit_log=LOG_FILE_BYTES) as store:
+            for record in _even_records(broker, rng):
+                store.put(record)
+    (directory / "broker-b" / "commitlog" / f"{0:020d}").unlink()
+    return Store(str(directory), f"a small store of equal counts, seed {seed}")
+
+
+def _even_records(broker: str, rng: random.Random) -> Iterator[Record]:
+    """Letters: equally many in the later queues of the first broker and in the earlier ones of the second. Orders: four
+    customers with equally many events. Notes: the fullest queue has messages without keys.
+    """
+    first = 10 * rng.randint(1, 8)
+    for number in range(20 if broker == "broker-b" else 0):  # what retention takes
+        yield _record("orders", number % 2, "paid", f"O{number} C{first + 7}", "старый заказ 🎁 " * 8)
+    for number in range(12):
+        tags = ("paid", "Paid", None, "created", "paid || created", "prepaid")[number % 6]
+        keys = (f"O{number} C{first + 3 - number % 4}", f"gift C{first + 3 - number % 4} O{number}")[number // 4 % 2]
+        yield _record("orders", number % 2, tags, keys, f"заказ {rng.randint(1, 99)}")
+    for number in range(6):
+        yield _record("letters", number % 2 + 2 * (broker == "broker-a"), None, f"L{number}", "письмо")
+    for number in range(7 if broker == "broker-a" else 0):
+        yield _record("notes", int(number >= 4), None, None if number < 4 else f"N{number}", "записка")
 
 
 def _folder() -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mqlab.teach.cases.forbids import FORBIDS
-from mqlab.teach.cases.lab10.days import day
+from mqlab.teach.cases.lab10.days import day, mixed_keys
 from mqlab.teach.cases.lab10.questions import customers_in, messages, order_in, place_of
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Rows, Store
@@ -54,7 +54,7 @@ def _place(row: Row) -> str:
 
 IN_PARTS = Rows(
     "lab10.parts", "in_parts(messages, parts)", points=4, about="a day", through="rows_of",
-    calls=lambda seed: parts_of(day(seed), PARTS),
+    calls=lambda seed: [*parts_of(day(seed), PARTS), *parts_of(mixed_keys(), 3)],
     columns=("broker_name", "physical_offset", "part"), by=("broker_name", "physical_offset"),
     rules={"": ALL_RULE, "twice": ALL_RULE},
     promises=[

@@ -115,6 +115,7 @@ WHY_AGAIN = Rows(
     forbids=FORBIDS["lab11.why_again"], calls=asked, columns=COLUMNS, by=("request_id", "msg_id", "keys"), seeds=(1,),
     slips=[
         Slip("only retries", _wrongly(only_retries), belief="lab11.again_is_retry"),
+        Slip("every call of a copy", _wrongly(any_retry), belief="lab11.again_is_retry"),
         Slip("time alone", _wrongly(by_time), belief="lab11.time_tells"),
         Slip("stored once", _wrongly(no_units), belief="lab11.sent_once"),
         Slip("every call ends", _wrongly(no_ends), belief="lab11.died_is_soon"),

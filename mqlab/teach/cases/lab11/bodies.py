@@ -101,7 +101,8 @@ def calls(seed: int) -> Iterator[Call]:
     old = [write.pub(True, old=True), write.pub(False, old=True, keys=None), write.before("заказ-5", ADDRESS)]
     yield _call("the body of old clients", *old, write.after(True, old=True), write.after(False, old=True))
     short = write.before().rpartition(CONTENT_SPLITTER.encode())[0] + END
-    yield _call("a damaged body", write.before(), write.recalled(), short, write.damaged(), write.after(True))
+    both = write.damaged().rpartition(CONTENT_SPLITTER.encode())[0] + END  # too short, and not a number
+    yield _call("a damaged body", write.before(), write.recalled(), short, write.damaged(), both, write.after(True))
     last = write.after(True)
     yield _call("a body that ends inside a number", write.before(), last[: last.rindex(b"\x01billing") - 3])
     yield _call("a body that ends inside a letter", write.pub(True), write.before("заказ")[:-2])

@@ -3,7 +3,8 @@
 broker-a, broker-b   played (mqlab.teach.played_day): orders, retries, a dead letter, offsets, trace
 broker-c             has trace alone. Some messages are those of the others once more: their client did not hear
                      that they were stored, and sent them again, elsewhere. The rest tells of an audit that is read
-                     once more, in batches: one fails, one is by an old client, one does not come back.
+                     once more, in batches: one fails, one is by an old client, one does not come back. At last a
+                     retry is delivered twice more, with the retry_times that it had: late, and 30 s after that.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ def day(seed: int) -> Store:
     bodies, calls = trace.trace_bodies(folder), trace.calls_in(folder)
     late_ms = max(call["started_ms"] for call in calls) + MINUTE
     again = [message for message in bodies if b"Sub" in message["body"]][::SENT_AGAIN_EVERY]
-    told = [*_as_stored(again, late_ms), *_in_batches(calls, late_ms, random.Random(f"lab11 {seed}"))]
+    told = [
+        *_as_stored(again, late_ms), *_in_batches(calls, late_ms, random.Random(f"lab11 {seed}")),
+        *_retry_again(calls, late_ms + 5 * MINUTE),
+    ]  # fmt: skip
     _store(folder / ELSEWHERE, told)
     return Store(str(folder), f"the day of seed {seed}")
 
@@ -89,6 +93,19 @@ def _in_batches(calls: Sequence[Row], at_ms: int, rng: random.Random) -> Iterato
         yield _stored(_begun(batch, request_id, at_ms), f"{request_id[:-1]}B", at_ms)
         if number < 2:
             yield _stored(_back(batch, request_id, at_ms, old=number == 1), f"{request_id[:-1]}C", at_ms + SECOND)
+
+
+def _retry_again(calls: Sequence[Row], at_ms: int) -> Iterator[Stored]:
+    """The first retry that succeeded, delivered twice more: its retry_times stays as it was."""
+    retries = [call for call in calls if call["retry_times"] and call["status"] == trace.SUCCESS and call["keys"]]
+    retry = min(retries, key=lambda call: (call["started_ms"], call["request_id"]))
+    group, msg_id, keys = retry["group_name"], retry["msg_id"], retry["keys"]
+    for number, begun_ms in enumerate((at_ms, at_ms + COST_MS + 30 * SECOND)):
+        request_id = f"{retry['request_id'][:-3]}9{number}0"
+        before = entry("SubBefore", begun_ms, None, group, request_id, msg_id, retry["retry_times"], keys)
+        yield _stored(before, f"{request_id[:-1]}B", begun_ms)
+        after = entry("SubAfter", request_id, msg_id, COST_MS, True, keys, 0, begun_ms + COST_MS, group)
+        yield _stored(after, f"{request_id[:-1]}C", begun_ms + COST_MS)
 
 
 def _begun(batch: Sequence[Row], request_id: str, at_ms: int) -> bytes:

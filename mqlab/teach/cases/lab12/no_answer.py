@@ -87,6 +87,8 @@ def traced(seed: int, late: int) -> tuple[Film, Store]:
         begins(at, early)
         slow = begins(at, early + SECOND)
         ends(at, slow, early + PATIENCE_MS + 30 * SECOND)
+        just = begins(at, early + 3 * SECOND)  # its answer is the last that comes in time
+        ends(at, just, early + 3 * SECOND + PATIENCE_MS)
         hung = begins(at, early + 2 * SECOND)
         retried = begins(at, early + 40 * SECOND, str(hung["msg_id"]))
         ends(at, retried, early + 41 * SECOND)

@@ -56,6 +56,8 @@ def copied(seed: int, within: int) -> tuple[Film, Store]:
             {"keys": f"O{number}{order}", "tags": step, "msg_id": f"0A0000{number:02}{order:02}{at:02}"}
             for order in orders for at, step in enumerate(STEPS)
         ]  # fmt: skip
+        # Paid twice, and nobody's copy: another message with the keys and the tags of one.
+        messages += [{**messages[1], "msg_id": f"0A0000{number:02}P"}] if is_long else []
         moments = sorted(rng.randrange(begin, end - 20 * SECOND) for _ in messages)
         rows = [_stored(rng, one, at) for one, at in zip(messages, moments, strict=True)]
         if is_long:

@@ -21,6 +21,10 @@ from mqlab.teach.kit.scores import overlap
 from mqlab.teach.words import refutation
 
 NEAR_ENOUGH = 0.8
+ENDS_LATE_RULE = (
+    "Harm ends when the last harmed message is consumed, given up, or called again: only one that was called, is not "
+    "dead and still waits makes it end at midnight"
+)
 _MS_OF_A_DAY = 10**12  # a time in seconds is smaller
 
 
@@ -72,6 +76,8 @@ def overlaps(call: Call, found: tuple[int, int]) -> Finding | None:
     if too_early > MINUTE:
         return _finding(call, found, refutation("lab13.repaired_is_over"), "lab13.repaired_is_over", share / 2)
     rule = "Only the harmed messages count: not what else their group did on that day, and not their earlier tries"
+    if found[1] - until > max(MINUTE, since - found[0]):
+        rule = ENDS_LATE_RULE
     return _finding(call, found, rule, share=share / 2)
 
 

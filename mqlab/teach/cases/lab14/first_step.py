@@ -9,11 +9,11 @@ of its keywords is a misunderstanding of it.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from typing import Any
 
 from mqlab.teach.cases.lab14.book import MOST_RETRIES, Row, broker_of
+from mqlab.teach.cases.lab14.short_histories import short_histories
 from mqlab.teach.cases.lab14.worlds import rows_of
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Pure, Slip, tuple_of
@@ -28,6 +28,7 @@ NOTHING = (None, None)
 def broken(
     rows: Sequence[Row], *, any_status: bool = False, written_is_safe: bool = False, names_the_last: bool = False,
     most_retries: int = MOST_RETRIES, again_is_wrong: bool = False, remembers: bool = False,
+    one_disk: bool = False, one_group: bool = False, all_forget: bool = False,
 ) -> list[Found]:  # fmt: skip
     """Every place where one of the four rules is broken, in order of the steps."""
     end: dict[Any, int] = {}
@@ -37,14 +38,15 @@ def broken(
     found: list[Found] = []
     for row in rows:
         what, node, queue = row["what"], row["node"], row.get("queue", "")
-        of_group, of_member = (row.get("group"), queue), (node, row.get("group"), queue)
+        of_group, of_member = ("" if one_group else row.get("group"), queue), (node, row.get("group"), queue)
         wrong = ""
         if what == "store.flushed":
             on_disk[node] = row["end"]
+            on_disk["any"] = max(on_disk.get("any", 0), row["end"])
         elif what == "message.stored":
             end[queue, row["offset"]] = row["end"]
         elif what == "message.sent" and (any_status or row["status"] == "SEND_OK") and not written_is_safe:
-            safe = end.get((queue, row["offset"]), 0) <= on_disk.get(broker_of(row), 0)
+            safe = end.get((queue, row["offset"]), 0) <= on_disk.get("any" if one_disk else broker_of(row), 0)
             wrong = "" if safe else "acknowledged"
         elif what == "offset.updated":
             had[of_group] = max(had.get(of_group, 0), row["offset"])
@@ -55,7 +57,7 @@ def broken(
         elif what in ("queue.added", "queue.dropped") and not remembers:
             pulled.pop(of_member, None)
         elif what in ("fault.killed", "fault.powered_off") and not remembers:
-            pulled = {place: one for place, one in pulled.items() if place[0] != node}
+            pulled = {place: one for place, one in pulled.items() if place[0] != node and not all_forget}
         elif what == "message.pulled":
             before = pulled.get(of_member, row["first"])
             whole = row["offsets"] == list(range(row["first"], row["next"]))
@@ -72,69 +74,6 @@ def first(rows: Sequence[Row], **misunderstood: Any) -> Found | tuple[None, None
     return next(iter(broken(rows, **misunderstood)), NOTHING)
 
 
-# histories ------------------------------------------------------------------------------------------------------------
-
-
-def short_history(seed: int) -> list[Row]:
-    """A few rows in which nothing is wrong, though much looks like it: numbers and steps follow from the seed.
-
-    A producer is told that the disk was too slow; a message is dead after its last retry; a member's pull begins again,
-    and a later owner begins before the place to which the first one had come.
-    """
-    rng = random.Random(f"lab14 short {seed}")
-    step, log, base = rng.randrange(100, 300), rng.randrange(0, 9_000), rng.randrange(3, 60)
-    queue = f"orders broker-a {rng.randrange(2)}"
-    size = rng.randrange(200, 900)
-    rows: list[Row] = []
-
-    def happens(node: str, what: str, **values: Any) -> None:
-        nonlocal step
-        step += rng.randrange(1, 6)
-        rows.append({"step": step, "ms": step * 7, "node": node, "what": what, **values})
-
-    def is_stored(offset: int, name: str, where: str = queue) -> None:
-        nonlocal log
-        happens("broker-a", "message.stored", queue=where, offset=offset, start=log, end=log + size, id=name)
-        log += size
-
-    def pulls(member: str, begin: int, end: int) -> None:
-        place = {"group": "billing", "queue": queue}
-        happens(member, "message.pulled", **place, first=begin, next=end, offsets=list(range(begin, end)))
-
-    def is_told(offset: int, status: str, name: str) -> None:
-        happens("shop-1", "message.sent", queue=queue, offset=offset, status=status, id=name)
-
-    is_stored(base, "B0")
-    happens("broker-a", "store.flushed", end=log)
-    is_told(base, "SEND_OK", "B0")
-    is_stored(base + 1, "B1")
-    is_told(base + 1, "FLUSH_DISK_TIMEOUT", "B1")
-    happens("broker-a", "store.flushed", end=log)
-    happens("billing-1", "queue.added", group="billing", queue=queue, next=0)
-    pulls("billing-1", base, base + 2)
-    pulls("billing-1", base + 1, base + 2)  # the answer to a pull of before
-    happens("broker-a", "message.sent_back", group="billing", id="B1", retries=MOST_RETRIES)
-    happens("broker-a", "message.dead", group="billing", id="B1", retries=MOST_RETRIES + 1)
-    happens("billing-1", "offset.updated", group="billing", queue=queue, offset=base + 1)
-    happens("broker-a", "offset.committed", group="billing", queue=queue, offset=base + 1)
-    happens("billing-1", "queue.dropped", group="billing", queue=queue)
-    happens("billing-2", "queue.added", group="billing", queue=queue, next=base + 1)
-    pulls("billing-2", base + 1, base + 2)
-    for number in range(2, 5):
-        is_stored(base + number, f"B{number}")
-        happens("broker-a", "store.flushed", end=log)
-    pulls("billing-2", base + 2, base + 5)
-    happens("billing-2", "fault.killed")
-    happens("billing-1", "queue.added", group="billing", queue=queue, next=base + 1)
-    pulls("billing-1", base + 4, base + 5)  # somebody has set the group's offset meanwhile
-    return rows
-
-
-def short_call(seed: int) -> Call:
-    """A short history that is sound."""
-    return Call(rows=short_history(seed), right=NOTHING, about="a short history, nothing is wrong")
-
-
 def call_of(name: str, day: int, sound_room: str = "", about: str = "") -> Call:
     """A day of a cluster."""
     rows = rows_of(name, day, sound_room)
@@ -142,9 +81,10 @@ def call_of(name: str, day: int, sound_room: str = "", about: str = "") -> Call:
 
 
 def calls(seed: int) -> list[Call]:
-    """Public: days of other clusters than the three. Hidden seeds: short histories of their own."""
+    """Short histories, some of them sound. Public: days of other clusters than the three as well."""
+    short = [Call(rows=rows, right=first(rows), about=about) for about, rows in short_histories(seed)]
     days = [call_of(*one, about="a day of a sound cluster" if one[2] else "") for one in PUBLIC.get(seed, ())]
-    return [short_call(seed), *days]
+    return [*short, *days]
 
 
 def _last(call: Call) -> Found | tuple[None, None]:
@@ -166,7 +106,7 @@ RULES = {
     ),
     "nothing": "first_wrong_step returns (None, None) only where none of the four rules is broken in any row",
     "something": (
-        "On this day no rule is broken. What comes again, is told to be late, or begins further back is legal: see the "
+        "Here no rule is broken. What comes again, is told to be late, or begins further back is legal: see the "
         "last column of the table"
     ),
 }
@@ -207,6 +147,9 @@ FIRST_WRONG_STEP = Pure(
         Slip("two deliveries", _without(most_retries=MOST_RETRIES - 1), belief="lab14.retries_are_calls"),
         Slip("never again", _without(again_is_wrong=True), belief="lab14.again_is_wrong"),
         Slip("for ever", _without(remembers=True), belief="lab14.owner_for_ever"),
+        Slip("one disk", _without(one_disk=True), belief="lab14.one_disk"),
+        Slip("one group", _without(one_group=True), belief="lab14.one_group"),
+        Slip("all forget", _without(all_forget=True), belief="lab14.all_forget"),
     ],
     weights={"": 1, "a broken rule of the store": 1, "a broken rule of the broker": 2, "a broken rule of the client": 1,
              "a sound cluster": 1},

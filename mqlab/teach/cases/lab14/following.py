@@ -17,8 +17,19 @@ from mqlab.teach.cases.lab14.book import Row
 from mqlab.teach.cases.lab14.worlds import rows_of
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Pure, Slip
+from mqlab.teach.kit.slips import OneOf
 
 AT_PLACES = ("message.dispatched", "message.pulled")
+ONCE_RULE = "follow lists each step once, in order, however many of its rows are about the message"
+IDS_RULE = "A row is about the message if its id is the message's, or its ids contain it: rows of listeners have ids"
+PLACES_RULE = (
+    "A message.dispatched names one place, a message.pulled all places of its offsets. Such a row is about the message "
+    "that is at one of them at that moment"
+)
+ONLY_TWO_RULE = (
+    "Only message.dispatched and message.pulled are about a message because of a place; the other rows are about it if "
+    "they have its id"
+)
 BERN, PUBLIC = "Bern", (1, 2)
 """Its store gives numbers a second time, so that places change their messages."""
 
@@ -42,6 +53,22 @@ def steps_of(
         elif row["what"] in AT_PLACES and places:
             ids |= {at.get((queue, offset)) for offset in row.get("offsets", [row.get("offset")])}
         if msg_id in ids and row["step"] not in steps[-1:]:
+            steps.append(row["step"])
+    return steps
+
+
+def steps_of_a_place(rows: Sequence[Row], msg_id: str, *, owner: str) -> list[int]:
+    """The same where a place means one message on the whole day: each that was ever there, the last one, the first."""
+    stored = [row for row in rows if row["what"] == "message.stored"]
+    places = {(row["queue"], row["offset"]) for row in stored if row["id"] == msg_id}
+    if owner != "each":
+        at = {(row["queue"], row["offset"]): row["id"] for row in (stored if owner == "last" else stored[::-1])}
+        places = {place for place in places if at[place] == msg_id}
+    steps: list[int] = []
+    for row in rows:
+        offsets = row.get("offsets", [row.get("offset")]) if row["what"] in AT_PLACES else ()
+        named = any((row["queue"], offset) in places for offset in offsets)
+        if (named or msg_id in {row.get("id"), *row.get("ids", ())}) and row["step"] not in steps[-1:]:
             steps.append(row["step"])
     return steps
 
@@ -79,21 +106,34 @@ def _place(call: Call, seen: Any) -> str:
     return f"{call.about}: {words}"
 
 
+def _whole_day(call: Call) -> OneOf:
+    return OneOf(steps_of_a_place(call["rows"], call["msg_id"], owner=owner) for owner in ("each", "last", "first"))
+
+
+def _explained(call: Call, value: Any, seen: Any) -> str:
+    """The rule of the first row that is missing, or too much."""
+    missing, extra = set(call.right) - set(value), set(value) - set(call.right)
+    if not missing and not extra:
+        return ONCE_RULE
+    step = min(missing | extra)
+    whats = {row["what"] for row in call["rows"] if row["step"] == step}
+    if whats & set(AT_PLACES):
+        return PLACES_RULE
+    return IDS_RULE if step in missing else ONLY_TWO_RULE
+
+
 def _without(**forgotten: bool) -> Any:
     return lambda call: steps_of(call["rows"], call["msg_id"], **forgotten)
 
 
 FOLLOW = Pure(
     "lab14.follow", "follow(rows, msg_id)", points=2, about="messages of a day", calls=calls, returns=[int],
-    rules=(
-        "follow lists each step once, in order, at which some row is about the message: by its id, in ids, or by the "
-        "place that it has at that moment"
-    ),
-    place=_place,
+    rules=ONCE_RULE, explain=_explained, place=_place,
     slips=[
         Slip("ids only", _without(places=False), belief="lab14.rows_have_ids"),
         Slip("offset only", _without(whole=False), belief="lab14.offset_is_place"),
         Slip("one place", _without(copies=False), belief="lab14.one_place"),
         Slip("its place for ever", _without(moves=False), belief="lab14.place_for_ever"),
+        Slip("a place of the whole day", _whole_day, belief="lab14.place_for_ever"),
     ],
 )  # fmt: skip

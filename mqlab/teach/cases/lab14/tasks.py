@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mqlab.simulation.planted import history
@@ -33,13 +33,33 @@ def _last_step(machine: Any) -> int | None:
     return found[-1].step if len(found) > 1 else None
 
 
+SHOWN_DAY = 1
+"""The day of Bern that the lab itself goes through."""
+
+
 def _no_whole_day(machine: Any) -> str:
+    if machine.recording.lab.seed == SHOWN_DAY:
+        return f"it is still day {SHOWN_DAY}, which the lab has gone through: choose another one with *seed* first"
     if _first_step(machine) is None:
         return "with these events nothing goes wrong any more: give more of them, and play again"
     return ""
 
 
+def _silent_room(_alarm: Sequence[Any], rooms: Mapping[str, int]) -> str:
+    return next(room for room, lines in rooms.items() if not lines)
+
+
+def _loud_room(number: int) -> Any:
+    """The answer that names one of the rooms without which the alarm still comes."""
+    return lambda _alarm, rooms: [room for room, lines in rooms.items() if lines][number]
+
+
+def _no_alarm(alarm: Sequence[Any], _rooms: Mapping[str, int]) -> str:
+    return "" if alarm else "on this day there is no alarm that could go silent: change ROLLED_BACK_DAY first"
+
+
 TASKS = (
     Task("lab14.twice", right=_first_step, wrong={"last": _last_step}, unready=_no_whole_day),
+    Task("lab14.room", right=_silent_room, wrong={"loud": _loud_room(0), "last": _loud_room(1)}, unready=_no_alarm),
     Task("lab14.quiet", right=_quiet_day, wrong={"sound": _sound_day, "loud": _loud_day}),
 )
