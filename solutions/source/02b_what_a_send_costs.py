@@ -964,6 +964,12 @@ check("lab02.outbox")
 # refutation: A row that is marked before its send has succeeded is a message that nobody will send: mark it after an
 #   answer that says so. One-way sends have no answer, and an exception is not one.
 
+# %% [belief] lab02.marks_every_row
+# question: `UPDATE outbox SET sent = 1` after the last send of a round. Which orders does it mark?
+# claim: Those that were sent.
+# refutation: A customer placed this order while `relay` was sending others, and an UPDATE without WHERE marked it too. Mark
+#   only what was sent: `WHERE order_key = ?`.
+
 # %% [belief] lab02.one_transaction_for_both
 # question: The mark and the send are in one transaction. Do both happen, or none?
 # claim: Yes, that is what a transaction is for.

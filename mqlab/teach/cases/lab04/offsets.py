@@ -23,6 +23,7 @@ from mqlab.wire.message import Message, MessageExt
 GROUP, TOPIC = "billing", "orders"
 NODE, BROKER = "billing-1", "broker-a"
 PULLED, DONE, REPORT = "pulled", "done", "report"
+TAG, OTHER_TAG, GAP = "paid", "created", -1
 FOR_EVER_MS = 36_000_000
 SETTLED = "27s"  # after it every finished order is reported, and the report is in the broker's file
 FILE_EVERY_MS, MORE_AFTER_MS = 5_000, 8_000
@@ -45,19 +46,20 @@ def work(messages: Sequence[MessageExt], context: Any) -> str:
     return CONSUME_SUCCESS
 
 
-def start_billing(lab: Lab, name: str = NODE, **settings: Any) -> Any:
-    """A started member of billing."""
+def start_billing(lab: Lab, name: str = NODE, tags: str = "*", **settings: Any) -> Any:
+    """A started member of billing that has subscribed to these tags."""
     consumer = lab.push_consumer(GROUP, name=name, **settings)
-    consumer.subscribe(TOPIC, "*")
+    consumer.subscribe(TOPIC, tags)
     consumer.on_messages(work)
     consumer.start()
     return consumer
 
 
 def send(lab: Lab, shop: Any, takes: Iterable[int]) -> None:
-    """Orders that take so many ms each."""
+    """Orders that take so many ms each; an order that takes GAP has a tag of its own."""
     for number, duration in enumerate(takes):
-        shop.send(Message(TOPIC, b"a book", keys=f"order-{number}", properties={"takes": str(duration)}))
+        tag = OTHER_TAG if duration == GAP else TAG
+        shop.send(Message(TOPIC, b"a book", tags=tag, keys=f"order-{number}", properties={"takes": str(duration)}))
 
 
 def read_before(lab: Lab, count: int) -> None:
@@ -110,14 +112,28 @@ def history_of(lab: Lab, first_step: int) -> list[Event]:
 
 
 def histories(seed: int) -> list[Call]:
-    """Four histories: one order holds the others, all are done, all are done since the last report, and a lottery."""
+    """Four histories: one order holds the others, all are done, all are done since the last report, and a lottery.
+
+    In the last three, billing's filter leaves gaps between the offsets that it pulls.
+    """
     rng = random.Random(f"lab04.committed {seed}")
     return [
         lived(rng, "one order takes for ever", _one_hangs(rng), rng.randint(11_500, 14_500)),
-        lived(rng, "all are done and reported", [_soon(rng) for _ in range(rng.randint(3, 6))], 21_500),
-        lived(rng, "the last ones are done after the last report", _late(rng), 14_800),
-        lived(rng, "any order", [_any(rng) for _ in range(rng.randint(5, 9))], rng.randint(11_000, 24_000)),
+        lived(rng, "all are done and reported", with_gaps(rng, [_soon(rng) for _ in range(rng.randint(3, 6))]), 21_500),
+        lived(rng, "the last ones are done after the last report", with_gaps(rng, _late(rng)), 14_800),
+        lived(
+            rng, "any order", with_gaps(rng, [_any(rng) for _ in range(rng.randint(5, 9))]), rng.randint(11_000, 24_000)
+        ),
     ]
+
+
+def with_gaps(rng: random.Random, takes: Sequence[int]) -> list[int]:
+    """The orders with others between them that billing's filter leaves out, one at least."""
+    gapped, at = list(takes), rng.randrange(1, len(takes))
+    for place in range(len(takes) - 1, 0, -1):
+        if place == at or rng.random() < 0.2:
+            gapped.insert(place, GAP)
+    return gapped
 
 
 def _soon(rng: random.Random) -> int:
@@ -168,7 +184,7 @@ def lived(
         read_before(lab, before)
         send(lab, lab.node_handle("shop-1"), takes)
         begins.append(lab.journal.next_step)
-        start_billing(lab)
+        start_billing(lab, tags=TAG)
         if more:
             lab.run_for(MORE_AFTER_MS)
             send(lab, lab.node_handle("shop-1"), more)
@@ -205,6 +221,15 @@ def _counted(call: Call) -> int:
     return int(call["start"]) + len(done)
 
 
+def _one_by_one(call: Call) -> int:
+    """The first offset from the start on that was not done at the last report, pulled or not."""
+    _, done = _at(call, _last_report(call))
+    offset = int(call["start"])
+    while offset in done:
+        offset += 1
+    return offset
+
+
 COMMITTED = Pure(
     "lab04.committed", "committed(start, history)", points=3, about="a consumer's history", calls=histories,
     returns=int,
@@ -215,6 +240,7 @@ COMMITTED = Pure(
         Slip("known at once", lambda call: _smallest_left(call, None), REPORT_RULE, belief="lab04.known_at_once"),
         Slip("not one past", lambda call: _smallest_left(call, _last_report(call), past=0), AFTER_RULE),
         Slip("counted", _counted, COUNT_RULE),
+        Slip("one by one", _one_by_one, belief="lab04.without_gaps"),
         Slip("never moves", lambda call: call["start"], SMALLEST_RULE),
     ],
     weights={"": 1, "nothing reported yet": 1, "two pulls": 1},
@@ -261,7 +287,7 @@ def afternoon(rng: random.Random) -> list[int]:
     takes: list[int] = []
     for held in (*holds, FOR_EVER_MS):
         takes += [*early(), held]
-    return [*takes, *early()]
+    return with_gaps(rng, [*takes, *early()])
 
 
 def crashed(rng: random.Random, dies: str, crash_ms: tuple[int, int] = (21_300, 22_400)) -> Call:
@@ -277,7 +303,7 @@ def crashed(rng: random.Random, dies: str, crash_ms: tuple[int, int] = (21_300, 
         send(lab, lab.node_handle("shop-1"), takes)
         lab.run_for(FILE_EVERY_MS - (lab.now_ms - lab.began_ms + written_after_ms) % FILE_EVERY_MS)
         marks["step"], marks["start"] = lab.journal.next_step, lab.now_ms
-        start_billing(lab)
+        start_billing(lab, tags=TAG)
         lab.run_for(at_ms - (lab.now_ms - marks["start"]))
         # 2. The crash, and everything is started again.
         marks["crash"] = lab.now_ms
