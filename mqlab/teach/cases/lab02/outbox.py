@@ -166,9 +166,10 @@ def _runs(today: ShopDay, ticks: int, orders: Sequence[tuple[int, str, bytes]] =
 
 
 def _orders(rng: random.Random, ticks: Sequence[int]) -> list[tuple[int, str, bytes]]:
-    first = rng.randint(100, 900)
+    # Keys do not grow with time, and every other order has the same body: only the key says which order is meant.
+    last, book = rng.randint(100, 900) + len(ticks), rng.randint(1, 8)
     return [
-        (tick, f"order-{first + number}", f"книга 书 {rng.randint(1, 9)}".encode()) for number, tick in enumerate(ticks)
+        (tick, f"order-{last - number}", f"книга 书 {book + number % 2}".encode()) for number, tick in enumerate(ticks)
     ]
 
 

@@ -119,12 +119,20 @@ def histories(seed: int) -> list[Call]:
     rng = random.Random(f"lab04.committed {seed}")
     return [
         lived(rng, "one order takes for ever", _one_hangs(rng), rng.randint(11_500, 14_500)),
-        lived(rng, "all are done and reported", with_gaps(rng, [_soon(rng) for _ in range(rng.randint(3, 6))]), 21_500),
+        lived(rng, "all are done and reported", with_gaps(rng, _one_after_a_report(rng)), 21_500),
         lived(rng, "the last ones are done after the last report", with_gaps(rng, _late(rng)), 14_800),
         lived(
             rng, "any order", with_gaps(rng, [_any(rng) for _ in range(rng.randint(5, 9))]), rng.randint(11_000, 24_000)
         ),
+        *nothing_reported(seed),
     ]
+
+
+def _one_after_a_report(rng: random.Random) -> list[int]:
+    """One order ends after the first report, all others before it."""
+    takes = [_soon(rng) for _ in range(rng.randint(3, 6))]
+    takes[rng.randrange(1, len(takes))] = 100 * rng.randint(105, 140) + UNFINISHED_TICK_MS
+    return takes
 
 
 def with_gaps(rng: random.Random, takes: Sequence[int]) -> list[int]:
@@ -269,12 +277,13 @@ FINISHED_RULE = "Asked are the orders that were finished before the crash: an un
 
 
 def crashes(seed: int) -> list[Call]:
-    """The same kind of afternoon with three ends: the consumer dies, the broker dies, both die."""
+    """The same kind of afternoon with three ends: the consumer dies, the broker dies, both die; once all was done."""
     rng = random.Random(f"lab04.crash_cost {seed}")
-    return [crashed(rng, dies) for dies in (CONSUMER_DIES, BROKER_DIES, BOTH_DIE)]
+    ends = [crashed(rng, dies) for dies in (CONSUMER_DIES, BROKER_DIES, BOTH_DIE)]
+    return [*ends, crashed(rng, CONSUMER_DIES, all_done=True)]
 
 
-def afternoon(rng: random.Random) -> list[int]:
+def afternoon(rng: random.Random, all_done: bool = False) -> list[int]:
     """How long the orders take: one holds the offset until the second report, one until the third, one until after it.
 
     Reports come 10, 15 and 20 s after the consumer's start, the crash soon after the last one.
@@ -285,14 +294,16 @@ def afternoon(rng: random.Random) -> list[int]:
 
     holds = [100 * rng.randint(*seconds) + UNFINISHED_TICK_MS for seconds in ((103, 134), (151, 160), (196, 197))]
     takes: list[int] = []
-    for held in (*holds, FOR_EVER_MS):
+    for held in holds if all_done else (*holds, FOR_EVER_MS):
         takes += [*early(), held]
     return with_gaps(rng, [*takes, *early()])
 
 
-def crashed(rng: random.Random, dies: str, crash_ms: tuple[int, int] = (21_300, 22_400)) -> Call:
+def crashed(
+    rng: random.Random, dies: str, crash_ms: tuple[int, int] = (21_300, 22_400), all_done: bool = False
+) -> Call:  # fmt: skip
     """Orders, a crash at some moment after billing's start, a restart; right is what the second life was given."""
-    takes, before = afternoon(rng), rng.randint(3, 30)
+    takes, before = afternoon(rng, all_done), rng.randint(3, 30)
     # The broker writes its file so long after a report: the last report before the crash is not in it yet.
     written_after_ms, at_ms = rng.randint(2_600, 4_600), rng.randint(*crash_ms)
     marks: dict[str, int] = {}
@@ -318,7 +329,8 @@ def crashed(rng: random.Random, dies: str, crash_ms: tuple[int, int] = (21_300, 
     lab = quiet(story, rng.randrange(1_000))
     rows = [row for row in lab.deliveries(GROUP, absences=False) if row.client == NODE and row.topic == TOPIC]
     first = [row for row in rows if row.started_ms < marks["crash"]]
-    done = {row.queue_offset: row.ended_ms - marks["start"] for row in first if (row.ended_ms or 0) in _before(marks)}
+    ended = sorted((row for row in first if (row.ended_ms or 0) in _before(marks)), key=lambda row: row.ended_ms)
+    done = {row.queue_offset: row.ended_ms - marks["start"] for row in ended}
     again = {row.queue_offset for row in rows if row.started_ms > marks["crash"]}
     told = [lab.journal[step].now_ms - marks["start"] for step in reports(lab, marks["step"])]
     written = [
