@@ -60,7 +60,7 @@ def _of_any_topic(call: Call) -> object:
     given: Mapping[str, Any] = call.arguments
     past = []
     for group in ("audit", "billing"):
-        queues = next((queues for key, queues in given["offset_table"].items() if key.endswith(group)), {})
+        queues: Mapping[int, int] = next((one for key, one in given["offset_table"].items() if key.endswith(group)), {})
         if queues.get(0, 0) > given["queue_offset"]:
             past.append(group)
     return (*call.right[:2], past)
