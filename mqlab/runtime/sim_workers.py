@@ -19,7 +19,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import greenlet
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CALL_LIMIT_MS = 3_600_000  # of virtual time; every call of RocketMQ's clients ends earlier
 OnDone = Callable[[Any, BaseException | None], None]
+called_in_threads: deque[FrameType] = deque(maxlen=100)
+"""The callers of what works only in a listener, and was called in a thread of Python. A check empties and reads it."""
 
 
 class SimWorkers:
@@ -231,6 +233,12 @@ def current_listener() -> ListenerCoroutine | None:
 
 def _must_be_listener(what: str) -> ListenerCoroutine:
     caller = current_listener()
+    if caller is None and threading.current_thread() is not threading.main_thread():
+        called_in_threads.append(sys._getframe(2))
+        raise UsageError(
+            f"context.{what} was called in a thread of Python, which does not know the Lab's time",
+            hint="context.start(function, ...) runs a function at the same time",
+        )
     if caller is None:
         raise UsageError(f"context.{what} works only in a listener; a notebook lets time pass with lab.run_for(...)")
     caller.must_be_up()

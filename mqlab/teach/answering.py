@@ -56,7 +56,7 @@ def answer(task_id: str, value: object = ..., *given: object) -> Said:
     # 3. Which wrong answer is it? The first that gives the same value; otherwise what is said to all others.
     named = (name for name, wrong in rule.wrong.items() if rule.same(value, _asked(wrong, rule, given)))
     told = words.wrong[next(named, "")]
-    return Answered("bad", f"{task_id}: {shown} is not what your run shows", note=told, task=task_id)
+    return Answered("bad", f"{task_id}: {shown} is not right", note=told, task=task_id)
 
 
 def _task(task_id: str) -> tuple[Task, TaskWords]:

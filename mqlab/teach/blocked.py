@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-from mqlab.runtime.sim_workers import is_watched_sleep
+from mqlab.runtime.sim_workers import called_in_threads, is_watched_sleep
 
 WAITS_S = 6.0  # longer than SQLite waits for a lock before it raises
 LOOK_EVERY_S = 0.5
@@ -44,6 +44,12 @@ RULE = (
 )
 FOUND = f"this line waited for {WAITS_S:g} s of real time or longer"
 USE = 'with lab.resource("name", slots=1): … is a lock in the Lab\'s time, and context.sleep("1s") is a sleep in it'
+THREAD_RULE = (
+    "Your code started a thread of Python, and a thread does not know the Lab's time: it cannot call handle, sleep or "
+    "compute. context.start runs a function at the same time, and result() waits for it"
+)
+THREAD_FOUND = "a call in a thread of Python"
+THREAD_USE = "work = context.start(function, …), then work.result()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,41 @@ class Place:
 
     def __str__(self) -> str:
         return f"line {self.line} of {self.function}" + (f": {self.text}" if self.text else "")
+
+
+class ThreadWatch:
+    """While it is open, threads that need the Lab end without a traceback; ``place`` is the learner's line."""
+
+    def __init__(self, is_theirs: Callable[[str], bool]) -> None:
+        self._is_theirs = is_theirs
+        self._hook: Callable[[threading.ExceptHookArgs], object] = threading.excepthook
+
+    def __enter__(self) -> ThreadWatch:
+        called_in_threads.clear()
+        self._hook, threading.excepthook = threading.excepthook, self._quiet
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        threading.excepthook = self._hook
+
+    def _quiet(self, failed: threading.ExceptHookArgs) -> None:
+        if not called_in_threads:  # a mistake of the learner's own
+            self._hook(failed)
+
+    @property
+    def place(self) -> Place | None:
+        """The line in the thread; None if no thread has called the Lab."""
+        return next(filter(None, (place_of(frame, self._is_theirs) for frame in called_in_threads)), None)
+
+
+def place_of(frame: FrameType | None, is_theirs: Callable[[str], bool]) -> Place | None:
+    """The learner's line nearest to a frame; None if there is none."""
+    while frame is not None and not is_theirs(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+    return Place(frame.f_code.co_name, frame.f_lineno, text)
 
 
 class BlockWatch:
@@ -123,8 +164,7 @@ class BlockWatch:
         while frame is not None:
             code = frame.f_code
             if self._is_theirs(code.co_filename):
-                text = linecache.getline(code.co_filename, frame.f_lineno).strip()
-                return Place(code.co_name, frame.f_lineno, text)
+                return place_of(frame, self._is_theirs)
             if not _may_wait_for_them(code):
                 return None
             frame = frame.f_back

@@ -159,17 +159,26 @@ def _found(asked: Exercise, case: Case, given: Answers, name: str) -> Finding | 
     if not getattr(asked.form, "in_a_lab", False):  # a Spark answer waits for its JVM
         return run_watched(case, given, asked.forbids)
     finding, stopped = None, None
-    with blocked.BlockWatch(is_theirs, blocked.WAITS_S) as watch:
+    with blocked.ThreadWatch(is_theirs) as threads, blocked.BlockWatch(is_theirs, blocked.WAITS_S) as watch:
         try:
             finding = run_watched(case, given, asked.forbids)
         except (Exception, KeyboardInterrupt) as error:
             stopped = error
     if watch.place is not None:  # even if the answer caught the interruption
-        facts = [("at", str(watch.place)), ("expected", blocked.USE), ("found", blocked.FOUND), ("case", name)]
-        raise CheckFailed(Said("bad", f"{asked.id}: {blocked.RULE}", facts, note=f'hint("{asked.id}") helps.'))
+        raise CheckFailed(_outside(asked, watch.place, blocked.RULE, blocked.USE, blocked.FOUND, name))
+    if threads.place is not None and (finding is not None or stopped is not None):
+        raise CheckFailed(
+            _outside(asked, threads.place, blocked.THREAD_RULE, blocked.THREAD_USE, blocked.THREAD_FOUND, name)
+        )
     if stopped is not None:
         raise stopped
     return finding
+
+
+def _outside(asked: Exercise, place: blocked.Place, rule: str, use: str, found: str, case: str) -> Said:
+    """The result for an answer that leaves the Lab's time: the line, and what to use."""
+    facts = [("at", str(place)), ("expected", use), ("found", found), ("case", case)]
+    return Said("bad", f"{asked.id}: {rule}", facts, note=f'hint("{asked.id}") helps.')
 
 
 def _call_of(error: BaseException) -> Call | None:

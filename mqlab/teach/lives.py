@@ -9,14 +9,17 @@ For cases whose answer has to survive a crash, such as lab 07's killer.
     elsewhere(sticky)   the same answer in another process, with all its variables: there hash() gives other numbers
 
 Fresh variables are what the other cells imported and defined (modules, functions, classes, constants), without anything
-that can remember: lists, dictionaries, iterators, objects of the learner's own. In a notebook, what an answer keeps
-elsewhere (in an attribute of a module, for example) survives; behind the wall that is gone too.
+that can remember: lists, dictionaries, iterators, objects of the learner's own. In each life, hash() of a text gives
+other numbers. In a notebook, what an answer keeps elsewhere (in an attribute of a module, for example) survives; behind
+the wall that is gone too.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import io
+import itertools
 import linecache
 import os
 import types
@@ -28,6 +31,7 @@ ROOMS_OF_MEMORY = ("__main__", "mqlab", "collections", "itertools", "queue", "ar
 """Packages whose objects can remember. Modules, functions and classes of a library do not count as such objects."""
 
 _under_way: list[str] = []
+_lives = itertools.count(2)  # 1 is the process of ``elsewhere``
 
 
 def anew(answer: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -84,8 +88,10 @@ def _cell_under_way(name: str) -> Iterator[None]:
 
 def fresh(names: Mapping[str, Any]) -> dict[str, Any]:
     """A notebook's names without anything that can remember; its own functions are bound to these names."""
-    kept: dict[str, Any] = {}
+    kept: dict[str, Any] = {"__builtins__": vars(builtins) | {"hash": hash_in_process(next(_lives))}}
     for name, value in names.items():
+        if name == "__builtins__":
+            continue
         if isinstance(value, types.FunctionType) or name.startswith("__") or not _remembers(value):
             kept[name] = _bound_to(kept, value, names)
     return kept

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from mqlab.teach.cases.lab04 import offsets, resets
+from mqlab.teach.cases.lab04 import crash_cost, offsets, resets
 from mqlab.teach.exercises import Call, Case
 from mqlab.teach.kit import Variant, variants
 
@@ -20,7 +20,7 @@ SEEDED = {
 
 def _early(dies: str) -> Callable[[int], list[Call]]:
     """A crash after the first report and before the broker has written its file."""
-    return lambda seed: [offsets.crashed(random.Random(f"lab04 early {dies} {seed}"), dies, (10_300, 11_900))]
+    return lambda seed: [crash_cost.crashed(random.Random(f"lab04 early {dies} {seed}"), dies, (10_300, 11_900))]
 
 
 FROM_SEED = {
@@ -30,10 +30,10 @@ FROM_SEED = {
         Variant("two pulls", offsets.two_pulls),
     ),
     "lab04.crash_cost": variants(
-        offsets.CRASH_COST,
-        Variant("the consumer dies", _early(offsets.CONSUMER_DIES)),
-        Variant("the broker dies", _early(offsets.BROKER_DIES)),
-        Variant("both die", _early(offsets.BOTH_DIE)),
+        crash_cost.CRASH_COST,
+        Variant("the consumer dies", _early(crash_cost.CONSUMER_DIES)),
+        Variant("the broker dies", _early(crash_cost.BROKER_DIES)),
+        Variant("both die", _early(crash_cost.BOTH_DIE)),
     ),
     "lab04.plan_reset": variants(resets.PLAN_RESET, Variant("the oldest are deleted", resets.after_retention)),
 }

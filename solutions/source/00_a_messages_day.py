@@ -215,6 +215,11 @@ answer("lab00.next_byte", mine.physical_offset + mine.store_size, my_morning)
 # answer("lab00.next_byte", ..., my_morning)
 ### END SOLUTION
 
+# %% [belief] lab00.any_topics_offset
+# question: The table has `letters@press-audit` and `orders@audit`. Which is the offset of `audit` in `orders`?
+# claim: The first key that ends with the group's name.
+# refutation: A key of the table is topic@group, both in full: another group's name may end in the same way.
+
 # %% [exercise] lab00.find
 # ### Exercise 1: find your message in three files
 #
@@ -224,7 +229,8 @@ answer("lab00.next_byte", mine.physical_offset + mine.store_size, my_morning)
 #   message's unit (4), a tag code (8); big-endian, which `struct` calls `">"`. A **unit** is one message as it stands in
 #   the log.
 # - `log`: the commit log file.
-# - `offset_table`: the third file, as `{"orders@billing": {0: 3}, …}`: group's next offset, for each queue.
+# - `offset_table`: the third file, as `{"orders@billing": {0: 3}, …}`: group's next offset, for each queue. A group that
+#   has not reported an offset yet is not in it.
 #
 # `struct` is all you need. (mqlab's own readers of these files, `lab.store()` among them, stay closed in this exercise.)
 # `check(...)` tries your function on days that you have not seen. When you are stuck, `hint("lab00.find")` gives you the

@@ -254,6 +254,11 @@ check("lab02.strategy")
 # refutation: A ban ends when its time is over and not before: an update may make it longer, never shorter, and a quick
 #   answer is an update like any other.
 
+# %% [belief] lab02.bans_add_up
+# question: A broker is banned for 5 s, and 1 s later an update bans it for 2 s. When is it available again?
+# claim: After 7 s; the second ban follows the first.
+# refutation: Each ban begins at its own update, and the one that ends last counts; bans do not add up.
+
 # %% [belief] lab02.banned_is_reachable
 # question: A broker is avoided. What does is_reachable say?
 # claim: True: avoiding it is about speed only.
@@ -964,6 +969,12 @@ check("lab02.outbox")
 # claim: Before the send, so that it is not sent twice; or whatever the send says.
 # refutation: A row that is marked before its send has succeeded is a message that nobody will send: mark it after an
 #   answer that says so. One-way sends have no answer, and an exception is not one.
+
+# %% [belief] lab02.marks_every_row
+# question: `UPDATE outbox SET sent = 1` after the last send of a round. Which orders does it mark?
+# claim: Those that were sent.
+# refutation: A customer placed this order while `relay` was sending others, and the UPDATE marked it too. Mark only what
+#   was sent: `WHERE order_key = ?`.
 
 # %% [belief] lab02.one_transaction_for_both
 # question: The mark and the send are in one transaction. Do both happen, or none?

@@ -273,7 +273,10 @@ reveal("lab03.idle", sum(share == 0 for share in work(lab).values()))
 # wrong ten: Five and five is right for everybody, and it is more than needed.
 # wrong orders_only: Look at the first instance: however many queues `orders` has, the one queue of `refunds` brings it 20 %
 #   of all messages, beside its share of the orders.
-# wrong: Your last run works with as many queues as you set there. Try fewer, or answer their sum.
+# wrong more: That many queues are enough, as your last run shows, but fewer are enough too. Try one queue less for one of
+#   the topics.
+# wrong: This is not the number of queues in your last run, which works. Find the smallest numbers that work, and answer
+#   their sum.
 # note: Eight, five of them for the orders. Queues are cheap, and they bound how many instances can work: make more than
 #   you need today.
 

@@ -167,7 +167,7 @@ for number in (1, 2, 0, 3):
 #
 # `history` is what happened in one queue, as a list of pairs. `("pulled", 7)`: billing has got order 7. `("done", 7)`: it
 # is finished. `("report", 0)`: billing tells the broker its offset (the 0 means nothing). At the beginning the broker has
-# `start`. Which offset does the broker have at the end?
+# `start`. Billing may filter by tag: then some offsets are never pulled. Which offset does the broker have at the end?
 #
 # hint: The broker knows what the last report told it. What is done after the last report does not matter for it.
 # hint: Go through the history with two sets, pulled and done. At each report: what is pulled and not done?
@@ -201,6 +201,12 @@ check("lab04.committed")
 # question: What does an offset count?
 # claim: Consumed messages.
 # refutation: It is a place in the queue, not a number of finished messages.
+
+# %% [belief] lab04.without_gaps
+# question: Order 5 is done. Which offset does billing wait for next?
+# claim: 6.
+# refutation: The offset jumps over what was never pulled: a filter leaves gaps, so the next offset to wait for is the
+#   smallest one that was pulled and is not done.
 
 # %% [markdown] minutes=11
 # ## Who knows it, and since when

@@ -162,12 +162,13 @@ reveal("lab05.threads_of_order", most)
 # `handle(message, context)` is the warehouse: it takes its time, and raises ConnectionError when it is busy.
 #
 # In the day of the check eight orders live at once in four queues, a second member joins, and billing-1 is killed in the
-# middle of its work. No event begins before the one before it has ended, none is lost, and orders do not all wait for each
-# other.
+# middle of its work. The shop is restarted too, in a new process. One of its requests gets lost in the network: if
+# `send_event` raises, the shop calls it again before it sends anything else. No event begins before the one before it has
+# ended, none is lost, and orders do not all wait for each other.
 #
 # hint: Two halves: all events of an order into one queue, and one event of a queue at a time. Neither is enough alone.
 # hint: The selector is called with (queues, message, arg) and returns one of the queues. It has to be the same for the same
-#   order, so make a number of the order: `int(order.rpartition("-")[2]) % len(queues)`, or a hash of it.
+#   order in every process, so make a number of the order: `int(order.rpartition("-")[2]) % len(queues)`.
 # hint: `consumer.on_messages_orderly(listener)`. The listener calls handle for each message; on ConnectionError it returns
 #   SUSPEND_CURRENT_QUEUE_A_MOMENT, at the end SUCCESS. (An exception counts as suspend, too.)
 # note: `SelectMessageQueueByHash` is RocketMQ's selector, with `arg.hashCode()`. The lock of each queue
@@ -218,6 +219,18 @@ check("lab05.life_of_an_order")
 # claim: That it has tried.
 # refutation: SUCCESS says that the event is done: it never comes again, and the next event of its order begins. Let it
 #   come again: SUSPEND_CURRENT_QUEUE_A_MOMENT.
+
+# %% [belief] lab05.selector_remembers
+# question: The shop was restarted. Does its selector choose the same queue for the same order as before?
+# claim: Yes, it is the same function.
+# refutation: After the shop's restart the selector chose another queue for a living order. Python's `hash` of a string
+#   differs from process to process, and variables start empty: compute the number from the order's characters.
+
+# %% [belief] lab05.async_is_stored
+# question: `send_async` has returned. Is the message stored?
+# claim: Yes, or it will be soon.
+# refutation: It is not known yet: a lost request raises in the callback only, and the next event is already sent. So
+#   send_event sends the message to the broker and waits for the answer: every event of the shop is stored.
 
 # %% [belief] lab05.global_order
 # question: How is the order of events kept?
@@ -535,7 +548,14 @@ check("lab05.poisoned")
 # %% [belief] lab05.count_comes_along
 # question: An orderly listener counts failures by reconsume_times, or in a variable. Does it count to three?
 # claim: Yes.
-# refutation: Both are in the memory of this process: a restart sets them to 0. Count in the table, before the try.
+# refutation: A variable and `reconsume_times` are in the memory of one process: a restart sets them to 0. Count in the
+#   table `tries`, before each try.
+
+# %% [belief] lab05.count_afterwards
+# question: A listener counts a failure in the table after it has happened. Which failures does it count?
+# claim: All of them.
+# refutation: The process died after a try and before it had counted the try. Count first, commit the count, then call
+#   `handle`.
 
 # %% [belief] lab05.gives_up_by_itself
 # question: How often is the head of an orderly queue tried?
@@ -676,6 +696,12 @@ check("lab05.manual")
 # claim: Each of them.
 # refutation: A commit in the middle of an invoice leaves the offset there, and after a crash its first lines do not come
 #   again: only the last line answers COMMIT, the others SUCCESS.
+
+# %% [belief] lab05.numbers_as_text
+# question: `line` is "2" and `of` is "10". Is `line >= of`?
+# claim: No, 2 is less than 10.
+# refutation: The properties are strings, and as a string "2" is larger than "10": the second of ten lines was committed.
+#   Compare numbers, `int(line)` and `int(of)`, or test the strings for equality.
 
 # %% [belief] lab05.suspend_is_enough
 # question: A line failed. Which answer brings the whole invoice again?

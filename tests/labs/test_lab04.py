@@ -10,7 +10,7 @@ import pytest
 from mqlab.client.consuming.process_queue import ProcessQueue
 from mqlab.lab.lab import Lab
 from mqlab.teach import CheckFailed, check
-from mqlab.teach.cases.lab04 import offsets, once, own_queue, rescue, resets
+from mqlab.teach.cases.lab04 import crash_cost, offsets, once, own_queue, rescue, resets
 from mqlab.teach.exercises import Exercise, Finding, manifest
 from tests.teach.notebook_answers import reference
 
@@ -33,15 +33,15 @@ def test_every_history_has_one_that_tells_each_slip_from_the_right_answer(seed: 
 
 @pytest.mark.parametrize("seed", range(30, 34))
 def test_every_afternoon_tells_each_slip_from_the_right_answer(seed: int) -> None:
-    calls = offsets.crashes(seed)
-    for slip in offsets.CRASH_COST.form.slips:
+    calls = crash_cost.crashes(seed)
+    for slip in crash_cost.CRASH_COST.form.slips:
         assert any(slip.would(call) != call.right for call in calls), slip.name
-    alone = next(call for call in calls if call["dies"] == offsets.BROKER_DIES)
+    alone = next(call for call in calls if call["dies"] == crash_cost.BROKER_DIES)
     assert alone.right == [] and len(alone["done"]) > 5
 
 
 def test_a_crash_before_the_first_write_leaves_the_file_of_yesterday() -> None:
-    call = offsets.crashed(random.Random(1), offsets.BOTH_DIE, (10_300, 11_900))
+    call = crash_cost.crashed(random.Random(1), crash_cost.BOTH_DIE, (10_300, 11_900))
     assert call["writes"] == [] and call["reports"] == [10_000]
     assert call.right == sorted(call["done"])
 

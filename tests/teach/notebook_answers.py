@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import linecache
+import zlib
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
@@ -39,7 +41,10 @@ def _references(number: str) -> dict[str, str]:
 
 @functools.cache
 def _compiled(cell: str, exercise_id: str) -> CodeType:
-    return compile(cell, f"<{exercise_id}>", "exec")
+    """A cell's code. Its text is kept as IPython keeps it, so that the next life of an answer can run it again."""
+    name = f"<{exercise_id} {zlib.crc32(cell.encode()):08x}>"
+    linecache.cache[name] = (len(cell), None, cell.splitlines(keepends=True), name)
+    return compile(cell, name, "exec")
 
 
 def names_after(exercise_id: str, source: str) -> dict[str, Any]:

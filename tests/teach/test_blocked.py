@@ -22,6 +22,7 @@ from mqlab.client.statuses import CONSUME_SUCCESS
 from mqlab.teach import blocked, check
 from mqlab.teach.blocked import BlockWatch
 from mqlab.teach.checking import CheckFailed
+from tests.teach.notebook_answers import names_after
 
 Listener = Callable[[Any, Any], str]
 WAITS_S = 0.3
@@ -177,3 +178,57 @@ def test_a_check_says_what_waits_and_what_to_use(
         check("lab04.once", {"once": answer})
     told = str(failed.value)
     assert "Your code waits in real time" in told and "of listener: " in told and "lab.resource" in told
+
+
+THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+
+def beside(function, works):
+    threads = [Thread(target=function, args=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+def in_a_pool(function, works):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.submit(function, *work) for work in works)
+
+def lanes(handle):
+    def lane(events, context):
+        for event in events:
+            handle(event, context)
+
+    def listener(messages, context):
+        by_order = {}
+        for message in messages:
+            by_order.setdefault(message.keys, []).append(message)
+        WAY(lane, [(events, context) for events in by_order.values()])
+        return "SUCCESS"
+
+    return listener
+"""
+
+
+@pytest.mark.parametrize("way", ["beside", "in_a_pool"])
+def test_threads_of_python_end_in_one_rule_and_no_traceback(way: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CheckFailed) as failed:
+        check("lab05.lanes", names_after("lab05.lanes", THREADS.replace("WAY", way)))
+    text = str(failed.value)
+    assert blocked.THREAD_RULE in text and "of lane: handle(event, context)" in text and "hint(" in text
+    assert capfd.readouterr().err == ""
+    hook = threading.excepthook
+    with blocked.ThreadWatch(is_here):
+        assert threading.excepthook is not hook
+    assert threading.excepthook is hook
+
+
+def test_a_mistake_in_a_thread_of_the_learner_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    with blocked.ThreadWatch(is_here) as watch:
+        thread = threading.Thread(target=lambda: 1 // 0)
+        thread.start()
+        thread.join()
+    assert watch.place is None and [one.exc_type for one in told] == [ZeroDivisionError]

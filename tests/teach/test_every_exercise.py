@@ -159,10 +159,8 @@ def words_of_its_kind(asked: Exercise, slip: Slip | PartSlip) -> set[str]:
 
 @pytest.mark.parametrize(("asked", "slip"), SLIPS, ids=lambda one: getattr(one, "id", None) or one.name)
 def test_a_slip_is_told_its_words(asked: Exercise, slip: Slip | PartSlip) -> None:
-    """On every public day and, where none shows it, on the first of four others that does."""
+    """On one public day at least, and nothing else on the others: each misunderstanding is met in the check."""
     told = set().union(*(words_for(asked, slip, seed) for seed in asked.public_seeds))
-    for seed in range(FIRST_SEED, FIRST_SEED + 4):
-        told = told or words_for(asked, slip, seed)
     assert told and told <= words_of_its_kind(asked, slip)
 
 

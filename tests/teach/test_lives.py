@@ -122,3 +122,11 @@ def test_a_check_inside_the_cell_does_not_begin_again(capsys: pytest.CaptureFixt
 
 def test_what_stands_in_a_file_is_left_alone() -> None:
     assert anew(behind_the_wall, "behind_the_wall") is behind_the_wall and anew(len, "len") is len
+
+
+def test_each_life_has_a_hash_of_texts_of_its_own() -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    run_cell("def answer(x):\n    return hash(x)\n", names)
+    lives = [anew(names["answer"], "answer") for _ in range(3)]
+    assert len({life("a") for life in (names["answer"], *lives)}) == 4 and lives[0]("a") == lives[0]("a")
+    assert {life(7) for life in lives} == {7}

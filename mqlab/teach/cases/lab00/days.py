@@ -21,17 +21,20 @@ from mqlab.wire.message import Message
 
 BODIES = ("книга", "三本书", "🎁🎁", "a lamp", "чай с лимоном", "one very long order " * 20)
 GROUPS = ("audit", "billing")
+RESTARTS_AFTER = 3
 FIRST_FILE = "00000000000000000000"
 
 
 def half_read(seed: int) -> Lab:
-    """Orders between letters; audit stops half-way, billing reads everything, press reads only letters."""
+    """Orders between letters; audit stops half-way, billing reads everything, two groups read only letters."""
     rng = random.Random(f"lab00.find {seed}")
 
     def story(lab: Lab) -> None:
         # 1. A producer that mixes both topics, so that places in the log and in a queue differ.
         one_queue(lab, "orders", "letters")
         shop = lab.producer("shop")
+        for group in ("press-audit", "press-billing"):
+            reader(lab, group, "letters", lambda: 5)
 
         def send(count: int) -> None:
             for _ in range(count):
@@ -46,14 +49,16 @@ def half_read(seed: int) -> Lab:
         audit.shutdown()
         send(rng.randint(2, 5))
         reader(lab, "billing", "orders", lambda: 5)
-        reader(lab, "press", "letters", lambda: 5)
         lab.run_for("20s")
 
     return play(story, seed=seed)
 
 
 def working_day(seed: int, end_ms: int) -> Lab:
-    """Orders that come now and then; billing is there from the start, audit comes later and is slower."""
+    """Orders that come now and then; billing is there from the start, audit comes later and is slower.
+
+    Billing's process is restarted once, so that it sees again what it had not reported.
+    """
     rng = random.Random(f"lab00.day {seed}")
 
     def story(lab: Lab) -> None:
@@ -66,6 +71,10 @@ def working_day(seed: int, end_ms: int) -> Lab:
             shop.send(Message("orders", rng.choice(BODIES).encode(), keys=f"order-{number}"))
             if number == 2:
                 reader(lab, "audit", "orders", lambda: rng.randint(500, 4000))
+            if number == RESTARTS_AFTER:
+                lab.run_for("1s")
+                lab.kill("billing-1")
+                lab.start("billing-1")
         lab.run_for(max(start_ms + end_ms - lab.now_ms, 1))
 
     return play(story, seed=seed)
@@ -80,11 +89,15 @@ def find_calls(seed: int) -> Iterator[Call]:
     offsets = store.config("consumerOffset.json")["offsetTable"]
     for message in store.messages("orders"):
         unit = log[message.physical_offset :][: record.decode(log, message.physical_offset).total_size]
-        past = [group for group in GROUPS if offsets.get(f"orders@{group}", {}).get(0, 0) > message.queue_offset]
-        yield Call(
-            queue_offset=message.queue_offset, entries=entries, log=log, offset_table=offsets,
-            right=(message.physical_offset, unit, past), about=f"message {message.queue_offset} of the queue",
-        )  # fmt: skip
+        about = f"message {message.queue_offset} of the queue"
+        # Before audit's first report the table does not have it: asked for the message that it read first.
+        young = {key: held for key, held in offsets.items() if key != "orders@audit"}
+        for table in (offsets,) if message.queue_offset else (offsets, young):
+            past = [group for group in GROUPS if table.get(f"orders@{group}", {}).get(0, 0) > message.queue_offset]
+            yield Call(
+                queue_offset=message.queue_offset, entries=entries, log=log, offset_table=table,
+                right=(message.physical_offset, unit, past), about=about,
+            )  # fmt: skip
 
 
 def timeline_calls(seed: int) -> Iterator[Call]:

@@ -55,6 +55,17 @@ def _counted_from_one(call: Call) -> object:
     return place, given["log"][place : place + size], call.right[2]
 
 
+def _of_any_topic(call: Call) -> object:
+    """A group's offset is looked up by the end of the key."""
+    given: Mapping[str, Any] = call.arguments
+    past = []
+    for group in ("audit", "billing"):
+        queues: Mapping[int, int] = next((one for key, one in given["offset_table"].items() if key.endswith(group)), {})
+        if queues.get(0, 0) > given["queue_offset"]:
+            past.append(group)
+    return (*call.right[:2], past)
+
+
 FIND = (
     Slip("entries from 1", _counted_from_one, belief="lab00.counted_from_one"),
     Slip(
@@ -62,6 +73,7 @@ FIND = (
         belief="lab00.end_not_size",
     ),
     Slip("entry as unit", _entry_as_unit, belief="lab00.message_in_queue"),
+    Slip("end of the key", _of_any_topic, belief="lab00.any_topics_offset"),
     Slip(
         "names of the table", _keys_of_the_table,
         'The groups are asked for by their names, "audit" and "billing", without the topic before the @',

@@ -145,7 +145,7 @@ def tag_codes(seed: int) -> list[tuple[str | None, bytes]]:
     rng = random.Random(f"lab01.tags {seed}")
     letters = "abcdefgXYZ019 订单已支付возврат🎁🚀"
     words = ["".join(rng.choices(letters, k=rng.randint(1, 12))).strip() for _ in range(5)]
-    tags = [None, "paid || shipped", *rng.sample(TAGS, 4), *(word for word in words if word)]
+    tags = [None, "paid || shipped", " express ", *rng.sample(TAGS, 4), *(word for word in words if word)]
 
     def story(lab: Lab) -> None:
         shop = shop_of(lab, "orders")

@@ -49,6 +49,13 @@ REACHABLE_RULE = (
 )
 UNKNOWN_RULE = "A broker of which nothing is known is available"
 
+OVERLAPPING: Sequence[Sequence[tuple[int, int, bool, bool]]] = (
+    ((0, 700, False, True), (300, 40, True, True)),  # a slow answer, then a failure of a broker that is reachable
+    ((0, 40, True, False), (500, 2_000, False, True)),  # a failure, then a slow answer within its ban
+    ((0, 2_000, False, True), (400, 2_000, False, True)),  # two slow answers
+)
+"""For each broker its updates: ms from now, latency, isolation, reachable."""
+
 
 @dataclass(frozen=True, slots=True)
 class Update:
@@ -191,6 +198,7 @@ def day(seed: int) -> ClusterDay:
         _sends(today, 10)
         today.lab.start(second)
         _sends(today, 20, every_ms=900)
+        _is_told_and_asked(today, rng.sample([first, second, third], 3))
 
     return ClusterDay((Topics((TOPIC,), 2), Does(goes)), kind=FaultDay, brokers=BROKERS)
 
@@ -215,6 +223,19 @@ def _is_slow(today: FaultDay, broker: str, delay_ms: int) -> None:
     _told_to(today, broker)
     today.lab.run_for(2 * delay_ms)
     today.lab.slow(broker, 0)
+
+
+def _is_told_and_asked(today: FaultDay, brokers: Sequence[str]) -> None:
+    """What a day of sends rarely has: a ban within another, and failures of a broker that is reachable."""
+    assert today.watched is not None
+    strategy, now_ms = today.watched, today.lab.now_ms
+    for broker, updates in zip(brokers, OVERLAPPING, strict=True):
+        for at_ms, latency_ms, isolation, reachable in updates:
+            strategy.update(broker, latency_ms, now_ms + at_ms, isolation=isolation, reachable=reachable)
+            strategy.is_reachable(broker)
+        over_ms = strategy.table.items[broker].available_from_ms
+        for asked_ms in (over_ms - 1, over_ms):
+            strategy.is_available(broker, asked_ms)
 
 
 # promises ------------------------------------------------------------------------------------------------------------
@@ -242,6 +263,11 @@ def _answers_as_the_table(today: FaultDay) -> Finding | None:
     return Finding(rule, where, expected, wrong.found, lab=today.lab, belief=belief)
 
 
+def _ends_within(bans: Sequence[Update]) -> bool:
+    """Whether the last ban began while the one before it was running."""
+    return bans[-1].now_ms < _end(bans[-2])
+
+
 def _rule(wrong: Asked) -> tuple[str, str]:
     if not isinstance(wrong.found, bool):
         return BOOL_RULE, ""
@@ -252,6 +278,8 @@ def _rule(wrong: Asked) -> tuple[str, str]:
         return UNKNOWN_RULE, ""
     # 1. RocketMQ would send there, the answer would not.
     if wrong.right:
+        if costly and wrong.method == "is_available" and len(costly) > 1 and _ends_within(costly):
+            return refutation("lab02.bans_add_up"), "lab02.bans_add_up"
         return (OVER_RULE, "") if costly else (refutation("lab02.fastest"), "lab02.fastest")
     # 2. The other way round: which update banned it?
     if wrong.before[-1] not in costly:

@@ -191,7 +191,7 @@ TASKS = (
     Task(
         "lab03.enough",
         right=_fewest,
-        wrong={"ten": lambda lab: 2 * INSTANCES, "orders_only": _as_many_orders},
+        wrong={"ten": lambda lab: 2 * INSTANCES, "orders_only": _as_many_orders, "more": lambda lab: sum(_queues(lab))},
         unready=_works_now,
     ),
     Task("lab03.unlucky", right=_unlucky, wrong={"ten": lambda: 10}, same=_is_among),

@@ -12,7 +12,8 @@ Reference and known-wrong answers are not in this package. Questions, titles, hi
 
 from __future__ import annotations
 
-from mqlab.teach.cases.lab04.offsets import COMMITTED, CRASH_COST
+from mqlab.teach.cases.lab04.crash_cost import CRASH_COST
+from mqlab.teach.cases.lab04.offsets import COMMITTED
 from mqlab.teach.cases.lab04.once import ONCE
 from mqlab.teach.cases.lab04.own_queue import PROCESS_QUEUE
 from mqlab.teach.cases.lab04.rescue import RESCUE

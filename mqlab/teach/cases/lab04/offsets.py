@@ -1,9 +1,8 @@
-"""Lab 04's exercises about one number: what the broker holds after a history, and what a crash costs.
+"""Lab 04's first exercise about one number: what the broker holds after a history.
 
     committed     pulled, done, report, in any order      ─▶ the offset that the broker holds
-    crash_cost    when what was done, reported, written   ─▶ the finished orders that billing gets again
 
-A real consumer has the history; the broker's table and the deliveries after the restart say what is right.
+A real consumer has the history; the broker's table says what is right. What a crash costs is in crash_cost.
 """
 
 from __future__ import annotations
@@ -23,9 +22,10 @@ from mqlab.wire.message import Message, MessageExt
 GROUP, TOPIC = "billing", "orders"
 NODE, BROKER = "billing-1", "broker-a"
 PULLED, DONE, REPORT = "pulled", "done", "report"
+TAG, OTHER_TAG, GAP = "paid", "created", -1
 FOR_EVER_MS = 36_000_000
 SETTLED = "27s"  # after it every finished order is reported, and the report is in the broker's file
-FILE_EVERY_MS, MORE_AFTER_MS = 5_000, 8_000
+MORE_AFTER_MS = 8_000
 UNFINISHED_TICK_MS = 37  # no order ends in the same millisecond as a report
 
 SMALLEST_RULE = (
@@ -45,19 +45,20 @@ def work(messages: Sequence[MessageExt], context: Any) -> str:
     return CONSUME_SUCCESS
 
 
-def start_billing(lab: Lab, name: str = NODE, **settings: Any) -> Any:
-    """A started member of billing."""
+def start_billing(lab: Lab, name: str = NODE, tags: str = "*", **settings: Any) -> Any:
+    """A started member of billing that has subscribed to these tags."""
     consumer = lab.push_consumer(GROUP, name=name, **settings)
-    consumer.subscribe(TOPIC, "*")
+    consumer.subscribe(TOPIC, tags)
     consumer.on_messages(work)
     consumer.start()
     return consumer
 
 
 def send(lab: Lab, shop: Any, takes: Iterable[int]) -> None:
-    """Orders that take so many ms each."""
+    """Orders that take so many ms each; an order that takes GAP has a tag of its own."""
     for number, duration in enumerate(takes):
-        shop.send(Message(TOPIC, b"a book", keys=f"order-{number}", properties={"takes": str(duration)}))
+        tag = OTHER_TAG if duration == GAP else TAG
+        shop.send(Message(TOPIC, b"a book", tags=tag, keys=f"order-{number}", properties={"takes": str(duration)}))
 
 
 def read_before(lab: Lab, count: int) -> None:
@@ -110,17 +111,40 @@ def history_of(lab: Lab, first_step: int) -> list[Event]:
 
 
 def histories(seed: int) -> list[Call]:
-    """Four histories: one order holds the others, all are done, all are done since the last report, and a lottery."""
+    """Four histories: one order holds the others, all are done, all are done since the last report, and a lottery.
+
+    In the last three, billing's filter leaves gaps between the offsets that it pulls.
+    """
     rng = random.Random(f"lab04.committed {seed}")
     return [
         lived(rng, "one order takes for ever", _one_hangs(rng), rng.randint(11_500, 14_500)),
-        lived(rng, "all are done and reported", [_soon(rng) for _ in range(rng.randint(3, 6))], 21_500),
-        lived(rng, "the last ones are done after the last report", _late(rng), 14_800),
-        lived(rng, "any order", [_any(rng) for _ in range(rng.randint(5, 9))], rng.randint(11_000, 24_000)),
+        lived(rng, "all are done and reported", with_gaps(rng, _one_after_a_report(rng)), 21_500),
+        lived(rng, "the last ones are done after the last report", with_gaps(rng, _late(rng)), 14_800),
+        lived(
+            rng, "any order", with_gaps(rng, [_any(rng) for _ in range(rng.randint(5, 9))]), rng.randint(11_000, 24_000)
+        ),
+        *nothing_reported(seed),
     ]
 
 
-def _soon(rng: random.Random) -> int:
+def _one_after_a_report(rng: random.Random) -> list[int]:
+    """One order ends after the first report, all others before it."""
+    takes = [soon(rng) for _ in range(rng.randint(3, 6))]
+    takes[rng.randrange(1, len(takes))] = 100 * rng.randint(105, 140) + UNFINISHED_TICK_MS
+    return takes
+
+
+def with_gaps(rng: random.Random, takes: Sequence[int]) -> list[int]:
+    """The orders with others between them that billing's filter leaves out, one at least."""
+    gapped, at = list(takes), rng.randrange(1, len(takes))
+    for place in range(len(takes) - 1, 0, -1):
+        if place == at or rng.random() < 0.2:
+            gapped.insert(place, GAP)
+    return gapped
+
+
+def soon(rng: random.Random) -> int:
+    """How long an order takes that is done before the first report."""
     return 100 * rng.randint(2, 60) + UNFINISHED_TICK_MS
 
 
@@ -129,28 +153,28 @@ def _any(rng: random.Random) -> int:
 
 
 def _one_hangs(rng: random.Random) -> list[int]:
-    takes = [_soon(rng) for _ in range(rng.randint(4, 8))]
+    takes = [soon(rng) for _ in range(rng.randint(4, 8))]
     takes[rng.randrange(len(takes) - 2)] = FOR_EVER_MS
     return takes
 
 
 def _late(rng: random.Random) -> list[int]:
     """Some orders end before the first report, 10 s after the start; the others between it and the second."""
-    early = [_soon(rng) for _ in range(rng.randint(2, 4))]
+    early = [soon(rng) for _ in range(rng.randint(2, 4))]
     return [*early, *(100 * rng.randint(108, 128) + UNFINISHED_TICK_MS for _ in range(rng.randint(2, 3)))]
 
 
 def nothing_reported(seed: int) -> list[Call]:
     """A history that ends before the first report."""
     rng = random.Random(f"lab04.committed early {seed}")
-    return [lived(rng, "nothing is reported yet", [_soon(rng) for _ in range(5)], rng.randint(5_000, 9_000))]
+    return [lived(rng, "nothing is reported yet", [soon(rng) for _ in range(5)], rng.randint(5_000, 9_000))]
 
 
 def two_pulls(seed: int) -> list[Call]:
     """More orders come when the first ones are done, or nearly."""
     rng = random.Random(f"lab04.committed pulls {seed}")
-    more = [_soon(rng) for _ in range(rng.randint(3, 5))]
-    first = [*[_soon(rng) for _ in range(4)], 100 * rng.randint(90, 180) + UNFINISHED_TICK_MS]
+    more = [soon(rng) for _ in range(rng.randint(3, 5))]
+    first = [*[soon(rng) for _ in range(4)], 100 * rng.randint(90, 180) + UNFINISHED_TICK_MS]
     return [lived(rng, "a second pull", first, rng.randint(21_000, 24_500), more)]
 
 
@@ -168,7 +192,7 @@ def lived(
         read_before(lab, before)
         send(lab, lab.node_handle("shop-1"), takes)
         begins.append(lab.journal.next_step)
-        start_billing(lab)
+        start_billing(lab, tags=TAG)
         if more:
             lab.run_for(MORE_AFTER_MS)
             send(lab, lab.node_handle("shop-1"), more)
@@ -205,6 +229,15 @@ def _counted(call: Call) -> int:
     return int(call["start"]) + len(done)
 
 
+def _one_by_one(call: Call) -> int:
+    """The first offset from the start on that was not done at the last report, pulled or not."""
+    _, done = _at(call, _last_report(call))
+    offset = int(call["start"])
+    while offset in done:
+        offset += 1
+    return offset
+
+
 COMMITTED = Pure(
     "lab04.committed", "committed(start, history)", points=3, about="a consumer's history", calls=histories,
     returns=int,
@@ -215,174 +248,9 @@ COMMITTED = Pure(
         Slip("known at once", lambda call: _smallest_left(call, None), REPORT_RULE, belief="lab04.known_at_once"),
         Slip("not one past", lambda call: _smallest_left(call, _last_report(call), past=0), AFTER_RULE),
         Slip("counted", _counted, COUNT_RULE),
+        Slip("one by one", _one_by_one, belief="lab04.without_gaps"),
         Slip("never moves", lambda call: call["start"], SMALLEST_RULE),
     ],
     weights={"": 1, "nothing reported yet": 1, "two pulls": 1},
     forbids=FORBIDS["lab04.committed"],
-)  # fmt: skip
-
-
-# lab04.crash_cost ----------------------------------------------------------------------------------------------------
-
-CONSUMER_DIES, BROKER_DIES, BOTH_DIE = "consumer", "broker", "both"
-
-AGAIN_RULE = (
-    "After a restart the consumer begins at the offset that the broker holds, and gets everything from there on"
-)
-REPORTED_RULE = "The consumer's memory dies with it: the broker holds what the last report before the crash told it"
-WRITTEN_RULE = (
-    "When both die, the broker's table dies as well: what is left is its file, and the file holds what had been "
-    "reported when it was last written"
-)
-STILL_KNOWS_RULE = (
-    "When the broker alone dies, the consumer is still there with its memory: it goes on where it was, and its next "
-    "report puts the broker right"
-)
-SORTED_RULE = "These are the right orders: give them in the order of their offsets, each once"
-FINISHED_RULE = "Asked are the orders that were finished before the crash: an unfinished one is not paid twice"
-
-
-def crashes(seed: int) -> list[Call]:
-    """The same kind of afternoon with three ends: the consumer dies, the broker dies, both die."""
-    rng = random.Random(f"lab04.crash_cost {seed}")
-    return [crashed(rng, dies) for dies in (CONSUMER_DIES, BROKER_DIES, BOTH_DIE)]
-
-
-def afternoon(rng: random.Random) -> list[int]:
-    """How long the orders take: one holds the offset until the second report, one until the third, one until after it.
-
-    Reports come 10, 15 and 20 s after the consumer's start, the crash soon after the last one.
-    """
-
-    def early() -> list[int]:
-        return [_soon(rng) for _ in range(rng.randint(1, 2))]
-
-    holds = [100 * rng.randint(*seconds) + UNFINISHED_TICK_MS for seconds in ((103, 134), (151, 160), (196, 197))]
-    takes: list[int] = []
-    for held in (*holds, FOR_EVER_MS):
-        takes += [*early(), held]
-    return [*takes, *early()]
-
-
-def crashed(rng: random.Random, dies: str, crash_ms: tuple[int, int] = (21_300, 22_400)) -> Call:
-    """Orders, a crash at some moment after billing's start, a restart; right is what the second life was given."""
-    takes, before = afternoon(rng), rng.randint(3, 30)
-    # The broker writes its file so long after a report: the last report before the crash is not in it yet.
-    written_after_ms, at_ms = rng.randint(2_600, 4_600), rng.randint(*crash_ms)
-    marks: dict[str, int] = {}
-
-    def story(lab: Lab) -> None:
-        # 1. Billing takes all orders in one pull, and works on all of them at once.
-        read_before(lab, before)
-        send(lab, lab.node_handle("shop-1"), takes)
-        lab.run_for(FILE_EVERY_MS - (lab.now_ms - lab.began_ms + written_after_ms) % FILE_EVERY_MS)
-        marks["step"], marks["start"] = lab.journal.next_step, lab.now_ms
-        start_billing(lab)
-        lab.run_for(at_ms - (lab.now_ms - marks["start"]))
-        # 2. The crash, and everything is started again.
-        marks["crash"] = lab.now_ms
-        dead = {CONSUMER_DIES: [NODE], BROKER_DIES: [BROKER], BOTH_DIE: [NODE, BROKER]}[dies]
-        for node in dead:
-            lab.kill(node)
-        lab.run_for("2s")
-        for node in reversed(dead):
-            lab.start(node)
-        lab.run_for("40s")
-
-    lab = quiet(story, rng.randrange(1_000))
-    rows = [row for row in lab.deliveries(GROUP, absences=False) if row.client == NODE and row.topic == TOPIC]
-    first = [row for row in rows if row.started_ms < marks["crash"]]
-    done = {row.queue_offset: row.ended_ms - marks["start"] for row in first if (row.ended_ms or 0) in _before(marks)}
-    again = {row.queue_offset for row in rows if row.started_ms > marks["crash"]}
-    told = [lab.journal[step].now_ms - marks["start"] for step in reports(lab, marks["step"])]
-    written = [
-        record.now_ms - marks["start"]
-        for record, values in lab.journal.changes("offset.persisted")
-        if record.node == BROKER and values["file"] == "consumerOffset.json" and record.step >= marks["step"]
-    ]
-    died_ms = marks["crash"] - marks["start"]
-    return Call(
-        pulled=sorted(row.queue_offset for row in first),
-        done=done,
-        reports=[ms for ms in told if ms < died_ms],
-        writes=[ms for ms in written if ms < died_ms],
-        dies=dies,
-        right=sorted(offset for offset in done if offset in again),
-        about=f"{dies} dies" if dies != BOTH_DIE else "both die",
-    )
-
-
-def _before(marks: dict[str, int]) -> range:
-    return range(marks["start"], marks["crash"])
-
-
-def _known(call: Call, until_ms: int) -> int:
-    """The offset in the consumer's memory at a moment."""
-    left = [offset for offset in call["pulled"] if call["done"].get(offset, until_ms + 1) > until_ms]
-    return int(min(left)) if left else int(max(call["pulled"])) + 1
-
-
-def _last(times: Sequence[int], until_ms: int) -> int:
-    return max((ms for ms in times if ms <= until_ms), default=0)
-
-
-def _from(call: Call, offset: int) -> list[int]:
-    return sorted(one for one in call["done"] if one >= offset)
-
-
-def _told(call: Call, until_ms: int = FOR_EVER_MS) -> int:
-    return _known(call, _last(call["reports"], until_ms))
-
-
-def _filed(call: Call) -> int:
-    return _told(call, _last(call["writes"], FOR_EVER_MS))
-
-
-def _broker_forgets(call: Call) -> list[int]:
-    return _from(call, _told(call) if call["dies"] == CONSUMER_DIES else _filed(call))
-
-
-def _file_at_once(call: Call) -> list[int]:
-    return [] if call["dies"] == BROKER_DIES else _from(call, _told(call))
-
-
-def _with_unfinished(call: Call) -> list[int]:
-    if call["dies"] == BROKER_DIES:
-        return []
-    offset = _told(call) if call["dies"] == CONSUMER_DIES else _filed(call)
-    return [one for one in call["pulled"] if one >= offset]
-
-
-def _memory_survives(call: Call) -> list[int]:
-    return [] if call["dies"] == BROKER_DIES else _from(call, _known(call, FOR_EVER_MS))
-
-
-def _newest_report_in_the_file(call: Call) -> list[int]:
-    """What somebody gets who takes the file's time as the time of the offset in it."""
-    if call["dies"] == BOTH_DIE:
-        return _from(call, _known(call, _last(call["writes"], FOR_EVER_MS)))
-    return list(call.right)
-
-
-def _wrong_orders(call: Call, found: Any, seen: Any) -> str:
-    """The rule for the orders that are missing, or too many."""
-    if sorted(found) == call.right:
-        return SORTED_RULE
-    if any(one not in call["done"] for one in found):
-        return FINISHED_RULE
-    return {CONSUMER_DIES: REPORTED_RULE, BROKER_DIES: STILL_KNOWS_RULE, BOTH_DIE: WRITTEN_RULE}[call["dies"]]
-
-
-CRASH_COST = Pure(
-    "lab04.crash_cost", "crash_cost(pulled, done, reports, writes, dies)", points=4, about="an afternoon with a crash",
-    calls=crashes, returns=[int], rules=AGAIN_RULE, explain=_wrong_orders,
-    slips=[
-        Slip("the broker forgets", _broker_forgets, STILL_KNOWS_RULE, belief="lab04.broker_forgets"),
-        Slip("in the file at once", _file_at_once, WRITTEN_RULE, belief="lab04.file_at_once"),
-        Slip("with the unfinished", _with_unfinished, FINISHED_RULE),
-        Slip("memory survives", _memory_survives, REPORTED_RULE),
-        Slip("the newest report is in the file", _newest_report_in_the_file, WRITTEN_RULE),
-    ],
-    weights={"": 1, "the consumer dies": 1, "the broker dies": 1, "both die": 2},
-    forbids=FORBIDS["lab04.crash_cost"],
 )  # fmt: skip

@@ -93,6 +93,15 @@ def stored_ms(lab: Lab) -> list[int]:
     return sorted(one.store_timestamp for one in lab.store().messages(TOPIC))
 
 
+def first_unread_ms(lab: Lab) -> int:
+    """When the first order was stored that the group has not read: with it nothing moves, and each queue has a row."""
+    held = lab.broker().offset_table
+    return min(
+        one.store_timestamp for one in lab.store().messages(TOPIC)
+        if one.queue_offset >= held.query(GROUP, TOPIC, one.queue_id)
+    )  # fmt: skip
+
+
 def plans(seed: int) -> list[Call]:
     """Times between two messages, at one, before all, after all, and the end."""
     rng = random.Random(f"lab04.plan_reset {seed}")
@@ -104,6 +113,7 @@ def plans(seed: int) -> list[Call]:
         planned(lab, times[-rng.randint(2, 4)], "the very time of a late order"),
         planned(lab, TO_THE_END, "a time of -1"),
         planned(lab, times[0] - 60_000, "a time before the first order"),
+        planned(lab, first_unread_ms(lab), "the time of the first order that waits"),
         after_retention(seed)[-1],
     ]
 

@@ -3,14 +3,16 @@
     send_event(shop, message)       the shop's side: into which queue
     read_events(consumer, handle)   billing's side: with which listener
 
-In the day a second member joins while events are handled, billing-1 is killed and started again, and the warehouse is
-busy now and then. Judged by the calls of the warehouse: an event begins after the one before it has ended.
+In the day the shop is started again, one of its requests is lost, a second member joins while events are handled,
+billing-1 is killed and started again, and the warehouse is busy now and then. Judged by the calls of the warehouse: an
+event begins after the one before it has ended.
 """
 
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS, SUCCESS
@@ -33,9 +35,11 @@ from mqlab.teach.exercises import Exercise, Finding
 from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Day, Does, NotMade, Topics, Waits
 from mqlab.teach.kit.promises import _raised
+from mqlab.teach.lives import anew
 from mqlab.teach.words import refutation
 
 QUEUES = 4
+SHOP, BROKER = "shop-1", "broker-a"
 ORDERS = 8
 STORED_RULE = "send_event sends the message to the broker and waits for the answer: every event of the shop is stored"
 ASYNC_RULE = (
@@ -48,8 +52,16 @@ LISTENER_RULE = (
 )
 
 
+@dataclass(slots=True)
+class LifeDay(EventDay):
+    """A day whose shop is started again: ``shops_own`` is send_event in its new life, after ``sent_before`` events."""
+
+    shops_own: Callable[..., Any] | None = None
+    sent_before: int = 0
+
+
 def day(seed: int) -> Day:
-    """Eight orders, their lives interleaved; a join in the middle, a death, a warehouse that is busy now and then."""
+    """Eight orders, their lives interleaved; a restart of the shop, a lost request, a join, a death, busy moments."""
     rng = random.Random(f"lab05.life {seed}")
     first = rng.randint(100, 900)
     orders = [f"order-{first + at}" for at in range(ORDERS)]
@@ -59,11 +71,16 @@ def day(seed: int) -> Day:
         for step in LIFE
         for order in rng.sample(orders, ORDERS)
     ]
+    lost = ORDERS + rng.randrange(ORDERS)
     acts = (
         Topics((TOPIC,), QUEUES),
+        Does(lambda today: _sends(today, events[:ORDERS])),
+        Does(_restarts_the_shop),  # before billing's first start: behind the wall, one process has both halves
         Does(lambda today: _reads(today, NODE)),
         Waits("2s"),
-        Does(lambda today: _sends(today, events[: 2 * ORDERS])),
+        Does(lambda today: _sends(today, events[ORDERS:lost])),
+        Does(lambda today: today.lab.drop(SHOP, BROKER)),
+        Does(lambda today: _sends(today, events[lost : 2 * ORDERS])),
         Does(lambda today: _reads(today, OTHER)),
         Waits("2s"),
         Does(lambda today: _sends(today, events[2 * ORDERS :])),
@@ -71,7 +88,7 @@ def day(seed: int) -> Day:
         Does(lambda today: today.die_and_restart(NODE, "1s")),
         Waits("2m"),
     )
-    return Day(acts, kind=EventDay)
+    return Day(acts, kind=LifeDay)
 
 
 def _works_now(today: EventDay, name: str) -> bool:
@@ -90,12 +107,23 @@ def _reads(today: EventDay, name: str) -> None:
     today.lab.run_for("1s")
 
 
-def _sends(today: EventDay, events: list[Event]) -> None:
-    shop = today.producer("shop")
+def _sends(today: LifeDay, events: list[Event]) -> None:
+    """The shop sends events; one whose send has failed is sent once more."""
+    shop, send_event = today.producer("shop"), today.shops_own or today.answers["send_event"]
     for event in events:
         today.events.append(event)
-        today.answers["send_event"](shop, event.message())
+        try:
+            send_event(shop, event.message())
+        except MqlabError:
+            send_event(shop, event.message())
         today.lab.run_for("100ms")
+
+
+def _restarts_the_shop(today: LifeDay) -> None:
+    today.sent_before = len(today.events)
+    today.lab.kill(SHOP)
+    today.lab.start(SHOP)
+    today.shops_own = anew(today.answers["send_event"], "send_event")
 
 
 # promises ------------------------------------------------------------------------------------------------------------
@@ -108,11 +136,17 @@ def _queue_of(today: EventDay, event: Event) -> int | None:
 def _stored(today: EventDay) -> Finding | None:
     for event in today.events:
         if _queue_of(today, event) is None:
-            return Finding(STORED_RULE, f"{event.key} in the topic", "stored", "not stored", lab=today.lab)
+            belief = "lab05.async_is_stored" if _sent_as(today, "ASYNC") else ""
+            rule = refutation(belief) if belief else STORED_RULE
+            return Finding(rule, f"{event.key} in the topic", "stored", "not stored", lab=today.lab, belief=belief)
     return None
 
 
-def _in_order(today: EventDay) -> Finding | None:
+def _sent_as(today: EventDay, mode: str) -> bool:
+    return any(values["mode"] == mode for _, values in today.lab.journal.changes("message.sent"))
+
+
+def _in_order(today: LifeDay) -> Finding | None:
     found = out_of_order(today)
     if found is None:
         return None
@@ -122,7 +156,7 @@ def _in_order(today: EventDay) -> Finding | None:
     ended = "was never handled" if done_ms is None else f"ended at {calendar(done_ms)}"
     belief, rule = "", ASYNC_RULE
     if queues[0] != queues[1]:
-        belief = "lab05.topic_has_order"
+        belief = _why_another_queue(today)
     elif not _is_orderly(today):
         belief = "lab05.queue_is_enough"
     elif done_ms is None and not _is_beside(today, before):
@@ -130,6 +164,16 @@ def _in_order(today: EventDay) -> Finding | None:
     rule = refutation(belief) if belief else rule
     where = f"{moment(today, work)}; {before.key} is in queue {queues[0]}, {work.event.key} in queue {queues[1]}"
     return Finding(rule, where, f"after {before.key}", f"{before.key} {ended}", lab=today.lab, belief=belief)
+
+
+def _why_another_queue(today: LifeDay) -> str:
+    """The belief of a selector that gives an order two queues: it does so within a life, or in its next life only."""
+    queues: dict[str, int | None] = {}
+    same = all(
+        queues.setdefault(one.order, queue) == queue
+        for one, queue in ((one, _queue_of(today, one)) for one in today.events[today.sent_before :])
+    )
+    return "lab05.selector_remembers" if same else "lab05.topic_has_order"
 
 
 def _is_orderly(today: EventDay) -> bool:
@@ -168,14 +212,14 @@ def _is_about(today: EventDay, row: Any, event: Event) -> bool:
     return any(one.msg_id == row.msg_id and today.event_of(one) is event for one in today.stored())
 
 
-def _one_queue_each(today: EventDay) -> Finding | None:
+def _one_queue_each(today: LifeDay) -> Finding | None:
     """By luck two queues may keep an order; the next day they do not."""
     queues: dict[str, int | None] = {}
     for event in today.events:
         queue = _queue_of(today, event)
         before = queues.setdefault(event.order, queue)
         if before != queue:
-            belief = "lab05.topic_has_order"
+            belief = _why_another_queue(today)
             return Finding(
                 refutation(belief), f"the events of {event.order}", f"all in queue {before}", f"{event.key} in {queue}",
                 lab=today.lab, belief=belief,

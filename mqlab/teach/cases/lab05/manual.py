@@ -66,13 +66,16 @@ class Ledger(EventDay):
 
 
 def day(seed: int) -> Day:
-    """Five invoices, two of which fail in the middle once or twice; a death before the last ones come."""
+    """Five invoices, two of which fail in the middle once or twice; a death before the last ones come.
+
+    The first has ten lines or more: as text, "2" is larger than "10". The last has one line only.
+    """
     rng = random.Random(f"lab05.manual {seed}")
     first = rng.randint(100, 900)
     lines: list[Event] = []
     failing = set(rng.sample(range(1, 4), 2))
     for at in range(5):
-        count = rng.randint(2, 4) if at not in failing else rng.randint(3, 4)
+        count = {0: rng.randint(10, 12), 4: 1}.get(at) or rng.randint(3, 4)
         fails_at = rng.randint(2, count) if at in failing else 0
         for number in range(1, count + 1):
             fails = rng.choice((1, 2)) if number == fails_at else 0
@@ -110,7 +113,8 @@ def _rests_between_invoices(today: EventDay) -> Finding | None:
         offset = values["commit_offset"]
         if values["queue"].topic != TOPIC or offset not in lines or lines[offset].number == 1:  # type: ignore[attr-defined]
             continue
-        belief = "lab05.commit_by_default" if _never_by_hand(today) else "lab05.success_commits"
+        belief = "lab05.numbers_as_text" if _compares_texts(today) else "lab05.success_commits"
+        belief = "lab05.commit_by_default" if _never_by_hand(today) else belief
         where = f"the offset of {GROUP} moved to entry {offset}, {lines[offset].key}, at {calendar(record.now_ms)}"
         return Finding(
             refutation(belief), where, "an entry at which an invoice begins", f"{lines[offset].key} is not the first",
@@ -121,6 +125,13 @@ def _rests_between_invoices(today: EventDay) -> Finding | None:
 
 def _never_by_hand(today: EventDay) -> bool:
     return all(row.status not in ("COMMIT", "ROLLBACK") for row in today.deliveries(GROUP))
+
+
+def _compares_texts(today: EventDay) -> bool:
+    """Whether every line that was committed too early is a late one only as text, such as "2" of "10"."""
+    committed = [today.sent[row.msg_id].step for row in today.deliveries(GROUP) if row.status == "COMMIT"]
+    early = [(line, of) for line, _, of in (step.partition("/") for step in committed) if line != of]
+    return bool(early) and all(line > of for line, of in early)
 
 
 def _whole_again(today: EventDay) -> Finding | None:

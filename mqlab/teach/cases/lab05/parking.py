@@ -77,6 +77,12 @@ class ParkingDay(EventDay):
             rows = connection.execute("SELECT msg_id, order_key, queue_offset, body FROM parked").fetchmany(MOST_ROWS)
         return {str(msg_id): tuple(rest) for msg_id, *rest in rows}
 
+    def counts(self) -> int:
+        """The number of rows in the table tries."""
+        with closing(sqlite3.connect(self.lab.database(GROUP).path)) as connection:
+            (rows,) = connection.execute("SELECT count(*) FROM tries").fetchone()
+        return int(rows)
+
 
 MADE = MadeWith("poisoned", lambda today, databases: (databases, today.handle), "(lab, handle)")
 
@@ -117,7 +123,9 @@ def _tries_of_the_head(today: ParkingDay) -> Finding | None:
     tries = [work for work in today.works if work.event is today.head]
     if len(tries) > TRIES:
         fallen = bool(today.lab.journal.of("fault.killed"))
-        belief = "lab05.count_comes_along" if fallen else "lab05.gives_up_by_itself"
+        belief = "lab05.gives_up_by_itself"
+        if fallen:
+            belief = "lab05.count_afterwards" if today.counts() else "lab05.count_comes_along"
         return Finding(
             refutation(belief), moment(today, tries[TRIES]), f"{TRIES} tries in all", f"try {TRIES + 1}",
             lab=today.lab, belief=belief,

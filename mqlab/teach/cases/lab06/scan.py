@@ -93,10 +93,10 @@ def dense(rng: random.Random) -> Call:
 
 
 def cold(rng: random.Random) -> Call:
-    """The beginning is on disk, the end in memory; the border lies inside a pull."""
+    """The beginning is on disk, the end in memory; a pull has its eighth match right before the border."""
     size = rng.randint(220, 300)
-    border = rng.randint(90, 150)
     places = set(rng.sample(range(size), size // 2))
+    border = sorted(places)[8 * rng.randint(5, 7) - 1] + 1
     return queue_call(_tags(size, places), border, f"{border} of {size} entries on disk")
 
 

@@ -100,10 +100,12 @@ def two_tags(rng: random.Random, text_in_pull: bool) -> Call:
 
 
 def colliding(rng: random.Random, text_in_pull: bool) -> Call:
-    """Members whose tags have one code."""
-    wishes = [["Aa"], ["BB"], ["paid"]]
+    """Members whose tags have one code; one of the two is the newest."""
+    wishes, versions = [["Aa"], ["BB"], ["paid"]], sorted(rng.sample(range(100, 1000), 3))
     rng.shuffle(wishes)
-    members = _members(wishes, rng.sample(range(100, 1000), 3), 6)
+    newest = rng.choice([place for place, wish in enumerate(wishes) if wish != ["paid"]])
+    versions.insert(newest, versions.pop())
+    members = _members(wishes, versions, 6)
     return group_call(members, _messages(rng, ("Aa", "BB", "paid"), 6), text_in_pull, "Aa and BB among the tags")
 
 
