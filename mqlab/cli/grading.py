@@ -47,7 +47,8 @@ def course_option(command: Any) -> Any:
               show_default=True, help="What feedback shows of hidden cases.")  # fmt: skip
 @click.option("--roster", type=click.Path(path_type=Path), help="A class list: all on it get a record.")
 @click.option("--sheet", type=click.Path(path_type=Path), help="Moodle's worksheet or Canvas's export to fill.")
-@click.option("--time-limit", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds each.")
+@click.option("--time-limit", type=click.FloatRange(min=1), default=3_600.0, show_default=True,
+              help="Seconds on the clock for each notebook.")  # fmt: skip
 @click.option("--unsafe-no-sandbox", is_flag=True, help="No sandbox: answers can read and change your files.")
 @click.option("--secret", type=click.Path(path_type=Path), metavar="FILE",
               help="Judge each student by the day that `mqlab incident` made, too (lab 13).")  # fmt: skip

@@ -12,17 +12,17 @@ worker. Whether a value is right is decided elsewhere (mqlab.grading.judging).
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mqlab.errors import NodeDown
-from mqlab.grading.answer_process import START_SECONDS, AnswerProcess, Garbled, Gone, TooSlow
+from mqlab.grading.answer_process import START_SECONDS, AnswerProcess, Garbled, Gone, TooSlow, within
 from mqlab.grading.answers import AnswerFunction, AnswerObject, answer_class, number_of
 from mqlab.grading.handing import paths_in
 from mqlab.grading.limits import Limits
+from mqlab.grading.meter import Spent, why_over
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import Codec, Malformed, NotPlain
 from mqlab.grading.world.world import World
@@ -52,7 +52,7 @@ class Loaded:
     source: str
     names: tuple[str, ...]
     limits: Limits
-    spent_seconds: float = 0.0
+    spent: Spent = field(default_factory=Spent)
     stopped: AnswerStopped | None = None
     numbers: dict[str, int] = field(default_factory=dict)
 
@@ -147,7 +147,7 @@ class Desk:
         self._ensure_process(piece)
         assert self._process is not None
         try:
-            if self._process.exchange({"op": "life"}, START_SECONDS).get("op") != "ready":
+            if self._process.exchange({"op": "life"}, within(START_SECONDS)).get("op") != "ready":
                 raise Garbled("it wrote something else than that it is ready")
         except Gone as gone:
             raise self._stop(piece, gone) from None
@@ -216,11 +216,7 @@ class Desk:
     def _stop(self, piece: Loaded, gone: Gone) -> AnswerStopped:
         self.close()
         kind = {TooSlow: "timeout", Garbled: "garbled"}.get(type(gone), "died")
-        what = {
-            "timeout": f"it gave no answer within {piece.limits.seconds:g} s",
-            "garbled": "it wrote something else than an answer",  # which line is read first is a race
-            "died": str(gone),
-        }[kind]
+        what = "it wrote something else than an answer" if kind == "garbled" else str(gone)  # which line is a race
         piece.stopped = AnswerStopped(kind, f"{piece.exercise}: {what}")
         self.incidents.append({"exercise": piece.exercise, "kind": kind, "text": what})
         return piece.stopped
@@ -231,12 +227,11 @@ class Desk:
         """Send a message and serve questions until the result comes. The result is still encoded."""
         # 1. Number the call, so that a forged or late reply to another call is noticed.
         self._calls += 1
-        number, left = self._calls, piece.limits.seconds
+        number, spent = self._calls, Spent()
         ended: BaseException | None = None
         while True:
             # 2. Only the worker's own time counts against the limit, not what the judge does for it.
-            reply, took = self._exchange(piece, {**message, "call": number}, left)
-            left -= took
+            reply = self._exchange(piece, {**message, "call": number}, spent)
             try:
                 op = _checked(reply, number)
             except (Malformed, KeyError, TypeError) as error:
@@ -252,13 +247,20 @@ class Desk:
                 return reply["value"]
             raise self._failure(piece, op, reply)
 
-    def _exchange(self, piece: Loaded, message: dict[str, Any], left: float) -> tuple[dict[str, Any], float]:
-        if self._process is None:
+    def _exchange(self, piece: Loaded, message: dict[str, Any], spent: Spent) -> dict[str, Any]:
+        process = self._process
+        if process is None:
             raise AnswerStopped("lost", f"{piece.exercise}: its process is gone")
-        began = time.monotonic()
-        limit = min(left, piece.limits.total_seconds - piece.spent_seconds)
+
+        def charge() -> None:
+            process.meter.charge(spent, piece.spent)
+            if over := why_over(spent, piece.spent, piece.limits):
+                raise TooSlow(over)
+
+        process.meter.begin()
         try:
-            reply = self._process.exchange(message, max(limit, 0.0))
+            reply = process.exchange(message, charge)
+            charge()
         except Gone as gone:
             raise self._stop(piece, gone) from None
         except NotPlain:
@@ -266,9 +268,7 @@ class Desk:
         except BaseException:
             self._process = None
             raise
-        took = time.monotonic() - began
-        piece.spent_seconds += took
-        return reply, took
+        return reply
 
     def _reply(
         self, piece: Loaded, op: str, question: dict[str, Any], ended: BaseException | None

@@ -58,8 +58,8 @@ from mqlab.grading.verdict import (
 )  # fmt: skip
 from mqlab.whole_files import whole_file
 
-DEMO_SECONDS = 120.0
-START_SECONDS = 120.0
+DEMO_SECONDS = 600.0
+START_SECONDS = 600.0
 GRACE_SECONDS = 30.0
 SCRATCH = "mqlab-grade-"
 LEFT_BEHIND = re.compile(rf"{SCRATCH}(\d+)-\w+")
@@ -173,8 +173,8 @@ def _run(
     job_file, notebook = scratch / "private" / "job.json", scratch / "run" / f"{lab.id}.ipynb"
     notebook.write_text(json.dumps(rebuilt(lab, set(taken.answers), str(job_file), hidden=order.hidden)), "utf-8")
     # 4. Time limits by the role of a cell, then the run itself. The job has the class's seed: it passes through a pipe.
-    exercise = max((one.total_seconds for one in limits.values()), default=60.0) + GRACE_SECONDS
-    demo = max(DEMO_SECONDS, widest.seconds)  # a Spark lab's own cells start a JVM too
+    exercise = widest.clock_times * (widest.total_seconds + widest.lab_seconds) + GRACE_SECONDS
+    demo = max(DEMO_SECONDS, widest.clock_times * widest.seconds)  # a Spark lab's own cells start a JVM too
     engine = Engine(
         {"demo": demo, "desk": START_SECONDS, "answer": exercise, "check": exercise, "hidden": exercise},
         time.monotonic() + order.seconds,

@@ -38,7 +38,7 @@ MARK = "gradebook.json"
 SEED_FILE = "seed"
 SAFE = frozenset("abcdefghijklmnopqrstuvwxyz0123456789._-")
 LONGEST_NAME = 40
-DEFAULT_SECONDS = 900.0
+DEFAULT_SECONDS = 3_600.0
 PIECE_BYTES = 1 << 20
 
 
