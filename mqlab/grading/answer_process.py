@@ -53,6 +53,10 @@ class Garbled(Gone):
     """It wrote something that a worker never writes."""
 
 
+class Silent(Gone):
+    """It hides from the judge what it runs."""
+
+
 class NotStarted(MqlabError):
     """A worker did not start. This is never an answer's fault."""
 

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.errors import NodeDown
-from mqlab.grading.answer_process import START_SECONDS, AnswerProcess, Garbled, Gone, TooSlow, within
+from mqlab.grading.answer_process import START_SECONDS, AnswerProcess, Garbled, Gone, Silent, TooSlow, within
 from mqlab.grading.answers import AnswerFunction, AnswerObject, answer_class, number_of
 from mqlab.grading.handing import paths_in
 from mqlab.grading.limits import Limits
 from mqlab.grading.meter import Spent, why_over
+from mqlab.grading.replies import are_names, checked
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import Codec, Malformed, NotPlain
 from mqlab.grading.world.world import World
@@ -215,8 +216,8 @@ class Desk:
 
     def _stop(self, piece: Loaded, gone: Gone) -> AnswerStopped:
         self.close()
-        kind = {TooSlow: "timeout", Garbled: "garbled"}.get(type(gone), "died")
-        what = "it wrote something else than an answer" if kind == "garbled" else str(gone)  # which line is a race
+        kind = {TooSlow: "timeout", Garbled: "garbled", Silent: "garbled"}.get(type(gone), "died")
+        what = "it wrote something else than an answer" if type(gone) is Garbled else str(gone)  # which line is a race
         piece.stopped = AnswerStopped(kind, f"{piece.exercise}: {what}")
         self.incidents.append({"exercise": piece.exercise, "kind": kind, "text": what})
         return piece.stopped
@@ -227,13 +228,13 @@ class Desk:
         """Send a message and serve questions until the result comes. The result is still encoded."""
         # 1. Number the call, so that a forged or late reply to another call is noticed.
         self._calls += 1
-        number, spent = self._calls, Spent()
+        number, spent, message_has_lines = self._calls, Spent(), bool(message.get("lines"))
         ended: BaseException | None = None
         while True:
             # 2. Only the worker's own time counts against the limit, not what the judge does for it.
             reply = self._exchange(piece, {**message, "call": number}, spent)
             try:
-                op = _checked(reply, number)
+                op = checked(reply, number)
             except (Malformed, KeyError, TypeError) as error:
                 raise self._stop(piece, Garbled(f"it wrote something else than an answer: {error}")) from error
             # 3. A question of the answer: the reply goes back, and the call continues.
@@ -244,6 +245,8 @@ class Desk:
             if ended is not None:
                 raise ended
             if op == "return":
+                if message_has_lines:
+                    self._return_is_a_place_to_die(piece, reply["value"])
                 return reply["value"]
             raise self._failure(piece, op, reply)
 
@@ -270,21 +273,33 @@ class Desk:
             raise
         return reply
 
+    def _return_is_a_place_to_die(self, piece: Loaded, value: Any) -> None:
+        """Count the end of a listener's call. One that has shown no line hides them: its process reports them."""
+        watch = _line_watch()
+        if watch is None:
+            return
+        is_object = isinstance(value, dict) and "answer" in value  # a class as listener is made, and runs no line
+        if not watch.lines and not is_object:
+            raise self._stop(piece, Silent("its listener was called and shows none of its lines"))
+        watch.requested("its return")
+
     def _reply(
         self, piece: Loaded, op: str, question: dict[str, Any], ended: BaseException | None
     ) -> tuple[dict[str, Any], BaseException | None]:
         """The message to send back, and the exception that ends the call whatever the answer does afterwards."""
         if ended is not None and not (op == "ask" and question["verb"] == "__exit__"):
             return _down(ended), ended
-        if op == "ask":
-            message, now_ended = self._answer(piece, question)
-            return message, ended or now_ended
         watch = _line_watch()
         try:
-            if watch is not None:
+            if watch is not None and op == "ask":
+                watch.requested(question["verb"])
+            elif watch is not None:
                 watch.reached(question["where"])
         except NodeDown as error:
             return _down(error), error
+        if op == "ask":
+            message, now_ended = self._answer(piece, question)
+            return message, ended or now_ended
         return {"op": "resume", "value": None}, None
 
     def _answer(self, piece: Loaded, question: dict[str, Any]) -> tuple[dict[str, Any], BaseException | None]:
@@ -334,7 +349,7 @@ class Desk:
         if tag != "answer":
             raise Malformed(f"unknown tag {tag!r}")
         number, kind, name, parameters, methods = payload
-        if not (type(number) is int and isinstance(name, str) and _are_names(parameters) and _are_names(methods)):
+        if not (type(number) is int and isinstance(name, str) and are_names(parameters) and are_names(methods)):
             raise Malformed("a reference that no worker writes")
         where = exercise, self._life, number
         if kind == "function":
@@ -342,28 +357,6 @@ class Desk:
         if kind == "class":
             return answer_class(self, *where, name[:80], frozenset(methods))
         return AnswerObject.standing_for(self, *where, frozenset(methods))
-
-
-def _checked(reply: dict[str, Any], number: int) -> str:
-    op = reply["op"]
-    wanted = {
-        "return": ("value",), "raise": ("error", "trace"), "refused": ("text",),
-        "ask": ("world", "verb", "args", "kwargs"), "line": ("where",),
-    }  # fmt: skip
-    if op not in wanted or reply["call"] != number or any(key not in reply for key in wanted[op]):
-        raise Malformed(f"an answer to another question ({str(op)[:20]!r})")
-    for key, kind in {
-        "trace": str,
-        "text": str,
-        "where": str,
-        "verb": str,
-        "world": int,
-        "args": list,
-        "kwargs": dict,
-    }.items():
-        if key in wanted[op] and type(reply[key]) is not kind:
-            raise Malformed(f"{key} is not of type {kind.__name__}")
-    return str(op)
 
 
 def _let_read(values: Any) -> None:
@@ -383,15 +376,6 @@ def _line_watch() -> LineWatch | None:
         return None
     watch = current.workers.world.line_watch
     return watch if watch is not None and watch.node == current.workers.node.name else None
-
-
-def _are_names(names: Any) -> bool:
-    """True for a short list of identifiers; "=" follows an optional parameter, "*" means any number more."""
-    return (
-        isinstance(names, list)
-        and len(names) <= 200
-        and all(isinstance(n, str) and (n == "*" or n.removesuffix("=").isidentifier()) for n in names)
-    )
 
 
 def _down(error: BaseException) -> dict[str, Any]:
