@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,9 @@ class Desk:
         self._has_copies = False  # the worker works in a copy of itself, made when all was loaded: see renew
         self._called: set[str] = set()  # whose answers were called in this life of the worker
         self._loaded: dict[str, Loaded] = {}
+        self._lives = 0  # how many new processes answers have had for a life: each has another hash() of texts
+        self.new_processes = False
+        """Whether a life is a new process behind walls of its own. Otherwise it is a copy, which costs a tenth."""
         self._world = World()
         self._codecs: dict[str, Codec] = {}
         self.incidents: list[dict[str, str]] = []
@@ -145,7 +148,12 @@ class Desk:
         self._must_go_on(piece)
         if self._called and not self._has_copies:
             self.close()
+        if self.new_processes:
+            self.close()
+            self._lives += 1
         self._ensure_process(piece)
+        if self.new_processes:
+            return
         assert self._process is not None
         try:
             if self._process.exchange({"op": "life"}, within(START_SECONDS)).get("op") != "ready":
@@ -169,15 +177,19 @@ class Desk:
         """Start a worker if there is none, and load all pieces that still work; a piece that is stopped now is over."""
         if self._process is not None:
             return
-        self._process = AnswerProcess(self._sandbox, self._forbids)
+        self._process = AnswerProcess(replace(self._sandbox, hash_seed=self._lives), self._forbids)
         self._has_copies = False
         self._life += 1
         self._called.clear()
         for other in list(self._loaded.values()):
             if other.stopped is not None or (other is piece and not piece.numbers):
                 continue
+            before = replace(other.spent)
             try:
                 self._load(other)
+                other.spent = (
+                    before  # it was charged when it was loaded first; how often processes are made is not its choice
+                )
             except AnswerStopped:
                 return self._ensure_process(piece)
             except Exception:  # this was reported when the piece was first loaded

@@ -111,7 +111,9 @@ class Judge:
         if rule:
             self._publish(asked, kind, [CaseResult("the cell itself", kind, FAILED, rule)])
             return
-        # 3. Run the cases, if possible in a worker that no other answer has used.
+        # 3. Run the cases, if possible in a worker that no other answer has used. Only what costs points costs so much
+        #    that each life of an answer is a new process.
+        self.desk.new_processes = kind == HIDDEN
         self.desk.withhold(asked.forbids)
         if self.job.fresh_workers:
             self.desk.begin(asked.id)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 
 import pytest
 
+from mqlab.grading.budget import Budget
 from mqlab.grading.desk import AnswerStopped, Desk
+from mqlab.grading.lab_files import course_folder, open_lab
 from mqlab.grading.limits import Limits
+from mqlab.grading.sandbox import Sandbox
+from mqlab.teach.exercises import exercise
+from tests.grading.court import Court
 
 SLOW_MACHINE = Limits(seconds=0.5, total_seconds=1, clock_times=60)
 
@@ -54,3 +60,19 @@ def test_short_calls_are_charged_together(desk: Desk) -> None:
     assert "its calls together used more than 0.5 s" in stopped_by(
         desk, short, Limits(seconds=60, total_seconds=0.5), calls=5_000
     )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("exercise_id", ["lab05.poisoned", "lab05.lanes", "lab09.brake"])
+def test_the_reference_needs_a_tenth_of_its_budget(exercise_id: str, walls: Sandbox) -> None:
+    lab = open_lab(course_folder(), exercise_id[3:5])
+    references = importlib.import_module("solutions.wrong").references(exercise_id[3:5])
+    limits = next(answer.limits for answer in lab.answers if answer.exercise.id == exercise_id)
+    budget, before = Budget(exercise_id, limits), limits.lab_seconds
+    court = Court(exercise(exercise_id), lab, walls)
+    with budget.charged():
+        results = list(court.results(references[exercise_id]))
+    spent = court._judge.desk._loaded[exercise_id].spent
+    court.close()
+    assert all(result.passed for result in results)
+    assert spent.processor < limits.total_seconds / 10 and before - budget.seconds_left < before / 10
