@@ -11,24 +11,24 @@ worker. Whether a value is right is decided elsewhere (mqlab.grading.judging).
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from mqlab.errors import NodeDown
 from mqlab.grading.answer_process import START_SECONDS, AnswerProcess, Garbled, Gone, Silent, TooSlow, within
 from mqlab.grading.answers import AnswerFunction, AnswerObject, answer_class, number_of
-from mqlab.grading.handing import paths_in
+from mqlab.grading.handing import let_read
 from mqlab.grading.limits import Limits
 from mqlab.grading.meter import Spent, why_over
-from mqlab.grading.replies import are_names, checked
+from mqlab.grading.replies import are_names, checked, down
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import Codec, Malformed, NotPlain
 from mqlab.grading.world.world import World
 from mqlab.runtime.line_watch import LineWatch
 from mqlab.runtime.sim_workers import current_listener
+
+BREAKS = "what its cell leaves behind breaks the lab's own cells"
 
 
 class AnswerStopped(BaseException):
@@ -71,8 +71,8 @@ class Desk:
         self._called: set[str] = set()  # whose answers were called in this life of the worker
         self._loaded: dict[str, Loaded] = {}
         self._lives = 0  # how many new processes answers have had for a life: each has another hash() of texts
-        self.new_processes = False
-        """Whether a life is a new process behind walls of its own. Otherwise it is a copy, which costs a tenth."""
+        self.fresh_workers = True  # before a cell is run, too; where a worker takes seconds to start, it is kept
+        self.new_processes = False  # a life is a new process behind walls of its own; a copy costs a tenth
         self._world = World()
         self._codecs: dict[str, Codec] = {}
         self.incidents: list[dict[str, str]] = []
@@ -85,12 +85,35 @@ class Desk:
         Raises what the source raises, and AnswerStopped.
         """
         piece = Loaded(exercise, source, tuple(names), limits or self._sandbox.limits)
-        if self._has_copies:  # a copy's original does not know what is loaded from now on
+        # A copy's original does not know what is loaded from now on. What an answer that was called has left behind
+        # must not break the next one's cell, nor the lab's own.
+        if self._has_copies or (self._called and (self.fresh_workers or not names)):
             self.close()
         self._loaded.pop(exercise, None)
         self._ensure_process(piece)
         self._loaded[exercise] = piece
         return self._load(piece)
+
+    def load_given(self, name: str, source: str, limits: Limits) -> None:
+        """Run a cell of the lab itself. If it fails because of answers' cells, they are over, and it is run again.
+
+        Raises as ``load`` if it fails without them.
+        """
+        answers = [piece for piece in self._loaded.values() if piece.names and piece.stopped is None]
+        blamed: list[Loaded] = []
+        while True:
+            try:
+                self.load(name, source, limits=limits)
+            except (AnswerStopped, Exception):
+                self.close()
+                if not answers:
+                    for piece in blamed:
+                        piece.stopped = None
+                    raise
+                blamed.append(answers.pop())
+                blamed[-1].stopped = AnswerStopped("died", f"{blamed[-1].exercise}: {BREAKS}")
+            else:
+                return
 
     def call(self, exercise: str, target: tuple[int, int], method: str | None, args: Any, kwargs: Any) -> Any:
         """Call an object of the worker. ``target``: the worker's life and the object's number, from a stand-in."""
@@ -101,7 +124,7 @@ class Desk:
         self._called.add(exercise)
         codec = self._codec(exercise)
         if self._sandbox.drops_root:
-            _let_read([*args, *kwargs.values()])
+            let_read([*args, *kwargs.values()])
         self._process.hand_over([*args, *kwargs.values()])
         message = {
             "op": "call",
@@ -287,20 +310,18 @@ class Desk:
 
     def _return_is_a_place_to_die(self, piece: Loaded, value: Any) -> None:
         """Count the end of a listener's call. One that has shown no line hides them: its process reports them."""
-        watch = _line_watch()
-        if watch is None:
-            return
         is_object = isinstance(value, dict) and "answer" in value  # a class as listener is made, and runs no line
-        if not watch.lines and not is_object:
-            raise self._stop(piece, Silent("its listener was called and shows none of its lines"))
-        watch.requested("its return")
+        if watch := _line_watch():
+            if not watch.lines and not is_object:
+                raise self._stop(piece, Silent("its listener was called and shows none of its lines"))
+            watch.requested("its return")
 
     def _reply(
         self, piece: Loaded, op: str, question: dict[str, Any], ended: BaseException | None
     ) -> tuple[dict[str, Any], BaseException | None]:
         """The message to send back, and the exception that ends the call whatever the answer does afterwards."""
         if ended is not None and not (op == "ask" and question["verb"] == "__exit__"):
-            return _down(ended), ended
+            return down(ended), ended
         watch = _line_watch()
         try:
             if watch is not None and op == "ask":
@@ -308,7 +329,7 @@ class Desk:
             elif watch is not None:
                 watch.reached(question["where"])
         except NodeDown as error:
-            return _down(error), error
+            return down(error), error
         if op == "ask":
             message, now_ended = self._answer(piece, question)
             return message, ended or now_ended
@@ -325,11 +346,11 @@ class Desk:
         except Exception as error:
             return {"op": "resume", "error": Codec().encode(error)}, None
         except NodeDown as error:
-            return _down(error), error
+            return down(error), error
         except AnswerStopped as error:
             if self._process is None:
                 raise
-            return _down(error), error
+            return down(error), error
 
     def _failure(self, piece: Loaded, op: str, reply: dict[str, Any]) -> BaseException:
         if op == "refused":
@@ -371,16 +392,6 @@ class Desk:
         return AnswerObject.standing_for(self, *where, frozenset(methods))
 
 
-def _let_read(values: Any) -> None:
-    """Make files readable whose paths an answer gets, if the judge is root and the worker is not."""
-    root = Path(tempfile.gettempdir()).resolve()
-    for path in paths_in(values, root):
-        above = [folder for folder in path.parents if folder.is_relative_to(root) and folder != root]
-        for found in (*above, path, *(path.rglob("*") if path.is_dir() else ())):
-            if not found.is_symlink():
-                found.chmod(found.stat().st_mode | (0o055 if found.is_dir() else 0o044))
-
-
 def _line_watch() -> LineWatch | None:
     """The counter of the running listener's lines; every_crash sets one for one node of its world."""
     current = current_listener()
@@ -388,7 +399,3 @@ def _line_watch() -> LineWatch | None:
         return None
     watch = current.workers.world.line_watch
     return watch if watch is not None and watch.node == current.workers.node.name else None
-
-
-def _down(error: BaseException) -> dict[str, Any]:
-    return {"op": "resume", "error": "NodeDown", "text": str(error)}

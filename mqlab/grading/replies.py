@@ -1,4 +1,4 @@
-"""What a worker's lines must look like; the judge trusts nothing else in them.
+"""What a worker's lines must look like, since the judge trusts nothing else in them; and the line about a death.
 
 Used by mqlab.grading.desk.
 """
@@ -40,3 +40,8 @@ def are_names(names: Any) -> bool:
         and len(names) <= 200
         and all(isinstance(n, str) and (n == "*" or n.removesuffix("=").isidentifier()) for n in names)
     )
+
+
+def down(error: BaseException) -> dict[str, Any]:
+    """The message that tells an answer that its process is dead."""
+    return {"op": "resume", "error": "NodeDown", "text": str(error)}
