@@ -73,13 +73,14 @@ def grade(
     from mqlab.grading.lab_files import course_folder
     from mqlab.grading.reports import write_predictions, write_reports
     from mqlab.grading.reports.course_sheet import must_fit
-    from mqlab.grading.reports.overrides import overridden, read_overrides
+    from mqlab.grading.reports.overrides import check_overrides, overridden, read_overrides
     from mqlab.grading.submissions import find_submissions, read_roster
 
     # 1. Find out what is to be graded; nothing is written before this has succeeded.
     home = course_folder(course)
     chosen = _labs(home, labs)
     by_hand = read_overrides(out)
+    check_overrides(by_hand, {one.id: one.points for lab in chosen for one in lab.exercises})
     if sheet is not None:
         must_fit(sheet, [lab.id for lab in chosen])
     found = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
@@ -223,10 +224,11 @@ def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
 
 def _fill_sheet(sheet: Path, records: list[Any], out: Path) -> None:
     """Write the sheet with grades beside the reports, and print the students who are not in it."""
+    from mqlab.grading.gradebook import write_private
     from mqlab.grading.reports.course_sheet import filled
 
     text, lost = filled(sheet, records)
-    (out / f"filled-{sheet.name}").write_text(text, "utf-8")
+    write_private(out / f"filled-{sheet.name}", text)
     click.echo(f"filled: {out / f'filled-{sheet.name}'}", err=True)
     if lost:
         click.echo(f"students without a row in it: {', '.join(lost)}", err=True)

@@ -85,8 +85,7 @@ class Desk:
         Raises what the source raises, and AnswerStopped.
         """
         piece = Loaded(exercise, source, tuple(names), limits or self._sandbox.limits)
-        # A copy's original does not know what is loaded from now on. What an answer that was called has left behind
-        # must not break the next one's cell, nor the lab's own.
+        # A copy's original knows nothing that is loaded later; what a call left behind must not break another cell.
         if self._has_copies or (self._called and (self.fresh_workers or not names)):
             self.close()
         self._loaded.pop(exercise, None)

@@ -343,9 +343,10 @@ def end_with_the_orderer() -> None:
 
 
 def write_record(record: Record, path: Path) -> None:
-    """Write a record atomically."""
+    """Write a record atomically; only its owner can read it."""
     text = json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n"
     with whole_file(path) as draft:
+        draft.touch(mode=0o600)
         draft.write_bytes(text.encode("utf-8", "backslashreplace"))  # half a character stays one, as a JSON escape
 
 
