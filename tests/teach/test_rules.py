@@ -16,8 +16,8 @@ ADDED = ast.AugAssign
 MAY_STAND_IN_A_RULE = {
     "self.name", "self.form", "name", "what", "parts", "TRIES", "kind", "SIGNS[kind]", "PLACED_RULE",
     "refutation(belief)", "described(self.returns)", "described(misfit.shape)", "', '.join(columns)",
-    "', '.join(self.columns)", "'a DataFrame' if self.through else 'a list of rows'", "misfit.path[-1]", "slips.little_endian.says",
-    "', '.join(METHODS)", "', '.join(self.by)",
+    "', '.join(self.columns)", "'a DataFrame' if self.through else 'a list of rows'", "misfit.path[-1]",
+    "slips.little_endian.says", "', '.join(METHODS)", "', '.join(self.by)",
 }  # fmt: skip
 """Beside constants: what the exercise or the truth of its day says. ``kind`` is the true one, and a path's parts are
 names of a shape."""
