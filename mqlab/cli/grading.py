@@ -73,14 +73,13 @@ def grade(
     from mqlab.grading.lab_files import course_folder
     from mqlab.grading.reports import write_predictions, write_reports
     from mqlab.grading.reports.course_sheet import must_fit
-    from mqlab.grading.reports.overrides import check_overrides, overridden, read_overrides
+    from mqlab.grading.reports.overrides import overridden
     from mqlab.grading.submissions import find_submissions, read_roster
 
     # 1. Find out what is to be graded; nothing is written before this has succeeded.
     home = course_folder(course)
     chosen = _labs(home, labs)
-    by_hand = read_overrides(out)
-    check_overrides(by_hand, {one.id: one.points for lab in chosen for one in lab.exercises})
+    by_hand = _by_hand(out, chosen)
     if sheet is not None:
         must_fit(sheet, [lab.id for lab in chosen])
     found = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
@@ -137,6 +136,15 @@ def _labs(course: Path, wanted: tuple[str, ...]) -> list[Any]:
                 f"lab {lab.number} has no special hidden cases; only those made from the seed are used", err=True
             )
     return chosen
+
+
+def _by_hand(out: Path, labs: list[Any]) -> Any:
+    """The lines of overrides.csv, checked before anything is graded."""
+    from mqlab.grading.reports.overrides import check_overrides, read_overrides
+
+    lines = read_overrides(out)
+    check_overrides(lines, {one.id: one.points for lab in labs for one in lab.exercises})
+    return lines
 
 
 def _own_days(secret: Path | None, day: str, labs: list[Any]) -> Any:

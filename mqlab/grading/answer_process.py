@@ -28,7 +28,7 @@ from typing import IO, Any
 from mqlab.errors import MqlabError
 from mqlab.grading import limits
 from mqlab.grading.handing import HandedOver
-from mqlab.grading.meter import LOOK_SECONDS, Meter, processor_seconds
+from mqlab.grading.running.meter import LOOK_SECONDS, Meter, processor_seconds
 from mqlab.grading.sandbox import Sandbox, mirror_in
 from mqlab.grading.values import MAX_BYTES, Malformed, dump_line, load_line
 from mqlab.grading.withheld import copied_without, withhold

@@ -20,8 +20,8 @@ from mqlab.grading.answer_process import START_SECONDS, AnswerProcess, Garbled, 
 from mqlab.grading.answers import AnswerFunction, AnswerObject, answer_class, number_of
 from mqlab.grading.handing import let_read
 from mqlab.grading.limits import Limits
-from mqlab.grading.meter import Spent, why_over
-from mqlab.grading.replies import are_names, checked, down
+from mqlab.grading.running.meter import Spent, why_over
+from mqlab.grading.running.replies import are_names, checked, down
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import Codec, Malformed, NotPlain
 from mqlab.grading.world.world import World

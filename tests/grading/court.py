@@ -31,8 +31,8 @@ from mqlab.grading.job import Answer, Job
 from mqlab.grading.judging import judge
 from mqlab.grading.kernel import Judge
 from mqlab.grading.lab_files import Lab
-from mqlab.grading.meter import Meter
 from mqlab.grading.rebuild import transplant
+from mqlab.grading.running.meter import Meter
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import dump_line, load_line
 from mqlab.grading.verdict import HIDDEN, PUBLIC, CaseResult

@@ -23,7 +23,6 @@ from mqlab.grading.attempts import Effort
 from mqlab.grading.verdict import GRADED, HIDDEN, NOT_JUDGED, PUBLIC, STATUSES, ExerciseResult, Record
 
 FORMULA_STARTS = "=+-@＝＋－＠﹦﹢﹣﹫"  # the wide ones are taken for the narrow ones in East Asia
-NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?")
 STARTS_LATER = re.compile(rf"(;[\s\"']*)(?=[{re.escape(FORMULA_STARTS)}])")
 BLANKED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -31,10 +30,10 @@ BLANKED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 def safe_cell(value: object) -> object:
     """A value that no spreadsheet runs as a formula.
 
-    >>> safe_cell("=1+1"), safe_cell("anna"), safe_cell(-3), safe_cell("a;=1"), safe_cell("-0.25")
-    ("'=1+1", 'anna', -3, "a;'=1", '-0.25')
+    >>> safe_cell("=1+1"), safe_cell("anna"), safe_cell(-3), safe_cell("a;=1")
+    ("'=1+1", 'anna', -3, "a;'=1")
     """
-    if not isinstance(value, str) or NUMBER.fullmatch(value):
+    if not isinstance(value, str):
         return value
     text = STARTS_LATER.sub(r"\1'", BLANKED.sub(" ", value))
     return f"'{text}" if text.lstrip()[:1] in FORMULA_STARTS and text.strip() else text
