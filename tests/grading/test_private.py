@@ -37,7 +37,7 @@ def test_overrides_are_checked_before_a_class_is_graded(tmp_path: Path) -> None:
     add_override(tmp_path / "grades", "anna", "lab99.total", 30, "typo")
     lines = read_overrides(tmp_path / "grades")
     check_overrides(lines, {"lab01.unit": 3})
-    with pytest.raises(UsageError, match="gives anna 30 points for lab99.total, which has 3"):
+    with pytest.raises(UsageError, match=r"gives anna 30 points for lab99\.total, which has 3"):
         check_overrides(lines, {"lab99.total": 3})
 
 
