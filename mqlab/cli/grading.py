@@ -47,7 +47,8 @@ def course_option(command: Any) -> Any:
               show_default=True, help="What feedback shows of hidden cases.")  # fmt: skip
 @click.option("--roster", type=click.Path(path_type=Path), help="A class list: all on it get a record.")
 @click.option("--sheet", type=click.Path(path_type=Path), help="Moodle's worksheet or Canvas's export to fill.")
-@click.option("--time-limit", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds each.")
+@click.option("--time-limit", type=click.FloatRange(min=1), default=3_600.0, show_default=True,
+              help="Seconds on the clock for each notebook.")  # fmt: skip
 @click.option("--unsafe-no-sandbox", is_flag=True, help="No sandbox: answers can read and change your files.")
 @click.option("--secret", type=click.Path(path_type=Path), metavar="FILE",
               help="Judge each student by the day that `mqlab incident` made, too (lab 13).")  # fmt: skip
@@ -72,13 +73,13 @@ def grade(
     from mqlab.grading.lab_files import course_folder
     from mqlab.grading.reports import write_predictions, write_reports
     from mqlab.grading.reports.course_sheet import must_fit
-    from mqlab.grading.reports.overrides import overridden, read_overrides
+    from mqlab.grading.reports.overrides import overridden
     from mqlab.grading.submissions import find_submissions, read_roster
 
     # 1. Find out what is to be graded; nothing is written before this has succeeded.
     home = course_folder(course)
     chosen = _labs(home, labs)
-    by_hand = read_overrides(out)
+    by_hand = _by_hand(out, chosen)
     if sheet is not None:
         must_fit(sheet, [lab.id for lab in chosen])
     found = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
@@ -135,6 +136,15 @@ def _labs(course: Path, wanted: tuple[str, ...]) -> list[Any]:
                 f"lab {lab.number} has no special hidden cases; only those made from the seed are used", err=True
             )
     return chosen
+
+
+def _by_hand(out: Path, labs: list[Any]) -> Any:
+    """The lines of overrides.csv, checked before anything is graded."""
+    from mqlab.grading.reports.overrides import check_overrides, read_overrides
+
+    lines = read_overrides(out)
+    check_overrides(lines, {one.id: one.points for lab in labs for one in lab.exercises})
+    return lines
 
 
 def _own_days(secret: Path | None, day: str, labs: list[Any]) -> Any:
@@ -222,10 +232,11 @@ def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
 
 def _fill_sheet(sheet: Path, records: list[Any], out: Path) -> None:
     """Write the sheet with grades beside the reports, and print the students who are not in it."""
+    from mqlab.grading.gradebook import write_private
     from mqlab.grading.reports.course_sheet import filled
 
     text, lost = filled(sheet, records)
-    (out / f"filled-{sheet.name}").write_text(text, "utf-8")
+    write_private(out / f"filled-{sheet.name}", text)
     click.echo(f"filled: {out / f'filled-{sheet.name}'}", err=True)
     if lost:
         click.echo(f"students without a row in it: {', '.join(lost)}", err=True)

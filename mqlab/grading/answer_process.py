@@ -2,12 +2,12 @@
 
 Used by mqlab.grading.desk only.
 
-    exchange({"op": "call", ..}, seconds=10) ─▶ {"op": "return", ..}
-                                             ─▶ Died("its process ended (signal 9 ..)")
-                                             ─▶ TooSlow, Garbled
+    exchange({"op": "call", ..}, may_go_on) ─▶ {"op": "return", ..}
+                                            ─▶ Died("its process ended (signal 9 ..)")
+                                            ─▶ TooSlow, Garbled
 
-Reading and writing have a time limit, and a line has a maximum size: a worker may write nothing or too much, stop
-reading or die, and the judge goes on.
+Reading and writing have an end, and a line has a maximum size: a worker may write nothing or too much, stop reading or
+die, and the judge goes on.
 Not here: what an answer is.
 """
 
@@ -20,6 +20,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -27,6 +28,7 @@ from typing import IO, Any
 from mqlab.errors import MqlabError
 from mqlab.grading import limits
 from mqlab.grading.handing import HandedOver
+from mqlab.grading.running.meter import LOOK_SECONDS, Meter, processor_seconds
 from mqlab.grading.sandbox import Sandbox, mirror_in
 from mqlab.grading.values import MAX_BYTES, Malformed, dump_line, load_line
 from mqlab.grading.withheld import copied_without, withhold
@@ -44,11 +46,15 @@ class Died(Gone):
 
 
 class TooSlow(Gone):
-    """It did not answer in time."""
+    """Its time is used up; the text says which."""
 
 
 class Garbled(Gone):
     """It wrote something that a worker never writes."""
+
+
+class Silent(Gone):
+    """It hides from the judge what it runs."""
 
 
 class NotStarted(MqlabError):
@@ -105,8 +111,9 @@ class AnswerProcess:
             "limits": asdict(sandbox.limits),
             "processes_outside": 0 if walled and sandbox.drops_root else outside,
         }
+        self.meter = Meter(lambda: processor_seconds(self._process.pid))
         try:
-            self.exchange(hello, START_SECONDS)
+            self.exchange(hello, within(START_SECONDS))
         except Gone as gone:
             words.seek(0)
             # Only the last line: it has the cause, the lines before it are a traceback.
@@ -118,13 +125,15 @@ class AnswerProcess:
         if self._handed is not None:
             self._handed.show(values)
 
-    def exchange(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Send one message and wait for the reply. NotPlain if our message is too large; Gone as above."""
+    def exchange(self, message: dict[str, Any], may_go_on: Callable[[], None]) -> dict[str, Any]:
+        """Send one message and wait for the reply. NotPlain if our message is too large; Gone as above.
+
+        ``may_go_on`` is called again and again while the worker is waited for; it raises TooSlow to end that.
+        """
         line = dump_line(message)
-        deadline = time.monotonic() + seconds
         try:
-            self._write(line, deadline)
-            return load_line(self._read_line(deadline))
+            self._write(line, may_go_on)
+            return load_line(self._read_line(may_go_on))
         except Malformed as error:
             raise self._ended(Garbled(f"it wrote something else than an answer: {error}")) from error
         except Gone as gone:
@@ -133,24 +142,25 @@ class AnswerProcess:
             self.end()
             raise
 
-    def _write(self, line: bytes, deadline: float) -> None:
+    def _write(self, line: bytes, may_go_on: Callable[[], None]) -> None:
         # A view, so that sending a large message in pieces does not copy the rest each time.
         view = memoryview(line)
         while view:
             try:
                 view = view[os.write(self._to_worker, view[:CHUNK]) :]
             except BlockingIOError:
-                if not _can_be_written(self._to_worker, deadline):
-                    raise TooSlow("it did not take its input") from None
+                _wait_for_room(self._to_worker)
+                may_go_on()
             except BrokenPipeError:
                 raise Died("") from None
 
-    def _read_line(self, deadline: float) -> bytes:
+    def _read_line(self, may_go_on: Callable[[], None]) -> bytes:
         while b"\n" not in self._buffer:
             if len(self._buffer) > MAX_BYTES:
                 raise Garbled("it wrote a line that does not end")
-            if not self._answers.select(_left(deadline)):
-                raise TooSlow("it did not answer")
+            if not self._answers.select(LOOK_SECONDS):
+                may_go_on()
+                continue
             chunk = os.read(self._from_worker, CHUNK)
             if not chunk:
                 raise Died("")
@@ -194,15 +204,22 @@ class AnswerProcess:
         return f"<AnswerProcess {self._process.pid} {state}>"
 
 
-def _can_be_written(descriptor: int, deadline: float) -> bool:
-    """Whether a full pipe has room again in time."""
+def within(seconds: float) -> Callable[[], None]:
+    """For ``exchange``: TooSlow after so many seconds on the clock."""
+    deadline = time.monotonic() + seconds
+
+    def may_go_on() -> None:
+        if time.monotonic() > deadline:
+            raise TooSlow(f"it gave no answer within {seconds:g} s")
+
+    return may_go_on
+
+
+def _wait_for_room(descriptor: int) -> None:
+    """Wait until a full pipe has room again, or until it is time for a look."""
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_WRITE)
-        return bool(selector.select(_left(deadline)))
-
-
-def _left(deadline: float) -> float:
-    return max(deadline - time.monotonic(), 0.0)
+        selector.select(LOOK_SECONDS)
 
 
 def _how(code: int | None) -> str:

@@ -7,7 +7,7 @@ Used in the trusted kernel by mqlab.grading.kernel.
 
 A story decides how long its Lab runs, so an answer could keep the judge busy without end. Virtual time is not charged:
 a year in which nothing happens costs nothing.
-mqlab.grading.desk charges the worker's own time. Nothing charges wall-clock time: it depends on the machine's load.
+mqlab.grading.running.meter charges the worker's own time. The clock charges nothing: it depends on the load.
 """
 
 from __future__ import annotations

@@ -11,23 +11,24 @@ worker. Whether a value is right is decided elsewhere (mqlab.grading.judging).
 
 from __future__ import annotations
 
-import tempfile
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mqlab.errors import NodeDown
-from mqlab.grading.answer_process import START_SECONDS, AnswerProcess, Garbled, Gone, TooSlow
+from mqlab.grading.answer_process import START_SECONDS, AnswerProcess, Garbled, Gone, Silent, TooSlow, within
 from mqlab.grading.answers import AnswerFunction, AnswerObject, answer_class, number_of
-from mqlab.grading.handing import paths_in
+from mqlab.grading.handing import let_read
 from mqlab.grading.limits import Limits
+from mqlab.grading.running.meter import Spent, why_over
+from mqlab.grading.running.replies import are_names, checked, down
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import Codec, Malformed, NotPlain
 from mqlab.grading.world.world import World
 from mqlab.runtime.line_watch import LineWatch
 from mqlab.runtime.sim_workers import current_listener
+
+BREAKS = "what its cell leaves behind breaks the lab's own cells"
 
 
 class AnswerStopped(BaseException):
@@ -52,7 +53,7 @@ class Loaded:
     source: str
     names: tuple[str, ...]
     limits: Limits
-    spent_seconds: float = 0.0
+    spent: Spent = field(default_factory=Spent)
     stopped: AnswerStopped | None = None
     numbers: dict[str, int] = field(default_factory=dict)
 
@@ -69,6 +70,9 @@ class Desk:
         self._has_copies = False  # the worker works in a copy of itself, made when all was loaded: see renew
         self._called: set[str] = set()  # whose answers were called in this life of the worker
         self._loaded: dict[str, Loaded] = {}
+        self._lives = 0  # how many new processes answers have had for a life: each has another hash() of texts
+        self.fresh_workers = True  # before a cell is run, too; where a worker takes seconds to start, it is kept
+        self.new_processes = False  # a life is a new process behind walls of its own; a copy costs a tenth
         self._world = World()
         self._codecs: dict[str, Codec] = {}
         self.incidents: list[dict[str, str]] = []
@@ -81,12 +85,34 @@ class Desk:
         Raises what the source raises, and AnswerStopped.
         """
         piece = Loaded(exercise, source, tuple(names), limits or self._sandbox.limits)
-        if self._has_copies:  # a copy's original does not know what is loaded from now on
+        # A copy's original knows nothing that is loaded later; what a call left behind must not break another cell.
+        if self._has_copies or (self._called and (self.fresh_workers or not names)):
             self.close()
         self._loaded.pop(exercise, None)
         self._ensure_process(piece)
         self._loaded[exercise] = piece
         return self._load(piece)
+
+    def load_given(self, name: str, source: str, limits: Limits) -> None:
+        """Run a cell of the lab itself. If it fails because of answers' cells, they are over, and it is run again.
+
+        Raises as ``load`` if it fails without them.
+        """
+        answers = [piece for piece in self._loaded.values() if piece.names and piece.stopped is None]
+        blamed: list[Loaded] = []
+        while True:
+            try:
+                self.load(name, source, limits=limits)
+            except (AnswerStopped, Exception):
+                self.close()
+                if not answers:
+                    for piece in blamed:
+                        piece.stopped = None
+                    raise
+                blamed.append(answers.pop())
+                blamed[-1].stopped = AnswerStopped("died", f"{blamed[-1].exercise}: {BREAKS}")
+            else:
+                return
 
     def call(self, exercise: str, target: tuple[int, int], method: str | None, args: Any, kwargs: Any) -> Any:
         """Call an object of the worker. ``target``: the worker's life and the object's number, from a stand-in."""
@@ -97,7 +123,7 @@ class Desk:
         self._called.add(exercise)
         codec = self._codec(exercise)
         if self._sandbox.drops_root:
-            _let_read([*args, *kwargs.values()])
+            let_read([*args, *kwargs.values()])
         self._process.hand_over([*args, *kwargs.values()])
         message = {
             "op": "call",
@@ -144,10 +170,15 @@ class Desk:
         self._must_go_on(piece)
         if self._called and not self._has_copies:
             self.close()
+        if self.new_processes:
+            self.close()
+            self._lives += 1
         self._ensure_process(piece)
+        if self.new_processes:
+            return
         assert self._process is not None
         try:
-            if self._process.exchange({"op": "life"}, START_SECONDS).get("op") != "ready":
+            if self._process.exchange({"op": "life"}, within(START_SECONDS)).get("op") != "ready":
                 raise Garbled("it wrote something else than that it is ready")
         except Gone as gone:
             raise self._stop(piece, gone) from None
@@ -168,15 +199,19 @@ class Desk:
         """Start a worker if there is none, and load all pieces that still work; a piece that is stopped now is over."""
         if self._process is not None:
             return
-        self._process = AnswerProcess(self._sandbox, self._forbids)
+        self._process = AnswerProcess(replace(self._sandbox, hash_seed=self._lives), self._forbids)
         self._has_copies = False
         self._life += 1
         self._called.clear()
         for other in list(self._loaded.values()):
             if other.stopped is not None or (other is piece and not piece.numbers):
                 continue
+            before = replace(other.spent)
             try:
                 self._load(other)
+                other.spent = (
+                    before  # it was charged when it was loaded first; how often processes are made is not its choice
+                )
             except AnswerStopped:
                 return self._ensure_process(piece)
             except Exception:  # this was reported when the piece was first loaded
@@ -215,12 +250,8 @@ class Desk:
 
     def _stop(self, piece: Loaded, gone: Gone) -> AnswerStopped:
         self.close()
-        kind = {TooSlow: "timeout", Garbled: "garbled"}.get(type(gone), "died")
-        what = {
-            "timeout": f"it gave no answer within {piece.limits.seconds:g} s",
-            "garbled": "it wrote something else than an answer",  # which line is read first is a race
-            "died": str(gone),
-        }[kind]
+        kind = {TooSlow: "timeout", Garbled: "garbled", Silent: "garbled"}.get(type(gone), "died")
+        what = "it wrote something else than an answer" if type(gone) is Garbled else str(gone)  # which line is a race
         piece.stopped = AnswerStopped(kind, f"{piece.exercise}: {what}")
         self.incidents.append({"exercise": piece.exercise, "kind": kind, "text": what})
         return piece.stopped
@@ -231,14 +262,13 @@ class Desk:
         """Send a message and serve questions until the result comes. The result is still encoded."""
         # 1. Number the call, so that a forged or late reply to another call is noticed.
         self._calls += 1
-        number, left = self._calls, piece.limits.seconds
+        number, spent, message_has_lines = self._calls, Spent(), bool(message.get("lines"))
         ended: BaseException | None = None
         while True:
             # 2. Only the worker's own time counts against the limit, not what the judge does for it.
-            reply, took = self._exchange(piece, {**message, "call": number}, left)
-            left -= took
+            reply = self._exchange(piece, {**message, "call": number}, spent)
             try:
-                op = _checked(reply, number)
+                op = checked(reply, number)
             except (Malformed, KeyError, TypeError) as error:
                 raise self._stop(piece, Garbled(f"it wrote something else than an answer: {error}")) from error
             # 3. A question of the answer: the reply goes back, and the call continues.
@@ -249,16 +279,25 @@ class Desk:
             if ended is not None:
                 raise ended
             if op == "return":
+                if message_has_lines:
+                    self._return_is_a_place_to_die(piece, reply["value"])
                 return reply["value"]
             raise self._failure(piece, op, reply)
 
-    def _exchange(self, piece: Loaded, message: dict[str, Any], left: float) -> tuple[dict[str, Any], float]:
-        if self._process is None:
+    def _exchange(self, piece: Loaded, message: dict[str, Any], spent: Spent) -> dict[str, Any]:
+        process = self._process
+        if process is None:
             raise AnswerStopped("lost", f"{piece.exercise}: its process is gone")
-        began = time.monotonic()
-        limit = min(left, piece.limits.total_seconds - piece.spent_seconds)
+
+        def charge() -> None:
+            process.meter.charge(spent, piece.spent)
+            if over := why_over(spent, piece.spent, piece.limits):
+                raise TooSlow(over)
+
+        process.meter.begin()
         try:
-            reply = self._process.exchange(message, max(limit, 0.0))
+            reply = process.exchange(message, charge)
+            charge()
         except Gone as gone:
             raise self._stop(piece, gone) from None
         except NotPlain:
@@ -266,25 +305,33 @@ class Desk:
         except BaseException:
             self._process = None
             raise
-        took = time.monotonic() - began
-        piece.spent_seconds += took
-        return reply, took
+        return reply
+
+    def _return_is_a_place_to_die(self, piece: Loaded, value: Any) -> None:
+        """Count the end of a listener's call. One that has shown no line hides them: its process reports them."""
+        is_object = isinstance(value, dict) and "answer" in value  # a class as listener is made, and runs no line
+        if watch := _line_watch():
+            if not watch.lines and not is_object:
+                raise self._stop(piece, Silent("its listener was called and shows none of its lines"))
+            watch.requested("its return")
 
     def _reply(
         self, piece: Loaded, op: str, question: dict[str, Any], ended: BaseException | None
     ) -> tuple[dict[str, Any], BaseException | None]:
         """The message to send back, and the exception that ends the call whatever the answer does afterwards."""
         if ended is not None and not (op == "ask" and question["verb"] == "__exit__"):
-            return _down(ended), ended
+            return down(ended), ended
+        watch = _line_watch()
+        try:
+            if watch is not None and op == "ask":
+                watch.requested(question["verb"])
+            elif watch is not None:
+                watch.reached(question["where"])
+        except NodeDown as error:
+            return down(error), error
         if op == "ask":
             message, now_ended = self._answer(piece, question)
             return message, ended or now_ended
-        watch = _line_watch()
-        try:
-            if watch is not None:
-                watch.reached(question["where"])
-        except NodeDown as error:
-            return _down(error), error
         return {"op": "resume", "value": None}, None
 
     def _answer(self, piece: Loaded, question: dict[str, Any]) -> tuple[dict[str, Any], BaseException | None]:
@@ -298,11 +345,11 @@ class Desk:
         except Exception as error:
             return {"op": "resume", "error": Codec().encode(error)}, None
         except NodeDown as error:
-            return _down(error), error
+            return down(error), error
         except AnswerStopped as error:
             if self._process is None:
                 raise
-            return _down(error), error
+            return down(error), error
 
     def _failure(self, piece: Loaded, op: str, reply: dict[str, Any]) -> BaseException:
         if op == "refused":
@@ -334,7 +381,7 @@ class Desk:
         if tag != "answer":
             raise Malformed(f"unknown tag {tag!r}")
         number, kind, name, parameters, methods = payload
-        if not (type(number) is int and isinstance(name, str) and _are_names(parameters) and _are_names(methods)):
+        if not (type(number) is int and isinstance(name, str) and are_names(parameters) and are_names(methods)):
             raise Malformed("a reference that no worker writes")
         where = exercise, self._life, number
         if kind == "function":
@@ -344,38 +391,6 @@ class Desk:
         return AnswerObject.standing_for(self, *where, frozenset(methods))
 
 
-def _checked(reply: dict[str, Any], number: int) -> str:
-    op = reply["op"]
-    wanted = {
-        "return": ("value",), "raise": ("error", "trace"), "refused": ("text",),
-        "ask": ("world", "verb", "args", "kwargs"), "line": ("where",),
-    }  # fmt: skip
-    if op not in wanted or reply["call"] != number or any(key not in reply for key in wanted[op]):
-        raise Malformed(f"an answer to another question ({str(op)[:20]!r})")
-    for key, kind in {
-        "trace": str,
-        "text": str,
-        "where": str,
-        "verb": str,
-        "world": int,
-        "args": list,
-        "kwargs": dict,
-    }.items():
-        if key in wanted[op] and type(reply[key]) is not kind:
-            raise Malformed(f"{key} is not of type {kind.__name__}")
-    return str(op)
-
-
-def _let_read(values: Any) -> None:
-    """Make files readable whose paths an answer gets, if the judge is root and the worker is not."""
-    root = Path(tempfile.gettempdir()).resolve()
-    for path in paths_in(values, root):
-        above = [folder for folder in path.parents if folder.is_relative_to(root) and folder != root]
-        for found in (*above, path, *(path.rglob("*") if path.is_dir() else ())):
-            if not found.is_symlink():
-                found.chmod(found.stat().st_mode | (0o055 if found.is_dir() else 0o044))
-
-
 def _line_watch() -> LineWatch | None:
     """The counter of the running listener's lines; every_crash sets one for one node of its world."""
     current = current_listener()
@@ -383,16 +398,3 @@ def _line_watch() -> LineWatch | None:
         return None
     watch = current.workers.world.line_watch
     return watch if watch is not None and watch.node == current.workers.node.name else None
-
-
-def _are_names(names: Any) -> bool:
-    """True for a short list of identifiers; "=" follows an optional parameter, "*" means any number more."""
-    return (
-        isinstance(names, list)
-        and len(names) <= 200
-        and all(isinstance(n, str) and (n == "*" or n.removesuffix("=").isidentifier()) for n in names)
-    )
-
-
-def _down(error: BaseException) -> dict[str, Any]:
-    return {"op": "resume", "error": "NodeDown", "text": str(error)}

@@ -58,8 +58,8 @@ from mqlab.grading.verdict import (
 )  # fmt: skip
 from mqlab.whole_files import whole_file
 
-DEMO_SECONDS = 120.0
-START_SECONDS = 120.0
+DEMO_SECONDS = 600.0
+START_SECONDS = 600.0
 GRACE_SECONDS = 30.0
 SCRATCH = "mqlab-grade-"
 LEFT_BEHIND = re.compile(rf"{SCRATCH}(\d+)-\w+")
@@ -105,7 +105,9 @@ def grade(order: Order, kernel: KernelCopy | None = None) -> Record:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     # 4. Turn what the cells reported into results and one status.
-    results = tuple(_result(lab, taken, runs, exercise_id) for exercise_id in (e.id for e in lab.exercises))
+    over = f"{order.seconds:g} s" if time.monotonic() - began > order.seconds else ""
+    roles = ("check", "hidden") if order.hidden else ("check",)
+    results = tuple(_result(lab, taken, runs, exercise.id, roles, over) for exercise in lab.exercises)
     results = tuple(_with_missing_part(lab, parts_not_in(lab, submission), result) for result in results)
     status, reason, more = _status(results, runs, trouble, notes)
     return Record(
@@ -173,8 +175,8 @@ def _run(
     job_file, notebook = scratch / "private" / "job.json", scratch / "run" / f"{lab.id}.ipynb"
     notebook.write_text(json.dumps(rebuilt(lab, set(taken.answers), str(job_file), hidden=order.hidden)), "utf-8")
     # 4. Time limits by the role of a cell, then the run itself. The job has the class's seed: it passes through a pipe.
-    exercise = max((one.total_seconds for one in limits.values()), default=60.0) + GRACE_SECONDS
-    demo = max(DEMO_SECONDS, widest.seconds)  # a Spark lab's own cells start a JVM too
+    exercise = widest.clock_times * (widest.total_seconds + widest.lab_seconds) + GRACE_SECONDS
+    demo = max(DEMO_SECONDS, widest.clock_times * widest.seconds)  # a Spark lab's own cells start a JVM too
     engine = Engine(
         {"demo": demo, "desk": START_SECONDS, "answer": exercise, "check": exercise, "hidden": exercise},
         time.monotonic() + order.seconds,
@@ -244,7 +246,13 @@ def private_environment(private: Path, shared: Path) -> dict[str, str]:
     }
 
 
-def _result(lab: Lab, taken: Transplant, runs: list[CellRun], exercise_id: str) -> ExerciseResult:
+def _result(
+    lab: Lab, taken: Transplant, runs: list[CellRun], exercise_id: str, roles: tuple[str, ...], time_over: str
+) -> ExerciseResult:
+    """The result of an exercise, of the cells of some roles.
+
+    ``time_over`` is the time that the whole notebook had, if it is used up.
+    """
     exercise = next(one for one in lab.exercises if one.id == exercise_id)
     head = exercise.id, exercise.title, exercise.points
     # 1. Without an answer there is nothing to judge.
@@ -257,14 +265,16 @@ def _result(lab: Lab, taken: Transplant, runs: list[CellRun], exercise_id: str) 
     cases = {kind: _cases(mine, exercise_id, kind) for kind in (PUBLIC, HIDDEN)}
     state, reason = settle(cases[PUBLIC], cases[HIDDEN])
     cause = next((case.cause for case in cases[PUBLIC] + cases[HIDDEN] if case.cause), "")
-    # 3. A cell without a verdict was stopped, or the grader failed: never call that passed or failed.
-    unsettled = [run for run in mine if run.role in ("check", "hidden") and not run.verdicts]
-    if unsettled and state != STOPPED:
-        late = unsettled[0].timed_out
+    # 3. A cell without a verdict was stopped, or the grader failed: never call that passed or failed. What was not run
+    #    because the notebook's time is used up is lost: an answer could use it up at will.
+    lacking = next((role for role in roles if not any(run.role == role and run.verdicts for run in mine)), "")
+    if lacking and state != STOPPED:
+        run = next((run for run in mine if run.role == lacking), None)
+        late = time_over or (run is not None and run.timed_out)
         state, cause = (STOPPED, "timeout") if late else (NOT_JUDGED, "")
-        reason = f"its {unsettled[0].role} cell gave no result: {unsettled[0].error or 'it was not run'}"
-    if not any(run.role == "check" for run in mine):
-        state, reason = NOT_JUDGED, "its check cell was not run"
+        reason = f"its {lacking} cell gave no result: {(run and run.error) or 'it was not run'}"
+        if time_over:
+            reason = f"the {time_over} for the whole notebook were over before its {lacking} cell gave a result"
     source = taken.answers.get(exercise_id, "")
     return ExerciseResult(*head, state, reason, tuple(cases[PUBLIC] + cases[HIDDEN]), source, cause)
 
@@ -333,9 +343,10 @@ def end_with_the_orderer() -> None:
 
 
 def write_record(record: Record, path: Path) -> None:
-    """Write a record atomically."""
+    """Write a record atomically; only its owner can read it."""
     text = json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n"
     with whole_file(path) as draft:
+        draft.touch(mode=0o600)
         draft.write_bytes(text.encode("utf-8", "backslashreplace"))  # half a character stays one, as a JSON escape
 
 

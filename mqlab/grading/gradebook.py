@@ -4,8 +4,9 @@ What ``mqlab grade`` calls.
 
     OUT/records/anna.lab01.json   one per submission, written atomically; the only state there is
     OUT/grades.csv ..             made of the records (mqlab.grading.reports)
-    OUT/seed                      the class's seed, for its owner's eyes only (mode 0600)
+    OUT/seed                      the class's seed
 
+All of it is for its owner's eyes only (modes 0700 and 0600).
 A record carries a fingerprint of all it depends on: the submission, the lab, the hidden cases, the seed, the sandbox.
 With ``resume`` a record with the right fingerprint is kept, unless something in it could not be judged.
 Records are not meant to be changed by hand: write a column of your own into the CSV.
@@ -38,7 +39,7 @@ MARK = "gradebook.json"
 SEED_FILE = "seed"
 SAFE = frozenset("abcdefghijklmnopqrstuvwxyz0123456789._-")
 LONGEST_NAME = 40
-DEFAULT_SECONDS = 900.0
+DEFAULT_SECONDS = 3_600.0
 PIECE_BYTES = 1 << 20
 
 
@@ -65,7 +66,8 @@ def open_gradebook(out: Path) -> None:
         raise UsageError(
             f"{out} is not empty, and what it holds was not made by mqlab grade", hint="give a new or an empty folder"
         )
-    (out / "records").mkdir(parents=True, exist_ok=True)
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(out / "records")
     (out / MARK).write_text('{"made_by": "mqlab grade"}\n', "utf-8")
 
 
@@ -87,6 +89,12 @@ def class_seed(out: Path, wanted: str | None = None) -> str:
     seed = seed or secrets.token_hex(8)
     write_private(file, f"{seed}\n")
     return seed
+
+
+def private_folder(path: Path) -> None:
+    """Make a folder that only its owner can enter, whatever its rights were before."""
+    path.mkdir(exist_ok=True)
+    path.chmod(0o700)
 
 
 def write_private(path: Path, text: str) -> None:
@@ -228,7 +236,8 @@ def read_records(out: Path) -> list[Record]:
 def fingerprint(plan: Plan, lab: Lab, submission: Submission) -> str:
     """A digest of all that a record depends on."""
     digest = hashlib.sha256()
-    sandbox = asdict(plan.sandbox) | {"user_id": 0}
+    # Not where folders are: a class that was moved is the same class.
+    sandbox = plan.sandbox.level, asdict(plan.sandbox.limits), len(plan.sandbox.readable)
     facts = [mqlab_version(), lab.id, plan.seed, plan.hidden, plan.seconds, submission.note, sandbox]
     digest.update(json.dumps(facts, sort_keys=True, default=str).encode())
     digest.update(_own(plan, submission).encode())

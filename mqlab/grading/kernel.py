@@ -44,6 +44,7 @@ class Judge:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.desk = Desk(job.sandbox)
+        self.desk.fresh_workers = job.fresh_workers
         self.answers: dict[str, dict[str, Any]] = {}
         self.unable: dict[str, CaseResult] = {}
         self._budgets: dict[str, Budget] = {}
@@ -63,11 +64,12 @@ class Judge:
             seconds=max(limits.seconds, SET_UP_SECONDS),
             total_seconds=max(limits.total_seconds, 10 * SET_UP_SECONDS),
         )
+        if is_own:
+            self.desk.load_given(name, source, patient)
+            return
         try:
             self.desk.load(name, source, limits=patient)
         except (AnswerStopped, Exception) as error:
-            if is_own:
-                raise
             what = str(error).removeprefix(f"{name}: ")
             self._lacking = f"; your other cells gave it nothing: when they were run, {what}"
 
@@ -111,7 +113,9 @@ class Judge:
         if rule:
             self._publish(asked, kind, [CaseResult("the cell itself", kind, FAILED, rule)])
             return
-        # 3. Run the cases, if possible in a worker that no other answer has used.
+        # 3. Run the cases, if possible in a worker that no other answer has used. Only what costs points costs so much
+        #    that each life of an answer is a new process.
+        self.desk.new_processes = kind == HIDDEN
         self.desk.withhold(asked.forbids)
         if self.job.fresh_workers:
             self.desk.begin(asked.id)

@@ -2,8 +2,9 @@
 
 Like ulimit. An exercise may ask for more in its ``limits``.
 
-    seconds   of the worker's own time for one call of the judge, nested calls included
+    seconds   of the worker's own processor time for one call of the judge, nested calls included
     total_seconds   for all calls of one exercise       memory_mb   address space of each process
+    clock_times   so many times as long may both take on the clock
     processes   threads included                        file_mb   the largest file it may write
     open_files  at a time, sockets included             scratch_mb   room in /tmp, the only place to write
     lab_steps   of all worlds of one exercise           lab_seconds   of the judge's processor time for it
@@ -24,7 +25,8 @@ from typing import Any
 
 from mqlab.errors import UsageError
 
-CPU_SECONDS = 600
+CPU_SECONDS = 7_200
+"""Of one process. The judge's own measure ends an answer long before; this ends what hides from it."""
 COUNTS_PER_NAMESPACE = (5, 14)
 """The Linux release since which RLIMIT_NPROC counts inside a user namespace only."""
 
@@ -35,6 +37,7 @@ class Limits:
 
     seconds: float = 10.0
     total_seconds: float = 60.0
+    clock_times: float = 10.0
     memory_mb: int = 1024
     processes: int = 8
     file_mb: int = 16
@@ -64,6 +67,7 @@ class Limits:
 SPARK = Limits(
     seconds=240,
     total_seconds=900,
+    clock_times=3,
     memory_mb=16_384,
     processes=512,
     file_mb=512,

@@ -93,7 +93,7 @@ def parse_notebook(data: bytes) -> Notebook:
     if not isinstance(content, dict):
         raise NotANotebook("it is JSON, but not a notebook: the top level is not an object")
     cells = [made for item in _raw_cells(content) if (made := _cell(item)) is not None]
-    if sum(len(cell.source) for cell in cells) > MAX_SOURCE_CHARACTERS:
+    if sum(len(cell.source) for cell in cells if cell.kind == "code") > MAX_SOURCE_CHARACTERS:
         raise NotANotebook(f"its cells hold more than {MAX_SOURCE_CHARACTERS:,} characters")
     return Notebook(tuple(cells), data)
 

@@ -20,7 +20,7 @@ from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.submissions import LAB_NUMBER
 from mqlab.grading.verdict import Record
 
-SECONDS = 600.0
+SECONDS = 3_600.0
 
 
 def check_notebook(path: Path, course: str | Path | None = None) -> Record:

@@ -3,7 +3,7 @@
 ``mqlab grade`` and ``mqlab check`` run what this makes.
 
     submission's cells ─▶ whose exercise? by grade_id, else cell id, else "# exercise: lab01.unit" in the first line
-                          two of them: the original id wins; none: missing; untouched: not started
+                          two of them: a begun one wins, then the original id; none: missing; untouched: not started
     pristine notebook  ─▶ answer cells become calls that load the source into the worker, everything else stays
                           + a first cell that opens the desk, + one last cell per exercise for the hidden cases
 
@@ -20,13 +20,15 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from mqlab.grading.lab_files import Lab, grade_id, marked_exercise
+from mqlab.grading.lab_files import Lab, grade_id, marked_exercise, top_level_names
 from mqlab.grading.notebook_file import Notebook
 from mqlab.grading.verdict import Note
 
 SETUP_TAG = "setup"
 ROLE = "mqlab_grading"
 IMPORTS = ast.Import | ast.ImportFrom
+MAKERS = {"namedtuple", "NamedTuple", "TypedDict", "NewType", "make_dataclass", "Enum", "IntEnum", "partial", "cache",
+          "lru_cache"}  # fmt: skip
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -53,15 +55,18 @@ def transplant(lab: Lab, submission: Notebook) -> Transplant:
     untouched, missing, notes = [], [], []
     for answer in lab.answers:
         name = answer.exercise.id
-        # 1. Which cells claim to answer this exercise? Of several, the cell with the original id is the answer.
+        # 1. Which cells claim to answer this exercise? Of several, a begun one, then the original id.
         cells = [cell for cell in submission.cells if owners.get(id(cell)) == name]
         if not cells:
             missing.append(name)
             continue
-        at_home = [cell for cell in cells if cell.part == answer.cell.part] or cells
-        chosen = next((cell for cell in at_home if cell.id == answer.cell.id), at_home[0])
+        begun = [cell for cell in cells if not _same_code(cell.source, answer.cell.source)]
+        at_home = [cell for cell in begun or cells if cell.part == answer.cell.part] or begun or cells
+        original = next((cell for cell in at_home if cell.id == answer.cell.id), None)
+        chosen = original or at_home[0]
         if len(cells) > 1:
-            notes.append(Note("duplicate", f"{name}: {len(cells)} answer cells; the original one was judged"))
+            which = "the original one" if original else "a begun one" if begun else "one of them"
+            notes.append(Note("duplicate", f"{name}: {len(cells)} answer cells; {which} was judged"))
         if chosen.kind != "code":
             notes.append(Note("not code", f"{name}: the answer is in a text cell"))
         # 2. An unchanged starter is not an answer: it is not judged and not counted as wrong.
@@ -164,15 +169,32 @@ def _imports(submission: Notebook) -> str:
 
 
 def _helpers(lab: Lab, submission: Notebook, answers: set[int]) -> str:
-    """Functions and classes of cells that the learner added."""
-    ours = {cell.id for cell in lab.notebook.cells if cell.id}
+    """Functions, classes and their like of cells that the learner added or changed; what the lab defines stays."""
     texts = {cell.source.strip() for cell in lab.notebook.cells}
-    added = [
-        cell
-        for cell in submission.code
-        if id(cell) not in answers and cell.id not in ours and cell.source.strip() not in texts
-    ]
-    return _guarded([s for cell in added for s in _statements(cell.source) if isinstance(s, DEFINITIONS)])
+    given = {name for cell in lab.notebook.code if not marked_exercise(cell.source)
+             for name in top_level_names(cell.source)}  # fmt: skip
+    ours = {cell.id for cell in lab.notebook.cells if cell.id}
+    found: list[ast.stmt] = []
+    for cell in submission.code:
+        if id(cell) in answers or cell.source.strip() in texts:
+            continue
+        for statement in filter(_defines, _statements(cell.source)):
+            if cell.id not in ours or not given & set(top_level_names(ast.unparse(statement))):
+                found.append(statement)
+    return _guarded(found)
+
+
+def _defines(statement: ast.stmt) -> bool:
+    """Whether a statement defines a function or a class: by its own word, or as namedtuple(..) and lambda do."""
+    if isinstance(statement, DEFINITIONS):
+        return True
+    value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+    while isinstance(value, ast.Call):
+        called = value.func
+        if isinstance(called, ast.Name | ast.Attribute):
+            return (called.id if isinstance(called, ast.Name) else called.attr) in MAKERS
+        value = called
+    return isinstance(value, ast.Lambda)
 
 
 # the notebook that is run ------------------------------------------------------------------------------------------

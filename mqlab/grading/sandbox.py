@@ -68,7 +68,7 @@ class Sandbox:
 
     ``readable`` folders are seen at their own place; ``hidden`` ones, and files, are covered when something readable
     holds them. Of ``handing``, the judge's temporary folder, an answer sees what a call hands over. In ``archives`` a
-    JVM of Spark finds its classes.
+    JVM of Spark finds its classes. ``hash_seed`` is what hash() of a text follows from.
     """
 
     level: str
@@ -78,6 +78,7 @@ class Sandbox:
     archives: str = ""
     limits: Limits = field(default_factory=Limits)
     user_id: int = field(default_factory=own_user_id)
+    hash_seed: int = 0
 
     def command(
         self, folder: str, arguments: tuple[str, ...] = (), instead: Mapping[Path, Path] = NOTHING
@@ -97,7 +98,7 @@ class Sandbox:
             "USER": "learner",
             "LOGNAME": "learner",
             "LANG": "C.UTF-8",
-            "PYTHONHASHSEED": "0",
+            "PYTHONHASHSEED": str(self.hash_seed),
             "PYTHONPATH": str(_package().parent),
             "OPENBLAS_NUM_THREADS": "1",
             "JDK_JAVA_OPTIONS": SHORT_LIVED_JAVA,

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import os
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,16 +30,20 @@ from mqlab.errors import UsageError
 from mqlab.grading.attempts import FILE_NAME
 from mqlab.grading.handed_in.parts import answers_of, ids_in_file, main_part
 from mqlab.grading.lab_files import Lab, Part
+from mqlab.grading.notebook_file import NotANotebook, read_notebook
+from mqlab.grading.rebuild import transplant
 
-MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_\w*")
+MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_.*", re.DOTALL)
+SUFFIX = re.compile(r"\.ipynb$", re.IGNORECASE)
 CANVAS = re.compile(r"(?P<name>[^_]+)(?:_LATE)?_(?P<user>\d+)_(?P<file>\d+)_(?P<rest>.+)")
 LAB_NUMBER = re.compile(r"(?:^|\D)(\d\d[a-z]?)-")
-OF_A_PART = re.compile(r"(?P<name>.+?)[-_ ](?P<part>\d\d[a-z])(?:[-_ ].*)?\.ipynb")
+OF_A_PART = re.compile(r"(?P<name>.+?)[-_ ](?P<part>\d\d[a-z])(?:[-_ ].*)?\.ipynb", re.IGNORECASE)
 """One student's file for one part in a folder of notebooks: anna_01a.ipynb, anna-01a-what-the-broker-writes.ipynb."""
 SKIPPED_FOLDERS = {".ipynb_checkpoints", "__MACOSX", "__pycache__"}
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters, and those that turn a line's direction: a name with them shows as another one."""
 
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 LIMIT = 20_000
 
 
@@ -92,7 +98,7 @@ def _students(folder: Path, marked: set[str], parts: Collection[str] = ()) -> li
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         if path.name.startswith(".") or path.name in SKIPPED_FOLDERS:
             continue
-        if not (_is_students_folder(path) or path.suffix == ".ipynb" or path.is_symlink()):
+        if not (_is_students_folder(path) or _is_notebook(path) or path.is_symlink()):
             continue
         name = _without_part(path.name, parts)
         student, owner = student_of(readable(name)), _owner(name)
@@ -112,12 +118,17 @@ def _without_part(name: str, parts: Collection[str]) -> str:
 
 
 def _is_students_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink() and path.suffix != ".ipynb"
+    return path.is_dir() and not path.is_symlink() and not _is_notebook(path)
+
+
+def _is_notebook(path: Path) -> bool:
+    return path.suffix.lower() == ".ipynb"
 
 
 def _owner(name: str) -> tuple[str, ...]:
     """Who handed a file in, according to its name: the system that named it, and the student."""
-    name = name.removesuffix(".ipynb")
+    name = unicodedata.normalize("NFC", name)
+    name = SUFFIX.sub("", name)
     moodle, canvas = MOODLE.fullmatch(name), CANVAS.fullmatch(name)
     if moodle:
         return "moodle", moodle["name"], moodle["number"]
@@ -125,12 +136,12 @@ def _owner(name: str) -> tuple[str, ...]:
 
 
 def readable(name: str) -> str:
-    """A file's name as text that can be printed, whatever bytes it is made of.
+    """A file's name as text that can be printed, whatever bytes it is made of; accents as rosters have them (NFC).
 
     >>> readable("an\\x1b[2Jna"), readable("Ли 李")
     ('an\\\\x1b[2Jna', 'Ли 李')
     """
-    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    text = unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "backslashreplace"))
     return UNPRINTABLE.sub(lambda one: one[0].encode("unicode_escape").decode("ascii"), text)
 
 
@@ -152,7 +163,7 @@ def student_of(name: str) -> str:
     >>> student_of("Anna Ek_12_assignsubmission_file_")
     'Anna Ek 12'
     """
-    name = name.removesuffix(".ipynb")
+    name = SUFFIX.sub("", name)
     moodle, canvas = MOODLE.fullmatch(name), CANVAS.fullmatch(name)
     if moodle:
         return f"{moodle['name']} {moodle['number']}"
@@ -162,16 +173,22 @@ def student_of(name: str) -> str:
 def read_roster(path: Path) -> list[str]:
     """The students of a class list: one name per line, or the first column of a CSV with a heading line."""
     try:
-        rows = [row for row in csv.reader(path.read_text("utf-8-sig").splitlines()) if row and row[0].strip()]
+        data = path.read_bytes()
+        text = data.decode("utf-16" if data[:2] in UTF_16 else "utf-8-sig")
+        head = io.StringIO(text).readline()
+        # Excel separates by semicolons where the comma is in numbers, and by tabs in its "Unicode text".
+        mark = max(",;\t", key=lambda mark: len(next(csv.reader([head], delimiter=mark), [])))
+        found = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
+        rows = [row for row in found if row and row[0].strip()]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"the roster {path} cannot be read: {error}") from error
     with_heading = bool(rows) and (len(rows[0]) > 1 or rows[0][0].strip().lower() in ("student", "name", "id"))
-    return list(dict.fromkeys(row[0].strip() for row in rows[with_heading:]))
+    return list(dict.fromkeys(unicodedata.normalize("NFC", row[0].strip()) for row in rows[with_heading:]))
 
 
 def _notebooks(folder: Path) -> list[Path]:
     found = []
-    for path in sorted(folder.rglob("*.ipynb")):
+    for path in sorted(path for path in folder.rglob("*") if _is_notebook(path)):
         inside = path.relative_to(folder).parts
         if not SKIPPED_FOLDERS & set(inside):
             found.append(path)
@@ -183,27 +200,39 @@ def _notebooks(folder: Path) -> list[Path]:
 def _chosen(student: str, lab: Lab, ids: dict[Path, frozenset[str]], labs: Sequence[Lab], folder: Path) -> Submission:
     """A student's notebooks for a lab; ``ids`` are the ids of the cells in each of the student's files.
 
-    Of several for the same part, the one with most answers is taken, then the one with the latest name.
+    Of several for the same part, the one with most begun answers is taken, then the one with the latest name.
     """
     files: list[Path] = []
     notes: list[str] = []
     for part in lab.parts:
         scored = [
-            (score, path.name, path) for path in ids if (score := _belongs(path, ids[path], lab, part, labs, ids))
+            (_begun(lab, path), score, path.name, path)
+            for path in ids
+            if (score := _belongs(path, ids[path], lab, part, labs, ids))
         ]
         what = f"part {part.name}" if lab.is_in_parts else "this lab"
         if not scored:
             notes.append(f"{what} was not handed in")
             continue
-        best = max(scored, key=lambda item: (item[0], item[1]))[2]
-        if best not in files:
-            files.append(best)
+        begun, _, _, best = max(scored, key=lambda item: (len(item[0]), *item[1:3]))
+        # Work that was begun in another copy only is taken from there.
+        others = [path for more, _, _, path in sorted(scored, key=lambda item: item[2]) if more - begun]
+        files += [path for path in (best, *others) if path not in files]
         if len(scored) > 1:
-            notes.append(f"{len(scored)} notebooks of {what}; {best.name} was judged")
+            more = f", with what was begun only in {', '.join(path.name for path in others)}" if others else ""
+            notes.append(f"{len(scored)} notebooks of {what}; {best.name} was judged{more}")
     if not files:
         return Submission(student, lab.number, None, note=f"{len(ids)} other notebooks were handed in" if ids else "")
     names = ", ".join(str(path.relative_to(folder)) for path in files)
     return Submission(student, lab.number, files[0], readable(names), readable("; ".join(notes)), tuple(files[1:]))
+
+
+def _begun(lab: Lab, path: Path) -> frozenset[str]:
+    """The exercises whose answer was begun in a file; none in a file that is not a notebook."""
+    try:
+        return frozenset(transplant(lab, read_notebook(path)).answers)
+    except NotANotebook:
+        return frozenset()
 
 
 def _belongs(

@@ -35,6 +35,7 @@ from mqlab.grading import limits
 from mqlab.grading.namespaces import Namespaces
 from mqlab.grading.values import Codec, Malformed, NotPlain, describe, dump_line, load_line
 from mqlab.grading.world.stand_in import WorldObject, make_world_object
+from mqlab.runtime.line_watch import is_learners
 
 TRACE_CHARACTERS = 4_000
 ANSWER_FILE = "<answer {}>"
@@ -203,7 +204,7 @@ class Worker:
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Report each line of an answer to the judge before it runs: the process may be killed just before it."""
-        if not frame.f_code.co_filename.startswith("<answer "):
+        if not is_learners(frame):
             return None
         if event == "line":
             self._wait_for_answer({"op": "line", "where": f"{frame.f_code.co_name} line {frame.f_lineno}"})

@@ -8,7 +8,8 @@ It shows what "at least once" means, and whether a listener is idempotent.
 
     calm_run ─▶ the points        crash_run(point) ─▶ its Lab        with_crash(point) ─▶ the story to play step by step
 
-The first run has no crash: it counts the node's steps and the lines that its listeners run.
+The first run has no crash: it counts the node's steps, the lines that its listeners run and, where these run in a
+process of their own, what they ask of this one.
 Left out: two crashes in one run.
 """
 
@@ -69,6 +70,7 @@ def calm_run(story: Story, *, node: str, seed: int = 0, **settings: Any) -> tupl
         raise UsageError(f"{node!r} never acts in this story", hint=f"nodes: {', '.join(lab.handles)}")
     points = [CrashPoint("step", record.step, record.kind) for record in steps]
     points += [CrashPoint("line", number, where) for number, where in enumerate(watch.lines)]
+    points += [CrashPoint("request", number, what) for number, what in enumerate(watch.requests)]
     return lab, points
 
 
@@ -98,8 +100,8 @@ def with_crash(
     @functools.wraps(story)
     def crashing(lab: Lab, **parameters: Any) -> Any:
         world = lab.simulation("every_crash")
-        if point.kind == "line":
-            world.line_watch = LineWatch(node, point.number, crash.after_this_step(lab))
+        if point.kind in ("line", "request"):
+            world.line_watch = LineWatch(node, (point.kind, point.number), crash.after_this_step(lab))
         else:
             world.before_step = crash.before_step(lab, point.number, world.before_step)
         return story(lab, **parameters)

@@ -34,7 +34,7 @@ Fitter = Callable[[str, Any], None]
 
 @dataclass(frozen=True, slots=True)
 class CrashPoint:
-    """A place where every_crash ended a node: before a step or a line, with its number in the run without a crash."""
+    """A place where every_crash ended a node: before a step, a line or a request, with its number in the calm run."""
 
     kind: str
     number: int

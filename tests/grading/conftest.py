@@ -16,7 +16,7 @@ from mqlab.grading.running.copies import Copies
 from mqlab.grading.sandbox import Sandbox, SandboxUnavailable, probe
 from tests.grading.course import make_course
 
-HASTY = Limits(seconds=1, total_seconds=5)
+HASTY = Limits(seconds=1, total_seconds=5, clock_times=1)
 """For an answer that never comes."""
 
 PATIENT = Limits(seconds=300, total_seconds=900)

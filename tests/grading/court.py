@@ -32,6 +32,7 @@ from mqlab.grading.judging import judge
 from mqlab.grading.kernel import Judge
 from mqlab.grading.lab_files import Lab
 from mqlab.grading.rebuild import transplant
+from mqlab.grading.running.meter import Meter
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import dump_line, load_line
 from mqlab.grading.verdict import HIDDEN, PUBLIC, CaseResult
@@ -148,11 +149,12 @@ class AnswersHere:
         self._loaded: list[dict[str, Any]] = []
         self._life = 0
         self._worker = Worker(io.BytesIO(), io.BytesIO())
+        self.meter = Meter(lambda: 0.0)
 
     def hand_over(self, values: Any) -> None:
         """Nothing is hidden from an answer."""
 
-    def exchange(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
+    def exchange(self, message: dict[str, Any], may_go_on: Callable[[], None]) -> dict[str, Any]:
         """The reply of the worker; what crosses is a line of text here, too."""
         if message["op"] == "life":
             self._next_life()

@@ -177,7 +177,7 @@ def test_interrupting_the_judge_leaves_no_half_conversation(desk: Desk, monkeypa
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(answer_process, "_left", interrupted)
+    monkeypatch.setattr(answer_process.AnswerProcess, "_read_line", interrupted)
     with pytest.raises(KeyboardInterrupt):
         echo(2)
     monkeypatch.undo()

@@ -156,7 +156,7 @@ def results_of_lab99(source: str, added: str, monkeypatch: pytest.MonkeyPatch) -
     told: dict[str, list[CaseResult]] = {}
     monkeypatch.setattr(kernel, "publish", lambda exercise, kind, results: told.setdefault(exercise, results))
     monkeypatch.setattr(kernel, "SET_UP_SECONDS", 2.0)
-    sandbox = Sandbox("process", limits=Limits(seconds=2, total_seconds=10))
+    sandbox = Sandbox("process", limits=Limits(seconds=2, total_seconds=10, clock_times=1))
     answers = {
         "lab99.total": Answer(source, ("total",), sandbox.limits),
         "lab99.box": Answer(RIGHT["lab99.box"], ("Box",), sandbox.limits),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import runpy
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from mqlab.teach import CheckFailed, check
 from mqlab.teach.cases.lab03 import allocation, sticky, tasks, two_owners
 from mqlab.teach.cases.lab03.histories import had_to_move, moved, owners_of, spread, walk
 from mqlab.teach.cases.lab03.vectors import BROKERS, vectors
+from mqlab.teach.cases.lab03.vectors import owners_of as owners_by_class
 from mqlab.teach.exercises import Finding, exercise
 from mqlab.widgets import allocation_board
 from tests.labs.notebooks import ROOT
@@ -35,6 +37,24 @@ def test_the_vectors_of_the_exercises_are_those_of_the_real_classes() -> None:
             for member in vector.members:
                 mine = [f"{queue.broker_name}/{queue.queue_id}" for queue in vector.mine(name, member)]
                 assert mine == line["answers"][name][member]
+
+
+def test_what_is_computed_is_what_the_real_classes_answered() -> None:
+    for vector in vectors():
+        assert owners_by_class(vector.queues, vector.members, vector.virtual_nodes) == vector.owners
+
+
+@pytest.mark.parametrize("name", ["average", "circle", "ring"])
+def test_no_hidden_case_is_in_a_table_of_the_release(name: str) -> None:
+    asked = exercise(f"lab03.{name}")
+    strategy = {"average": "AVG", "circle": "AVG_BY_CIRCLE", "ring": "CONSISTENT_HASH"}[name]
+    released = {(vector.queues, vector.members) for vector in vectors()}
+    path = ROOT / "solutions" / "grading" / "lab03.py"
+    hidden = runpy.run_path(str(path))
+    made = [call for seed in (7, 4711) for call in allocation.from_vectors(strategy)(seed)]
+    made += hidden["_of"](strategy, allocation.crowded)(7)
+    assert len(made) > 30 and asked.public_seeds == allocation.PUBLIC_SEEDS
+    assert not [call for call in made if (tuple(call["queues"]), tuple(call["members"])) in released]
 
 
 @pytest.mark.parametrize("name", ["AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"])

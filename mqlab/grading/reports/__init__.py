@@ -21,7 +21,7 @@ from pathlib import Path
 
 from mqlab.errors import UsageError
 from mqlab.grading.attempts import Effort
-from mqlab.grading.gradebook import write_private
+from mqlab.grading.gradebook import private_folder, write_private
 from mqlab.grading.handed_in.predictions import Histogram
 from mqlab.grading.reports import (
     feedback,
@@ -36,14 +36,13 @@ from mqlab.grading.reports import (
 )
 from mqlab.grading.verdict import Record
 
-HOLD_THE_SEED = ("index.html", "grades.json")
 REDACTIONS = ("none", "name", "message", "full")
 
 
 def write_predictions(out: Path, histograms: Sequence[Histogram]) -> None:
     """Write what the class predicted, which is known before the first answer is judged."""
-    (out / "predictions.html").write_text(predictions.page(histograms), "utf-8")
-    (out / "predictions.csv").write_text(predictions.csv_text(histograms), "utf-8")
+    write_private(out / "predictions.html", predictions.page(histograms))
+    write_private(out / "predictions.csv", predictions.csv_text(histograms))
 
 
 def write_reports(
@@ -57,7 +56,7 @@ def write_reports(
     ordered = sorted(records, key=lambda record: (record.student, record.lab))
     # 2. Remove pages of an earlier run: its students may have left the class.
     for folder, suffix in (("feedback", ".html"), ("gradescope", ".json")):
-        (out / folder).mkdir(exist_ok=True)
+        private_folder(out / folder)
         for old in (out / folder).glob(f"*{suffix}"):
             old.unlink()
     # 3. Make all texts before the first is written, so that an error in one of them writes none.
@@ -81,9 +80,6 @@ def write_reports(
         name = overview.base_name(record)
         texts[f"feedback/{name}.html"] = feedback.page(record, show_hidden)
         texts[f"gradescope/{name}.json"] = gradescope.results(record, show_hidden)
-    # 4. Write them. Those that contain the seed are for their owner's eyes only.
+    # 4. Write them. Grades are for their owner's eyes only.
     for name, text in texts.items():
-        if name in HOLD_THE_SEED:
-            write_private(out / name, text)
-        else:
-            (out / name).write_bytes(text.encode("utf-8", "backslashreplace"))
+        write_private(out / name, text)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -60,7 +61,7 @@ def must_fit(path: Path, labs: Sequence[str]) -> str:
 
 def _read(path: Path) -> tuple[list[str], list[Row]]:
     try:
-        head, *lines = csv.reader(path.read_text("utf-8-sig").splitlines())
+        head, *lines = csv.reader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""))
     except (OSError, UnicodeDecodeError, csv.Error, ValueError) as error:
         raise UsageError(f"the sheet {path} cannot be read: {error}", hint="give the CSV as it was exported") from error
     return head, [dict(zip(head, [*line, *[""] * len(head)], strict=False)) for line in lines]
@@ -86,4 +87,9 @@ def _is_of(row: Row, student: str) -> bool:
     # Two students may share a name, so the number is preferred.
     if name and number.isdigit():
         return any(re.findall(r"\d+", row.get(column, ""))[-1:] == [number] for column in NUMBER_COLUMNS)
-    return any(row.get(column, "").strip().lower() == student.lower() for column in NAME_COLUMNS)
+    return any(_same_name(row.get(column, ""), student) for column in NAME_COLUMNS)
+
+
+def _same_name(one: str, other: str) -> bool:
+    """Whether two names are one, however their accents are spelled."""
+    return unicodedata.normalize("NFC", one).strip().lower() == unicodedata.normalize("NFC", other).lower()

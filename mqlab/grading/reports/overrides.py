@@ -89,6 +89,7 @@ def add_override(out: Path, student: str, exercise: str, points: float | None, c
             file.write("\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerows([row] if begun else [HEAD, row])
+    path.chmod(0o600)
     return line
 
 
@@ -103,6 +104,16 @@ def in_force(lines: Sequence[Line]) -> dict[Key, Line]:
     """The last line for each student and exercise, without those that withdraw."""
     last = {(line.student, line.exercise): line for line in lines}
     return {key: line for key, line in last.items() if line.points is not None}
+
+
+def check_overrides(lines: Sequence[Line], most: Mapping[str, int]) -> None:
+    """UsageError for more points than an exercise has. ``most``: exercise -> its points; others are not looked at."""
+    for line in in_force(lines).values():
+        if line.points is not None and line.points > most.get(line.exercise, line.points):
+            raise UsageError(
+                f"{FILE} gives {line.student} {line.points:g} points for {line.exercise}, which has "
+                f"{most[line.exercise]}"
+            )
 
 
 def overridden(records: Sequence[Record], lines: Sequence[Line]) -> tuple[list[Record], list[Line]]:
@@ -122,14 +133,11 @@ def _with(record: Record, wanted: Mapping[Key, Line], used: set[Key]) -> Record:
         line = wanted.get((record.student, one.id))
         if line is not None:
             used.add((record.student, one.id))
-        exercises.append(one if line is None else _given(record, one, line))
+        exercises.append(one if line is None else _given(one, line))
     return replace(record, exercises=tuple(exercises))
 
 
-def _given(record: Record, exercise: ExerciseResult, line: Line) -> ExerciseResult:
+def _given(exercise: ExerciseResult, line: Line) -> ExerciseResult:
     assert line.points is not None
-    if line.points > exercise.points:
-        raise UsageError(
-            f"{FILE} gives {record.student} {line.points:g} points for {exercise.id}, which has {exercise.points}"
-        )
+    check_overrides([line], {exercise.id: exercise.points})
     return replace(exercise, override=Override(line.points, line.comment, line.by, line.at))

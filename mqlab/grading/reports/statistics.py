@@ -14,6 +14,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from mqlab.grading.reports.beliefs import met
 from mqlab.grading.reports.page import filled
@@ -131,7 +132,7 @@ def csv_text(records: Sequence[Record]) -> str:
     head: list[object] = ["lab", "exercise", "students", "share_solved", "mean_share", "tells_apart"]
     rows: list[list[object]] = [
         [lab, one.exercise, one.students, f"{one.solved:.2f}", f"{one.mean:.2f}",
-         "" if one.tells_apart is None else f"{one.tells_apart:.2f}"]
+         "" if one.tells_apart is None else Decimal(f"{one.tells_apart:.2f}")]  # a number may begin with a minus
         for lab, own in _by_lab(judged(records)) for one in difficulties(own)
     ]  # fmt: skip
     return csv_of([head, *rows])

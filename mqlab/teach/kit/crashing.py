@@ -5,7 +5,8 @@
 
     first                      what can be asked of the answer alone, before anything is played
     the days as they are       each promise, in order
-    the crash day, calm        counts the places at which the node can die: before a step, or before a line
+    the crash day, calm        counts the places at which the node can die: before a step, or before a line; where an
+                               answer is graded, also before whatever it asks of the judge
     the crash day, once each   the node dies there and is started again: each promise, in order
     with a meeting, once more  before each line somebody else does what the meeting says; nobody dies
 
@@ -122,7 +123,7 @@ class Crashing:
         for point in lines:
 
             def meets(lab: Lab, point: CrashPoint = point) -> None:
-                watch = LineWatch(self.node, point.number, lambda: meeting.does(played[-1]), kills=False)
+                watch = LineWatch(self.node, ("line", point.number), lambda: meeting.does(played[-1]), kills=False)
                 lab.simulation("a meeting").line_watch = watch
                 story(lab)
 
@@ -135,10 +136,12 @@ class Crashing:
     def _chosen(self, points: Sequence[CrashPoint], calm: Lab) -> list[CrashPoint]:
         """The points of the wanted kind. Of many lines some that are evenly spread, of many steps some of all times."""
         wanted = [point for point in points if point.kind == self.at]
+        if self.at == "line":
+            # The judge itself has counted the requests, and plays each: no answer can hide one among many lines.
+            asked = [point for point in points if point.kind == "request"]
+            return [*_spread(wanted, max(self.most - len(asked), 0)), *asked]
         if len(wanted) <= self.most:
             return wanted
-        if self.at == "line":
-            return [wanted[number * len(wanted) // self.most] for number in range(self.most)]
         # Most steps come at the beginning; what goes wrong may need a report, which comes much later.
         times = [calm.journal[point.number].now_ms for point in wanted]
         span_ms = times[-1] - times[0]
@@ -151,6 +154,11 @@ class Crashing:
             if finding is not None:
                 return replace(finding, lab=played.lab)
         return None
+
+
+def _spread(points: list[CrashPoint], most: int) -> list[CrashPoint]:
+    """So many of some points at most, evenly spread."""
+    return points if len(points) <= most else [points[number * len(points) // most] for number in range(most)]
 
 
 def EveryCrash(

@@ -11,7 +11,8 @@ They are for questions whose answer has no exact value, but where a wrong idea m
 counts, with the ``share`` that it leaves. A case with several calls keeps the mean of their shares, and shows the first
 finding. Where one and the same value is right for many calls, ``floor`` says which share somebody earns who gives it
 every time: it is worth nothing, and what is above it is worth more. ``opens`` names the lab's function that reads what
-is on disk and calls the answer with it.
+is on disk and calls the answer with it. Where an answer must not have everything at once, ``told_by`` gets what
+``opens`` made of the answer and the call, and tells one thing after the other from the judge's side.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from mqlab.teach.words import ExerciseWords
 
 Judge = Callable[[Call, Any], Finding | None]
 Floor = Callable[[Sequence[Call]], float]
+Told = Callable[[Any, Call], Any]
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Scores:
     opens: str
     weights: Mapping[str, float]
     floor: Floor | None = None
+    told: Told | None = None
 
     def make(self, seed: int) -> list[Call]:
         """The calls of a seed."""
@@ -68,6 +71,8 @@ class Scores:
         answer = answers[self.name]
         with hearing() as heard, marked(call):
             found = answers[self.opens](answer, *given) if self.opens else answer(*given)
+            if self.told is not None:
+                found = self.told(found, call)
         try:
             value = fitted(self.returns, found)
         except Misfit as misfit:
@@ -105,6 +110,7 @@ def Scored(
     opens: str = "",
     seeds: Sequence[int] = (1,),
     floor: Floor | None = None,
+    told_by: Told | None = None,
     weights: Mapping[str, float] | None = None,
     words: ExerciseWords | None = None,
     limits: Mapping[str, float] | None = None,
@@ -114,7 +120,8 @@ def Scored(
     name = signature.partition("(")[0]
     said = told(id, words)
     form = Scores(
-        id, name, signature, about, calls, returns, tuple(judges), opens, weights or {"": 1.0}, floor
+        id, name, signature, about, calls, returns, tuple(judges), opens, weights or {"": 1.0}, floor,
+        told_by,
     )  # fmt: skip
     defines = (name, opens) if opens else (name,)
     return Exercise(

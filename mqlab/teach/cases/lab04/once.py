@@ -49,7 +49,7 @@ AGAIN_RULE = (
     "The row of this order was there when its second message came, and the account was changed once more: charge only "
     "if the row is new. INSERT OR IGNORE has rowcount 0 for a row that is there, INSERT OR REPLACE has 1"
 )
-NO_ORDER_RULE = "The table charged holds the keys of orders, which are in message.keys; {found} is the key of none"
+NO_ORDER_RULE = "The table charged holds the keys of orders, which are in message.keys; here it holds another one"
 AMOUNT_RULE = (
     "The orders are in the table charged, but the account got less than their sum: add what ask_rate returned, in the "
     "row of message.properties['customer']"
@@ -208,11 +208,11 @@ def _rule(day: Accounts, customer: str, paid: object) -> str:
     owed = day.owed()[customer]
     orders = [one for one in _each_order(day) if one.customer == customer]
     charged = day.charged()
-    strange = sorted(charged - {one.key for one in day.sent.values()})
+    strange = charged - {one.key for one in day.sent.values()}
     # 1. Less than the sum of the orders: lost by a death, overwritten by another order, or never charged.
     if not isinstance(paid, int) or paid < owed:
         if strange:
-            return NO_ORDER_RULE.format(found=repr(strange[0]))
+            return NO_ORDER_RULE
         if not charged >= {one.key for one in orders}:
             return NOBODY_RULE
         if day.lab.crash_point is not None or day.lab.journal.of("fault.killed"):

@@ -32,6 +32,8 @@ ORDERLY_ERRORS = {
     "": RAISED_RULE,
 }
 """Part of an error's text -> the rule that was broken; the last one is for all others."""
+MANY_LIVES = {"total_seconds": 120, "lab_seconds": 240}
+"""Limits for a day that is played once per line: ten times what a good answer needs."""
 AGAIN_MS = 1  # the warehouse knows what it has done
 
 

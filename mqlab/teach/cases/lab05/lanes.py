@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from mqlab.teach.cases.lab05.events import (
     GROUP,
     LIFE,
+    MANY_LIVES,
     NODE,
     ORDERLY_ERRORS,
     TOPIC,
@@ -185,4 +186,5 @@ PROMISES = (
 LANES = EveryCrash(
     "lab05.lanes", "lanes(handle)", points=5, about="lanes, a busy warehouse, and a death at every line",
     days=[day, busy_day], crash_day=short_day, node=NODE, at="line", most=90, promises=PROMISES,
+    limits=MANY_LIVES,
 )  # fmt: skip

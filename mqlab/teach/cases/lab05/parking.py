@@ -19,6 +19,7 @@ from mqlab.teach.cases.lab05.events import (
     FOR_EVER,
     GROUP,
     LIFE,
+    MANY_LIVES,
     NODE,
     ORDERLY_ERRORS,
     TOPIC,
@@ -192,5 +193,5 @@ PROMISES = (
 
 POISONED = EveryCrash(
     "lab05.poisoned", "poisoned(lab, handle)", points=5, about="a head that never succeeds, and a death at every line",
-    days=[day], crash_day=short_day, node=NODE, at="line", most=90, promises=PROMISES, seeds=(1,),
+    days=[day], crash_day=short_day, node=NODE, at="line", most=90, promises=PROMISES, seeds=(1,), limits=MANY_LIVES,
 )  # fmt: skip

@@ -317,7 +317,7 @@ class BothDie:
         calm, points = calm_run(story, node=node, seed=seed, **settings)
         slow = played[-1].bank_ms == SLOW_MS
         for point in self.chosen(points, calm, seed):
-            if slow and point.kind != "line":
+            if slow and point.kind == "step":
                 continue
             play(with_crash(story, point, node=node), seed=seed, **settings)
             played[-1].keeps_rows = keeps_rows
@@ -327,13 +327,13 @@ class BothDie:
         return None
 
     def chosen(self, points: Sequence[CrashPoint], calm: Lab, seed: int) -> list[CrashPoint]:
-        """All lines, and every other step from the half message to the end of its local transaction.
+        """All lines and requests, and every other step from the half message to the end of its local transaction.
 
         The next seed takes the steps in between.
         """
         began = calm.journal.of("transaction.prepared")[0].step - 8
         steps = [one for one in points if one.kind == "step" and began <= one.number <= began + 45]
-        return [one for one in points if one.kind == "line"] + steps[:AROUND][seed % 2 :: 2]
+        return [one for one in points if one.kind != "step"] + steps[:AROUND][seed % 2 :: 2]
 
     def _broken(self, played: Till) -> Finding | None:
         for promise in PROMISES:

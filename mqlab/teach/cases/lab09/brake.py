@@ -195,7 +195,7 @@ def _no_lag_when_well(day: DatabaseDay) -> Finding | None:
 
 BRAKE = World(
     "lab09.brake", "brake(ask, now, usual_ms, most_waiting)", points=5, about="a database that loses slots",
-    day=evening,
+    day=evening, limits={"total_seconds": 90, "lab_seconds": 120},
     promises=[
         _success_was_answered,
         _nothing_given_back,

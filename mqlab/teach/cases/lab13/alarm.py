@@ -1,6 +1,6 @@
 """lab13.alarm: a rule that rings within ten minutes of each harm, and on no good day.
 
-    moments so far ─▶ True or False, every five minutes      an alarm is asked with what is known, and never with more
+    moments so far ─▶ True or False, every five minutes      its process is told one moment after the other
 
 What everybody sees are the recorded days (mqlab.teach.watched_days). Hidden days are made from their seed: two of each
 kind that can be watched, and good ones, some with a campaign or a planned deploy.
@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from mqlab.scales import MINUTE, time_text
 from mqlab.teach.alarm_league import IN_TIME_MS, false_alarms, heard_after_ms
 from mqlab.teach.cases.forbids import FORBIDS
-from mqlab.teach.day_answers import save_moments
+from mqlab.teach.day_answers import heard
 from mqlab.teach.exercises import Call, Finding
-from mqlab.teach.kit import Store
 from mqlab.teach.kit.scored import Scored
-from mqlab.teach.kit.stores import shared_folder
 from mqlab.teach.watched_days import MESSAGES, RecordedDay, watch, watched_days
 from mqlab.teach.words import refutation
 from mqlab.traffic.model import FIRST_DAY_MS
@@ -42,22 +40,15 @@ def hidden_days(seed: int) -> tuple[RecordedDay, ...]:
 
 
 @functools.cache
-def days_of(seed: int) -> tuple[tuple[Store, RecordedDay], ...]:
-    """The recorded days for everybody, those of a seed for grading; each where an answer can read it."""
-    return tuple((stored(day), day) for day in (watched_days() if seed == PUBLIC_SEED else hidden_days(seed)))
-
-
-def stored(day: RecordedDay) -> Store:
-    """A day's moments in a folder of their own."""
-    folder = shared_folder("lab13-alarm")
-    save_moments(day.moments, folder)
-    return Store(str(folder), day.about)
+def days_of(seed: int) -> tuple[RecordedDay, ...]:
+    """The recorded days for everybody, those of a seed for grading."""
+    return watched_days() if seed == PUBLIC_SEED else hidden_days(seed)
 
 
 def calls(seed: int) -> Iterator[Call]:
-    """A call for each day."""
-    for store, day in days_of(seed):
-        yield Call(moments=store, given=day, about=day.about)
+    """A call for each day. The moments are no argument: the judge tells one after the other."""
+    for day in days_of(seed):
+        yield Call(given=day, about=day.about)
 
 
 def rings(call: Call, fired: list[int]) -> Finding | None:
@@ -86,6 +77,7 @@ def _told(call: Call, expected: str, found: str, belief: str = "", rule: str = "
 
 ALARM = Scored(
     "lab13.alarm", "alarm(so_far)", points=6, about="good days and bad ones", opens="with_moments", calls=calls,
+    told_by=lambda hear, call: heard(hear, call.given.moments),
     seeds=(PUBLIC_SEED,), returns=[int], judges=(rings,), forbids=FORBIDS["lab13.alarm"],
     limits={"seconds": 120, "total_seconds": 600},
 )  # fmt: skip

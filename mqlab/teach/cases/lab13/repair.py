@@ -28,6 +28,7 @@ from mqlab.traffic.trouble.capstone import SealedDay, capstone
 
 MESSAGES, BROKERS = 6_000, 2
 _SECRET = b"lab 13: days to repair"
+NOT_POSSIBLE = "A plan sets offsets of existing queues, to places in them, and sends dead letters of this day again"
 _PASSED_BY = {"skipped", "inconsistent_tags"}
 Pair = tuple[str, str]
 
@@ -94,11 +95,9 @@ def possible(call: Call, value: Mapping[str, Any]) -> Finding | None:
     from mqlab.traffic.repairing import Plan, check_plan
 
     problem = check_plan(Plan.of(value), call.given.day.facts)
-    return (
-        Finding(f"The plan cannot be carried out: {problem}", call.about, "a plan", value, call=call)
-        if problem
-        else None
-    )
+    if not problem:
+        return None
+    return Finding(NOT_POSSIBLE, f"{call.about}: {problem}", "a plan that can be carried out", value, call=call)
 
 
 def delivers(call: Call, value: Mapping[str, Any]) -> Finding | None:

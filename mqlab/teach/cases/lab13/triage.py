@@ -48,10 +48,9 @@ def known(call: Call, found: list[Named]) -> Finding | None:
     groups = {"", *(group.name for group in GROUPS)}
     for kind, group in found:
         if kind not in KINDS:
-            return _told(call, found, f"The kinds are those of the table above, and not {kind!r}")
+            return _told(call, found, "A finding names one of the kinds of the table above")
         if group not in groups:
-            rule = f"The second part of a finding is a group, or '' where no single group is concerned: not {group!r}"
-            return _told(call, found, rule)
+            return _told(call, found, "The second part is a group, or '' where no single group is concerned")
     return None
 
 
@@ -75,10 +74,10 @@ def _missed(call: Call, found: list[Named], missed: tuple, invented: tuple, shar
     kind, group = missed[0]
     others = [one for one, of in invented if of == group]
     if others:
-        return _told(call, found, f"{others[0]} is something else than {kind}. Its sign: {SIGNS[kind]}", "", share)
+        return _told(call, found, rule=f"{kind} goes by another name here. Its sign: {SIGNS[kind]}", share=share)
     if all(harms[one] <= FEW for one in missed):
         return _told(call, found, refutation("lab13.few_is_none"), "lab13.few_is_none", share)
-    return _told(call, found, f"{kind} is missing. Its sign: {SIGNS[kind]}", "", share)
+    return _told(call, found, rule=f"{kind} is missing. Its sign: {SIGNS[kind]}", share=share)
 
 
 def _decoys(day: JudgedDay, found: list[Named], harms: dict[Named, int]) -> list[Named]:
