@@ -174,7 +174,9 @@ def test_a_resent_message_of_a_group_with_a_live_lock_goes_to_the_dead_letters()
     producer = lab.producer("shop")
     for group in ("ledger", "billing"):
         named = {"RETRY_TOPIC": "orders", "RECONSUME_TIME": "1", "MAX_RECONSUME_TIMES": "16"}
-        producer.send(Message(f"%RETRY%{group}", group.encode(), properties=named, delay_time_level=4))
+        message = Message(f"%RETRY%{group}", group.encode(), delay_time_level=4)
+        message.properties.update(named)
+        producer.send(message)
     lab.run_for("5s")
     assert [record.body for record in queue(lab, "%DLQ%ledger")] == [b"ledger"]
     assert [record.body for record in queue(lab, "%RETRY%billing")] == [b"billing"]
