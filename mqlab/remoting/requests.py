@@ -66,41 +66,39 @@ def text(request: RemotingCommand, name: str) -> str:
 
 def whole(request: RemotingCommand, name: str) -> int:
     """A header field that is a required Integer."""
-    return _number(request, name, parse_int)
+    try:
+        return parse_int(request.ext_fields[name])
+    except (KeyError, ValueError):
+        raise _no_number(request, name) from None
 
 
 def whole_long(request: RemotingCommand, name: str) -> int:
     """A header field that is a required Long: offsets and times."""
-    return _number(request, name, parse_long)
-
-
-def _number(request: RemotingCommand, name: str, parse: Callable[[str], int]) -> int:
-    fields = request.ext_fields
     try:
-        return parse(fields[name])
+        return parse_long(request.ext_fields[name])
     except (KeyError, ValueError):
-        raise Refused(
-            ResponseCode.INVALID_PARAMETER,
-            f"{request_name(request.code)} needs a whole number in the field {name}, found {fields.get(name)!r}",
-        ) from None
+        raise _no_number(request, name) from None
+
+
+def _no_number(request: RemotingCommand, name: str) -> Refused:
+    found = request.ext_fields.get(name)
+    text = f"{request_name(request.code)} needs a whole number in the field {name}, found {found!r}"
+    return Refused(ResponseCode.INVALID_PARAMETER, text)
 
 
 def whole_or(request: RemotingCommand, name: str, default: int | None) -> int | None:
     """An Integer, or the default when it is missing or not one (RocketMQ reads such text as null)."""
-    return _number_or(request, name, default, parse_int)
+    try:
+        return parse_int(request.ext_fields[name])
+    except (KeyError, ValueError):
+        return default
 
 
 def whole_long_or(request: RemotingCommand, name: str, default: int | None) -> int | None:
     """A Long, or the default when it is missing or not one."""
-    return _number_or(request, name, default, parse_long)
-
-
-def _number_or(request: RemotingCommand, name: str, default: int | None, parse: Callable[[str], int]) -> int | None:
-    if name not in request.ext_fields:
-        return default
     try:
-        return parse(request.ext_fields[name])
-    except ValueError:
+        return parse_long(request.ext_fields[name])
+    except (KeyError, ValueError):
         return default
 
 

@@ -9,13 +9,16 @@ Mirrors: Integer.parseInt and Long.parseLong.
 
 from __future__ import annotations
 
+import functools
 import re
 
-_NUMBER = re.compile(r"[+-]?\d+")
+# Java looks at UTF-16 units, none of which is a digit in a character outside the first plane.
+_NUMBER = re.compile("[+-]?(?:(?![\U00010000-\U0010ffff])\\d)+")
 _INT_END = 1 << 31
 _LONG_END = 1 << 63
 
 
+@functools.lru_cache(maxsize=1024)  # the fields of most requests hold the same few numbers
 def parse_int(text: str) -> int:
     """The number that Integer.parseInt reads. Raises ValueError with Java's words.
 
@@ -25,12 +28,19 @@ def parse_int(text: str) -> int:
     Traceback (most recent call last):
     ValueError: For input string: "2147483648"
     """
-    return _parsed(text, _INT_END)
+    number = int(text) if _NUMBER.fullmatch(text) else _INT_END
+    if -_INT_END <= number < _INT_END:
+        return number
+    raise _not_a_number(text)
 
 
+@functools.lru_cache(maxsize=1024)
 def parse_long(text: str) -> int:
     """The number that Long.parseLong reads. Raises ValueError with Java's words."""
-    return _parsed(text, _LONG_END)
+    number = int(text) if _NUMBER.fullmatch(text) else _LONG_END
+    if -_LONG_END <= number < _LONG_END:
+        return number
+    raise _not_a_number(text)
 
 
 def int_or(text: str | None, default: int) -> int:
@@ -53,10 +63,5 @@ def long_or(text: str | None, default: int) -> int:
         return default
 
 
-def _parsed(text: str, end: int) -> int:
-    # Java looks at UTF-16 units, none of which is a digit in a character outside the first plane.
-    if _NUMBER.fullmatch(text) is not None and max(text) <= "\uffff":
-        number = int(text)
-        if -end <= number < end:
-            return number
-    raise ValueError(f'For input string: "{text}"')
+def _not_a_number(text: str) -> ValueError:
+    return ValueError(f'For input string: "{text}"')

@@ -30,12 +30,13 @@ def check_sendable(properties: Mapping[str, object]) -> None:
     RocketMQ's clients send such properties without a word. An empty tag or key counts as none.
     """
     for name, value in properties.items():
-        if not (isinstance(name, str) and name and isinstance(value, str) and (value or name in (TAGS, KEYS))):
+        text = value if type(value) is str or isinstance(value, str) else ""
+        if not (name and type(name) is str and (text or (text == value and name in (TAGS, KEYS)))):
             raise UsageError(
                 f"property {name!r}: {value!r} cannot be sent",
                 hint="the name or value of a property cannot be null or blank; a value is a text",
             )
-        if NAME_VALUE_SEPARATOR in name or PROPERTY_SEPARATOR in name or PROPERTY_SEPARATOR in value:
+        if NAME_VALUE_SEPARATOR in name or PROPERTY_SEPARATOR in name or PROPERTY_SEPARATOR in text:
             raise UsageError(f"property {name!r}: {value!r} holds a byte 1 or 2, which separate properties")
 
 
