@@ -177,6 +177,19 @@ def plans_as_by_itself(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> 
         spark.conf.set(name, value)
 
 
+@pytest.fixture
+def calls_have_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The calls of a Lab on real threads may take as long by the wall as RocketMQ allows, though its clock runs faster.
+
+    With ``speed=20`` their 3 s would be 150 ms, which a busy machine does not keep.
+    """
+    from mqlab.remoting.endpoint import Channel
+
+    invoke = Channel.invoke
+    slowly = lambda channel, command, timeout_ms=3_000: invoke(channel, command, 100 * timeout_ms)  # noqa: E731
+    monkeypatch.setattr(Channel, "invoke", slowly)
+
+
 @contextlib.contextmanager
 def outside_of_loops() -> Iterator[None]:
     """Inside it, asyncio knows of no running loop; what was running before is running again afterwards."""
