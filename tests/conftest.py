@@ -13,15 +13,13 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
-from _pytest.doctest import DoctestModule
 
-from tests import garbage, in_memory, parallel
 from tests.spark.short_lived import BY_ITSELF, NO_LINES_IN_ERRORS, OF_ALL_TESTS, PLANS_AS_THEY_ARE
 
 if TYPE_CHECKING:
@@ -97,56 +95,10 @@ def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     return report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Of `-n logical`: one more than there are processors, for the Spark and browser groups wait half of their time."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return usable + 1
-
-
-class ShortCollection:
-    """Each worker collects all 9,000 tests by itself, so that should take seconds."""
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Nothing that is collected becomes garbage: Python's collector need not look for it, then or later."""
-        gc.disable()
-        try:
-            parallel.compile_a_share(session.config)
-            return (yield)
-        finally:
-            gc.freeze()
-            garbage.collect_rarely()
-            gc.enable()
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-        """A file without examples is not imported to look for them in the docstrings of all that it imports."""
-        collectors = yield
-        if file_path.suffix == ".py" and b">>> " not in file_path.read_bytes():
-            return [one for one in collectors if not isinstance(one, DoctestModule)]
-        return collectors
-
-    def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """A worker looks for garbage no more: pytest would, five times. In the one process of `-n0`, what was frozen is
-        freed at the end, or DuckDB's library complained of it on two pages.
-        """
-        if hasattr(config, "workerinput"):
-            gc.freeze()
-        else:
-            gc.unfreeze()
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    is_worker = hasattr(config, "workerinput")
-    if is_worker:
-        garbage.end_at_once()
-    config.pluginmanager.register(ShortCollection(), "short-collection")
     # Begun in a shell's background, Ctrl-C is ignored, here and in all that tests start and then interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    in_memory.keep_in_memory(config)
-    parallel.share_out(config)
-    if os.environ.get("CI") == "true" and not is_worker:  # the workers' reports all come here
+    if os.environ.get("CI") == "true" and not hasattr(config, "workerinput"):  # the workers' reports all come here
         config.pluginmanager.register(SkipsAreNamed(), "skips-are-named")
 
 
