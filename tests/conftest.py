@@ -33,8 +33,6 @@ ALLOWED_SKIPS = Path(__file__).parent / "allowed_skips.txt"
 # Where an environment forbids byte code, each of the hundreds of processes that tests start would compile mqlab anew.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# An archive that is there is used; a JVM without one would go on for half a minute after its tests to write it.
-os.environ.setdefault("MQLAB_SPARK_SHARED_CLASSES", "read")
 
 hypothesis.settings.register_profile("mqlab", deadline=None, derandomize=True, database=None, max_examples=60)
 hypothesis.settings.load_profile("mqlab")

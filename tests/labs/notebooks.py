@@ -23,8 +23,8 @@ NOT_COMPARED = (
 """What nbval leaves out of its comparison."""
 
 ROOT = Path(__file__).resolve().parents[2]
-SHORT_LIVED_JAVA = {"JDK_JAVA_OPTIONS": JAVA_OPTIONS, "MQLAB_SPARK_SHARED_CLASSES": "read"}
-"""For a JVM that ends with its notebook: without the second compiler, and writing no archive of classes at its end."""
+SHORT_LIVED_JAVA = {"JDK_JAVA_OPTIONS": JAVA_OPTIONS}
+"""For a JVM that ends with its notebook: without the second compiler."""
 
 NO_OTHER_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """Those of this environment, such as hypothesis, take a second of each run of nbval and do nothing in it."""
