@@ -41,6 +41,7 @@ JVM_OPTIONS = "spark.driver.extraJavaOptions"
 SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.log.level": "ERROR",
+    "spark.python.authenticate.socketTimeout": "120s",  # by itself 15 s, in which a busy machine may not start Python
     "spark.python.unix.domain.socket.enabled": "true",  # 5 ms per task instead of 29
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",

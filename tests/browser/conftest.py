@@ -24,7 +24,7 @@ OPTIONS = ["--no-sandbox", "--disable-gpu", "--js-flags=--single-threaded"]
 """With one thread for JavaScript: pages compute beside other tests, and several threads cost them more time in all."""
 
 START_SECONDS = 300
-FIRST_PORT = 18_888  # JupyterLab takes another one near it if it is taken
+FIRST_PORT = 17_888  # JupyterLab takes another one near it if it is taken
 PATIENCE_MS = 120_000
 SETTINGS = {
     "@jupyterlab/notebook-extension/tracker": {
