@@ -48,12 +48,8 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-# Java's second compiler would take a third of a short session's time. It waits a hundred times as long as by itself: a
-# method that is called for every row of a million is compiled by it, and the planning of a query is not.
-LATE_SECOND_COMPILER = (
-    "-XX:Tier4InvocationThreshold=500000 -XX:Tier4MinInvocationThreshold=60000 -XX:Tier4CompileThreshold=1500000 "
-    "-XX:Tier4BackEdgeThreshold=4000000"
-)
+# By itself Java compiles what ran some hundred times, which is Spark's planning: a sixth of a short session's work.
+LATE_COMPILERS = "-XX:CompileThresholdScaling=4"
 # Java's usual collector marks and refines beside the program, on the processor that the program wants.
 FRUGAL_COLLECTOR = "-XX:+UseParallelGC"
 A_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")  # two of them and the JVM does not start
@@ -298,7 +294,7 @@ def own_options(given: str) -> str:
     False
     """
     everywhere = " ".join([given, *(os.environ.get(name, "") for name in OPTIONS_OF_JAVA)])
-    return LATE_SECOND_COMPILER if A_COLLECTOR.search(everywhere) else f"{LATE_SECOND_COMPILER} {FRUGAL_COLLECTOR}"
+    return LATE_COMPILERS if A_COLLECTOR.search(everywhere) else f"{LATE_COMPILERS} {FRUGAL_COLLECTOR}"
 
 
 def quoted(option: str) -> str:
