@@ -25,6 +25,9 @@ from tests.spark.short_lived import BY_ITSELF, NO_LINES_IN_ERRORS, OF_ALL_TESTS,
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from mqlab.promises import Promise
+    from mqlab.wire.command import RemotingCommand
+
 # The usual limit is 1024, on macOS 256 at first and raised by RealFiles. To look for garbage takes half a second.
 OPEN_FILES = 300 if 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 16_000 else 1_500
 _collect_above = OPEN_FILES
@@ -129,14 +132,17 @@ def plans_as_by_itself(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def calls_have_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The calls of a Lab on real threads may take as long by the wall as RocketMQ allows, though its clock runs faster.
+    """Calls of a Lab on real threads may take longer by the wall than RocketMQ allows, though its clock runs faster.
 
-    With ``speed=20`` their 3 s would be 150 ms, which a busy machine does not keep.
+    With ``speed=20`` their 3 s would be 150 ms, which a busy machine does not keep; here they are 15 s.
     """
     from mqlab.remoting.endpoint import Channel
 
     invoke = Channel.invoke
-    slowly = lambda channel, command, timeout_ms=3_000: invoke(channel, command, 100 * timeout_ms)  # noqa: E731
+
+    def slowly(channel: Channel, command: RemotingCommand, timeout_ms: int = 3_000) -> Promise[RemotingCommand]:
+        return invoke(channel, command, 100 * timeout_ms)
+
     monkeypatch.setattr(Channel, "invoke", slowly)
 
 
