@@ -300,8 +300,8 @@ def own_options(given: str) -> str:
 def quoted(option: str) -> str:
     """One JVM option as a word of extraJavaOptions: the user's cache may have a blank in its path.
 
-    >>> print(quoted("-XX:SharedArchiveFile=/cache/Zoë Ünal/a.jsa"))
-    "-XX:SharedArchiveFile=/cache/Zoë Ünal/a.jsa"
+    >>> print(quoted("-Dfile=/cache/Zoë Ünal/log.txt"))
+    "-Dfile=/cache/Zoë Ünal/log.txt"
     """
     return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
