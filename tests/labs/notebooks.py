@@ -26,6 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SHORT_LIVED_JAVA = {"JDK_JAVA_OPTIONS": JAVA_OPTIONS}
 """For a JVM that ends with its notebook: without the second compiler."""
 
+SECONDS = 900
+"""For a cell, on the busiest machine."""
+
 NO_OTHER_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """Those of this environment, such as hypothesis, take a second of each run of nbval and do nothing in it."""
 
@@ -40,9 +43,9 @@ def write(notebook: Any, path: Path) -> None:
 
 def execute(notebook: Any, folder: str = "labs") -> Any:
     """The notebook with the outputs of a fresh run; errors stay in the cells that raised them."""
-    NotebookClient(
-        notebook, timeout=300, allow_errors=True, resources={"metadata": {"path": str(ROOT / folder)}}
-    ).execute(env={**os.environ, **SHORT_LIVED_JAVA})
+    where = {"metadata": {"path": str(ROOT / folder)}}
+    client = NotebookClient(notebook, timeout=SECONDS, allow_errors=True, resources=where)
+    client.execute(env={**os.environ, **SHORT_LIVED_JAVA})
     return notebook
 
 
@@ -87,7 +90,7 @@ def nbval(path: Path, *options: str, environment: dict[str, str] | None = None) 
     """Runs nbval on a notebook as an instructor would; its report, AssertionError when something failed."""
     command = [
         sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(path.parent), "-p", "no:cacheprovider", "-q",
-        "-p", "nbval.plugin", "--nbval-current-env", "--nbval-cell-timeout", "300", *options, str(path),
+        "-p", "nbval.plugin", "--nbval-current-env", "--nbval-cell-timeout", str(SECONDS), *options, str(path),
     ]  # fmt: skip
     for _ in range(2):
         with tempfile.TemporaryDirectory() as scratch:  # nbval kills its kernel: what that left goes with this
