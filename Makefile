@@ -12,8 +12,7 @@ BIN := $(VENV)/bin
 PYTHON ?=
 PORT ?=
 ARGS ?=
-# How tests are shared out: tests/parallel.py; in how many processes: tests/conftest.py. ARGS=-n0: one by one, in one.
-WORKERS := -n logical --maxprocesses=8 --dist=loadgroup
+WORKERS := -n logical --maxprocesses=8 --dist=worksteal
 
 .PHONY: env lab test check measure long interop labs bench clean lock
 

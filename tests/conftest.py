@@ -13,19 +13,20 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
-from _pytest.doctest import DoctestModule
 
-from tests import garbage, in_memory, parallel
 from tests.spark.short_lived import BY_ITSELF, NO_LINES_IN_ERRORS, OF_ALL_TESTS, PLANS_AS_THEY_ARE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from mqlab.promises import Promise
+    from mqlab.wire.command import RemotingCommand
 
 # The usual limit is 1024, on macOS 256 at first and raised by RealFiles. To look for garbage takes half a second.
 OPEN_FILES = 300 if 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 16_000 else 1_500
@@ -35,8 +36,6 @@ ALLOWED_SKIPS = Path(__file__).parent / "allowed_skips.txt"
 # Where an environment forbids byte code, each of the hundreds of processes that tests start would compile mqlab anew.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# An archive that is there is used; a JVM without one would go on for half a minute after its tests to write it.
-os.environ.setdefault("MQLAB_SPARK_SHARED_CLASSES", "read")
 
 hypothesis.settings.register_profile("mqlab", deadline=None, derandomize=True, database=None, max_examples=60)
 hypothesis.settings.load_profile("mqlab")
@@ -97,56 +96,10 @@ def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     return report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Of `-n logical`: one more than there are processors, for the Spark and browser groups wait half of their time."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return usable + 1
-
-
-class ShortCollection:
-    """Each worker collects all 9,000 tests by itself, so that should take seconds."""
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Nothing that is collected becomes garbage: Python's collector need not look for it, then or later."""
-        gc.disable()
-        try:
-            parallel.compile_a_share(session.config)
-            return (yield)
-        finally:
-            gc.freeze()
-            garbage.collect_rarely()
-            gc.enable()
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-        """A file without examples is not imported to look for them in the docstrings of all that it imports."""
-        collectors = yield
-        if file_path.suffix == ".py" and b">>> " not in file_path.read_bytes():
-            return [one for one in collectors if not isinstance(one, DoctestModule)]
-        return collectors
-
-    def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """A worker looks for garbage no more: pytest would, five times. In the one process of `-n0`, what was frozen is
-        freed at the end, or DuckDB's library complained of it on two pages.
-        """
-        if hasattr(config, "workerinput"):
-            gc.freeze()
-        else:
-            gc.unfreeze()
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    is_worker = hasattr(config, "workerinput")
-    if is_worker:
-        garbage.end_at_once()
-    config.pluginmanager.register(ShortCollection(), "short-collection")
     # Begun in a shell's background, Ctrl-C is ignored, here and in all that tests start and then interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    in_memory.keep_in_memory(config)
-    parallel.share_out(config)
-    if os.environ.get("CI") == "true" and not is_worker:  # the workers' reports all come here
+    if os.environ.get("CI") == "true" and not hasattr(config, "workerinput"):  # the workers' reports all come here
         config.pluginmanager.register(SkipsAreNamed(), "skips-are-named")
 
 
@@ -175,6 +128,22 @@ def plans_as_by_itself(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> 
     yield
     for name, value in PLANS_AS_THEY_ARE.items():
         spark.conf.set(name, value)
+
+
+@pytest.fixture
+def calls_have_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls of a Lab on real threads may take longer by the wall than RocketMQ allows, though its clock runs faster.
+
+    With ``speed=20`` their 3 s would be 150 ms, which a busy machine does not keep; here they are 15 s.
+    """
+    from mqlab.remoting.endpoint import Channel
+
+    invoke = Channel.invoke
+
+    def slowly(channel: Channel, command: RemotingCommand, timeout_ms: int = 3_000) -> Promise[RemotingCommand]:
+        return invoke(channel, command, 100 * timeout_ms)
+
+    monkeypatch.setattr(Channel, "invoke", slowly)
 
 
 @contextlib.contextmanager

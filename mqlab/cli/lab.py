@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import random
 import secrets
 import signal
 import socket
@@ -25,6 +26,8 @@ import mqlab.errors
 from mqlab.cli.my_labs import COPIES, copy_labs
 
 FIRST_PORT, PORTS_TRIED = 8888, 50
+ANY_PORT = range(18_000, 20_000)
+"""No system gives one of them to a connection before JupyterLab listens at it."""
 START_SECONDS = 120
 SETTINGS = Path(__file__).parent / "jupyterlab"
 
@@ -47,7 +50,8 @@ def first_page(root: Path) -> str:
 
 def choose_port(ip: str, wanted: int | None) -> int:
     """``wanted`` if it is free (0: any), or the first free port from 8888 on. UsageError if none can be used."""
-    for port in [wanted] if wanted is not None else range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
+    usual = range(FIRST_PORT, FIRST_PORT + PORTS_TRIED)
+    for port in usual if wanted is None else [wanted] if wanted else random.sample(ANY_PORT, PORTS_TRIED):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

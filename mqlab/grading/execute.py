@@ -122,16 +122,6 @@ def without_answers(order: Order, lab: Lab, status: str, reason: str) -> Record:
     return Record(order.student, lab.id, status, reason, order.file, results, (), order.fingerprint)
 
 
-def _archives_of_classes() -> str:
-    """The grader's own archives of Spark's classes: with them a JVM behind the wall starts in half of its time."""
-    from mqlab.spark.shared_classes import folder_of_archives  # and all of mqlab.spark: for Spark's labs alone
-
-    try:
-        return str(folder_of_archives())
-    except OSError:
-        return ""
-
-
 def _run(
     order: Order, lab: Lab, taken: Transplant, scratch: Path, kernel: KernelCopy | None
 ) -> tuple[list[CellRun], str]:
@@ -152,7 +142,6 @@ def _run(
         order.sandbox,
         limits=widest,
         handing=str(shared.resolve()),
-        archives=_archives_of_classes() if asks_spark else "",
         user_id=own_user_id(),
     )
     # 3. The job tells the kernel what to judge; the notebook contains calls instead of answers.

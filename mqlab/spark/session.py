@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import MqlabError, UsageError
-from mqlab.spark import shared_classes
 from mqlab.spark.java import Java, cache_directory, find_java
 from mqlab.spark.kernel_end import end_with_the_kernel
 from mqlab.spark.shipping import is_remote, ship
@@ -38,25 +37,19 @@ DEFAULT_MASTER, REMOTE = "local[*]", "sc://"
 LOGS_KEPT = 20
 LEAF_PARALLELISM = "spark.sql.leafNodeDefaultParallelism"
 JVM_OPTIONS = "spark.driver.extraJavaOptions"
-EXECUTOR_OPTIONS = "spark.executor.defaultJavaOptions"  # before those that a caller gives as extraJavaOptions
 
 SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.log.level": "ERROR",
+    "spark.python.authenticate.socketTimeout": "120s",  # by itself 15 s, in which a busy machine may not start Python
     "spark.python.unix.domain.socket.enabled": "true",  # 5 ms per task instead of 29
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-# Java's second compiler would take a third of a short session's time. It waits a hundred times as long as by itself: a
-# method that is called for every row of a million is compiled by it, and the planning of a query is not.
-LATE_SECOND_COMPILER = (
-    "-XX:Tier4InvocationThreshold=500000", "-XX:Tier4MinInvocationThreshold=60000", "-XX:Tier4CompileThreshold=1500000",
-    "-XX:Tier4BackEdgeThreshold=4000000",
-)  # fmt: skip
-# By itself Java looks for garbage four times while it loads Spark's classes: there is none.
-ROOM_FOR_CLASSES = "-XX:MetaspaceSize=256m"
+# By itself Java compiles what ran some hundred times, which is Spark's planning: a sixth of a short session's work.
+LATE_COMPILERS = "-XX:CompileThresholdScaling=4"
 # Java's usual collector marks and refines beside the program, on the processor that the program wants.
 FRUGAL_COLLECTOR = "-XX:+UseParallelGC"
 A_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")  # two of them and the JVM does not start
@@ -71,14 +64,6 @@ LOCAL_SETTINGS = {  # a master on this machine: nothing needs to reach it from e
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-IN_THIS_JVM = {  # where mqlab can be imported before the first task
-    "spark.python.daemon.module": "mqlab.spark.worker_daemon",
-    # numpy and pyarrow start no threads when they are imported: a fork would not copy them
-    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
-    "spark.executorEnv.JE_ARROW_MALLOC_CONF": "background_thread:false",
-}
-
-
 _remote_sessions: dict[str, Any] = {}
 
 
@@ -111,7 +96,7 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
         return register(running)
     # 2. Otherwise start the JVM here: PySpark would leave its output in the notebook.
     java = find_java()
-    chosen_settings = {**for_executors(chosen, java), **settings_for(master, app_name, ui, settings)}
+    chosen_settings = settings_for(master, app_name, ui, settings)
     with launch_environment(java, worker_python() if is_here(chosen) else sys.executable):
         _launch_jvm(chosen_settings, java)
         builder = SparkSession.builder
@@ -225,7 +210,6 @@ def settings_for(master: str | None, app_name: str, ui: bool, more: dict[str, An
     return {
         **SETTINGS,
         **(LOCAL_SETTINGS if is_here(chosen) else {}),
-        **(IN_THIS_JVM if is_local(chosen) else {}),
         "spark.app.name": app_name,
         "spark.master": chosen,
         "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
@@ -233,17 +217,6 @@ def settings_for(master: str | None, app_name: str, ui: bool, more: dict[str, An
         "spark.ui.enabled": "true" if ui else "false",
         **as_text(more),
     }
-
-
-def for_executors(master: str, java: Java) -> dict[str, str]:
-    """The setting with which executors in JVMs of their own on this machine start with the archive of Spark's classes.
-
-    They write none. Empty for other masters, and where there is no archive.
-    """
-    if is_local(master) or not is_here(master):
-        return {}
-    shared = shared_classes.reading(java.java, shared_classes.jars_of_pyspark(), shared_classes.folder_of_archives())
-    return {EXECUTOR_OPTIONS: " ".join(map(quoted, shared))} if shared else {}
 
 
 def _print_no_errors_that_are_raised() -> None:
@@ -296,11 +269,10 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     # PySpark keeps one JVM per process, also after a session was stopped.
     if SparkContext._gateway is not None:
         return
-    # 1. The settings that the JVM reads at its start, with the archive of classes among its options.
-    shared = shared_classes.options(java.java, shared_classes.jars_of_pyspark(), shared_classes.folder_of_archives())
+    # 1. The settings that the JVM reads at its start.
     conf = SparkConf(loadDefaults=False)
     given = settings.get(JVM_OPTIONS, "")
-    for name, value in {**settings, JVM_OPTIONS: " ".join([*own_options(given), *map(quoted, shared), given])}.items():
+    for name, value in {**settings, JVM_OPTIONS: f"{own_options(given)} {given}"}.items():
         conf.set(name, value.strip())
     # 2. Start it; if it fails, the last lines of its output are the reason.
     log = log_file()
@@ -315,21 +287,21 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     end_with_the_kernel(gateway.proc)
 
 
-def own_options(given: str) -> list[str]:
+def own_options(given: str) -> str:
     """The options that a JVM gets beside those that are given, by a setting or in the environment.
 
     >>> FRUGAL_COLLECTOR in own_options("-Xss4m -XX:+UseG1GC")
     False
     """
     everywhere = " ".join([given, *(os.environ.get(name, "") for name in OPTIONS_OF_JAVA)])
-    return [*LATE_SECOND_COMPILER, ROOM_FOR_CLASSES, *([] if A_COLLECTOR.search(everywhere) else [FRUGAL_COLLECTOR])]
+    return LATE_COMPILERS if A_COLLECTOR.search(everywhere) else f"{LATE_COMPILERS} {FRUGAL_COLLECTOR}"
 
 
 def quoted(option: str) -> str:
     """One JVM option as a word of extraJavaOptions: the user's cache may have a blank in its path.
 
-    >>> print(quoted("-XX:SharedArchiveFile=/cache/Zoë Ünal/a.jsa"))
-    "-XX:SharedArchiveFile=/cache/Zoë Ünal/a.jsa"
+    >>> print(quoted("-Dfile=/cache/Zoë Ünal/log.txt"))
+    "-Dfile=/cache/Zoë Ünal/log.txt"
     """
     return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
 

@@ -27,7 +27,6 @@ from types import TracebackType
 from typing import IO
 
 from mqlab.errors import UsageError
-from mqlab.spark import shared_classes
 from mqlab.spark.java import find_java
 from mqlab.spark.session import (
     LOCAL_SETTINGS,
@@ -35,7 +34,6 @@ from mqlab.spark.session import (
     SETTINGS,
     SparkFailed,
     end_remote_session,
-    for_executors,
     launch_environment,
     log_file,
     quoted,
@@ -63,7 +61,7 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 class _Daemon:
     """One JVM in a process group of its own; its output goes to a log file and can be waited for."""
 
-    def __init__(self, name: str, command: Sequence[str], folder: Path, options: Sequence[str]) -> None:
+    def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
         self.name = name
         self.log = log_file().with_name(f"{os.getpid()}-{name}.log")  # kept when the folder is removed
         self._news = threading.Condition()
@@ -71,10 +69,10 @@ class _Daemon:
         self._ended = False
         log_settings = folder / "log4j2.properties"
         log_settings.write_text(LOG_SETTINGS, "utf-8")
-        java = " ".join(map(quoted, [f"-Dlog4j2.configurationFile={log_settings}", *options]))
+        java = quoted(f"-Dlog4j2.configurationFile={log_settings}")
         environment = {
             **os.environ, "SPARK_LOCAL_IP": HERE, "SPARK_NO_DAEMONIZE": "1", "SPARK_LOCAL_DIRS": str(folder / "local"),
-            # Not the user's settings; and a folder with files would stand in the class path, to which no archive fits.
+            # Not the user's settings.
             "SPARK_CONF_DIR": f"{os.environ['SPARK_HOME']}/conf", "SPARK_SUBMIT_OPTS": java,
             "SPARK_DAEMON_MEMORY": DAEMON_MEMORY, "SPARK_DAEMON_JAVA_OPTS": f"{DAEMON_OPTIONS} {java}",
         }  # fmt: skip
@@ -137,12 +135,12 @@ class _Daemons:
         self._running: list[_Daemon] = []
 
     def _start(self, name: str, program: str, arguments: Sequence[str]) -> _Daemon:
-        jars, java = shared_classes.jars_of_pyspark(), find_java()
-        home = jars.parent
-        options = shared_classes.reading(java.java, jars, shared_classes.folder_of_archives())
+        import pyspark
+
+        home, java = Path(pyspark.__file__).parent, find_java()
         with launch_environment(java, worker_python()):
             os.environ["SPARK_HOME"] = str(home)  # launch_environment restores it
-            daemon = _Daemon(name, [str(home / "bin" / program), *arguments], self.folder, options)
+            daemon = _Daemon(name, [str(home / "bin" / program), *arguments], self.folder)
         self._running.append(daemon)
         return daemon
 
@@ -202,7 +200,7 @@ class ConnectServer(_Daemons):
         self.url = ""
         try:
             given = {
-                **SETTINGS, **LOCAL_SETTINGS, **for_executors(master, find_java()),
+                **SETTINGS, **LOCAL_SETTINGS,
                 "spark.connect.grpc.binding.address": HERE,
                 "spark.connect.grpc.binding.port": "0", "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
                 "spark.log.level": "INFO", **settings,

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ OPTIONS = ["--no-sandbox", "--disable-gpu", "--js-flags=--single-threaded"]
 """With one thread for JavaScript: pages compute beside other tests, and several threads cost them more time in all."""
 
 START_SECONDS = 300
+FIRST_PORT = 17_888  # JupyterLab takes another one near it if it is taken
 PATIENCE_MS = 120_000
 SETTINGS = {
     "@jupyterlab/notebook-extension/tracker": {
@@ -110,9 +110,6 @@ def answers(url: str) -> bool:
 
 
 def start(folder: Path) -> tuple[JupyterLab, subprocess.Popen[bytes]]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     settings = folder.parent / "settings"
     for name, values in SETTINGS.items():
         path = settings / f"{name}.jupyterlab-settings"
@@ -128,22 +125,30 @@ def start(folder: Path) -> tuple[JupyterLab, subprocess.Popen[bytes]]:
         "JUPYTERLAB_SETTINGS_DIR": str(settings),
         "JUPYTERLAB_WORKSPACES_DIR": str(folder.parent / "workspaces"),
         "JUPYTER_CONFIG_DIR": str(config),
+        "JUPYTER_RUNTIME_DIR": str(folder.parent / "runtime"),
     }
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.root_dir={folder}",
-        "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--LabApp.news_url=None",
+        "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={FIRST_PORT}", "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", "--Application.log_level=ERROR",
     ]  # fmt: skip
     server = subprocess.Popen(command, cwd=folder, env=environment)
-    lab = JupyterLab(f"http://127.0.0.1:{port}", "browser-test", folder)
+    told = folder.parent / "runtime" / f"jpserver-{server.pid}.json"
     deadline = time.monotonic() + START_SECONDS
-    while not answers(f"{lab.address}/api?token={lab.token}"):
+    while not (told.exists() and answers(f"{address_in(told)}/api?token=browser-test")):
         with contextlib.suppress(subprocess.TimeoutExpired):
             server.wait(0.2)
         if server.returncode is not None or time.monotonic() > deadline:
             server.kill()
             raise RuntimeError("JupyterLab did not start; see its messages above")
-    return lab, server
+    return JupyterLab(address_in(told), "browser-test", folder), server
+
+
+def address_in(told: Path) -> str:
+    """Where a server listens, by the file that it writes; empty while it writes."""
+    with contextlib.suppress(ValueError):
+        return f"http://127.0.0.1:{json.loads(told.read_text('utf-8'))['port']}"
+    return ""
 
 
 @pytest.fixture(scope="session")

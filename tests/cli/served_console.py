@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-END_SECONDS = 30
+END_SECONDS = 120
 
 
 @contextmanager

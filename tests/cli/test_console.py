@@ -88,8 +88,8 @@ def test_an_interrupt_that_does_not_end_the_wait_is_noticed_after_it() -> None:
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
     other = threading.Thread(target=interrupt)
-    other.start()
     with pytest.raises(KeyboardInterrupt):
+        other.start()
         answer_until_interrupted(None, Desk("token", "page", ()))
     other.join()
 

@@ -64,7 +64,8 @@ def test_a_taken_port_is_refused_with_what_to_do() -> None:
             lab.choose_port("127.0.0.1", other.getsockname()[1])
 
 
-def test_without_a_choice_the_next_free_port_is_taken() -> None:
+def test_without_a_choice_the_next_free_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab, "FIRST_PORT", 28_888)  # no other test, and no JupyterLab of this machine, takes its ports
     first = lab.choose_port("127.0.0.1", None)
     with socket.socket() as other:
         other.bind(("127.0.0.1", first))

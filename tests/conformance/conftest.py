@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gzip
 import json
 import shutil
@@ -12,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tests.parallel import made_once
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -33,12 +30,16 @@ def read_json(name: str) -> Any:
 @pytest.fixture(scope="session")
 def unpacked_stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The four stores, unpacked once; for reading only."""
-    return made_once(tmp_path_factory, "real", functools.partial(unpack, "stores.tar.xz")) / "stores"
+    folder = tmp_path_factory.mktemp("real")
+    unpack("stores.tar.xz", folder)
+    return folder / "stores"
 
 
 @pytest.fixture(scope="session")
 def unpacked_expectations(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_once(tmp_path_factory, "answers", functools.partial(unpack, "expected.tar.xz")) / "expected"
+    folder = tmp_path_factory.mktemp("answers")
+    unpack("expected.tar.xz", folder)
+    return folder / "expected"
 
 
 @pytest.fixture

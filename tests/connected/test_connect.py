@@ -17,7 +17,7 @@ from mqlab.errors import BrokerError, RemotingError, UsageError
 from mqlab.serving import Server
 from tests.serving.served import server_in
 
-PATIENCE = 30.0  # seconds
+PATIENCE = 120.0  # seconds
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,8 @@ import pytest
 from mqlab import CONSUME_SUCCESS, Lab, Message
 from mqlab.errors import MqlabError
 
+pytestmark = pytest.mark.usefixtures("calls_have_real_time")
+
 # RocketMQ's seconds become tens of ms here: what must not time out on a busy machine gets minutes.
 PATIENT = {"send_msg_timeout": 600_000}
 REAL: dict[str, Any] = {"driver": "threads", "speed": 20, "client": {"enable_trace": False}}
@@ -35,7 +37,7 @@ def test_every_byte_goes_over_the_socket_and_makes_the_same_log() -> None:
         producer = lab.producer("shop", **PATIENT)
         for number in range(40):
             producer.send(Message("orders", f"заказ {number} 订单 😀".encode() * 20))
-        lab.run_until(lambda: ends(lab)[0] == ends(lab)[1] > 0, limit="10m")
+        lab.run_until(lambda: ends(lab)[0] == ends(lab)[1] > 0, limit="2h")
         mine, theirs = logs(lab)
         assert mine == theirs and len(mine) > 20_000
 
@@ -66,13 +68,13 @@ def test_a_restarted_end_of_the_link_catches_up(node: str) -> None:
         lab.create_topic("orders")
         producer = lab.producer("shop", **PATIENT)
         producer.send(Message("orders", "до 之前".encode()))
-        lab.run_until(lambda: ends(lab)[0] == ends(lab)[1], limit="10m")
+        lab.run_until(lambda: ends(lab)[0] == ends(lab)[1], limit="2h")
         lab.kill(node)
         if node == "broker-a-s1":
             producer.send(Message("orders", "без него".encode()))
         lab.start(node)
-        lab.run_until(lambda: sends(producer), limit="10m")
-        lab.run_until(lambda: ends(lab)[0] == ends(lab)[1], limit="10m")
+        lab.run_until(lambda: sends(producer), limit="2h")
+        lab.run_until(lambda: ends(lab)[0] == ends(lab)[1], limit="2h")
         mine, theirs = logs(lab)
         assert mine == theirs
 
@@ -101,13 +103,13 @@ def test_reads_go_on_at_the_slave_when_the_master_is_gone() -> None:
 
         consumer.on_messages(waiting)  # holds what is cached: the rest can only come from the slave
         consumer.start()
-        lab.run_until(lambda: "orders" in lab.broker("broker-a-s1").topics, limit="10m")
+        lab.run_until(lambda: "orders" in lab.broker("broker-a-s1").topics, limit="2h")
         producer = lab.producer("shop", **PATIENT)
         sent = {producer.send(Message("orders", f"{number}".encode())).msg_id for number in range(200)}
-        lab.run_until(lambda: ends(lab)[0] == ends(lab)[1], limit="10m")
+        lab.run_until(lambda: ends(lab)[0] == ends(lab)[1], limit="2h")
         lab.kill("broker-a")
         master_is_gone.append(True)
-        lab.run_until(lambda: {row.msg_id for row in lab.deliveries("billing", absences=False)} == sent, limit="20m")
+        lab.run_until(lambda: {row.msg_id for row in lab.deliveries("billing", absences=False)} == sent, limit="4h")
         pulls = [record for record in lab.journal if record.node == "broker-a-s1" and record.about is not None]
         assert any(record.about.code == 11 for record in pulls)
 
@@ -121,6 +123,6 @@ def test_a_partition_is_healed_and_nothing_is_out_of_order() -> None:
             for number in range(20):
                 producer.send(Message("orders", f"{turn} {number} 订单".encode() * 10))
             lab.heal()
-        lab.run_until(lambda: ends(lab)[0] == ends(lab)[1], limit="10m")
+        lab.run_until(lambda: ends(lab)[0] == ends(lab)[1], limit="2h")
         mine, theirs = logs(lab)
         assert mine == theirs

@@ -109,6 +109,7 @@ def test_traffic_rests_while_its_rate_is_zero() -> None:
         assert traffic.sent == 6 and [ms // 500 for ms in at_ms] == [0, 1, 2, 3, 12, 14]
 
 
+@pytest.mark.usefixtures("calls_have_real_time")
 def test_actions_traffic_and_faults_under_threads() -> None:
     with Lab(seed=7, driver="threads", speed=20, brokers=2) as lab:
         lab.create_topic("orders")
@@ -116,7 +117,7 @@ def test_actions_traffic_and_faults_under_threads() -> None:
         done: list[int] = []
         lab.at(f"{lab.now_ms - lab.began_ms + 2_000}ms", lambda: done.append(lab.now_ms))
         traffic = lab.traffic(producer, rates=[("0s", 5)], message=lambda i: Message("orders", f"{i} 订单".encode()))
-        lab.run_until(lambda: traffic.sent >= 10 and bool(done), limit="10m")
+        lab.run_until(lambda: traffic.sent >= 10 and bool(done), limit="2h")
         traffic.stop()
         for verb in (lambda: lab.kill("broker-b"), lambda: lab.start("broker-b"), lambda: lab.slow("broker-b", "5ms"),
                      lambda: lab.partition("broker-a", "nameserver-1"), lab.heal):  # fmt: skip

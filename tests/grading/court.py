@@ -17,7 +17,6 @@ import itertools
 import os
 import pickle
 import selectors
-import signal
 import sys
 import time
 import traceback
@@ -33,6 +32,7 @@ from mqlab.grading.kernel import Judge
 from mqlab.grading.lab_files import Lab
 from mqlab.grading.rebuild import transplant
 from mqlab.grading.running.meter import Meter
+from mqlab.grading.running.process_copy import copied
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import dump_line, load_line
 from mqlab.grading.verdict import HIDDEN, PUBLIC, CaseResult
@@ -188,8 +188,8 @@ class AnswersHere:
 def in_a_copy(work: Callable[[], Any]) -> Any:
     """What some work gives, done in a copy of this process. AssertionError with its traceback if it fails there."""
     from_copy, to_parent = os.pipe()
-    copy = os.fork()
-    if copy == 0:
+    copy = copied()
+    if copy is None:
         try:
             gc.freeze()  # a collection would write to every page that the copy shares with its original
             try:
@@ -201,15 +201,19 @@ def in_a_copy(work: Callable[[], Any]) -> Any:
         finally:
             os._exit(0)
     os.close(to_parent)
-    told = _read(from_copy, copy)
+    try:
+        told = _read(from_copy)
+    finally:
+        copy.kill()
+        copy.wait()
     assert told, "the copy of this process ended without a word"
     is_well, found = pickle.loads(told)
     assert is_well, found
     return found
 
 
-def _read(from_copy: int, copy: int) -> bytes:
-    """All that a copy writes; one that takes too long is killed."""
+def _read(from_copy: int) -> bytes:
+    """All that a copy writes; nothing of one that takes too long."""
     told, deadline = b"", time.monotonic() + COPY_SECONDS
     try:
         with selectors.DefaultSelector() as selector:
@@ -222,6 +226,3 @@ def _read(from_copy: int, copy: int) -> bytes:
         return b""
     finally:
         os.close(from_copy)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(copy, signal.SIGKILL)
-        os.waitpid(copy, 0)

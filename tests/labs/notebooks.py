@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import nbformat
-from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
 from nbclient import NotebookClient
-from nbformat.v4 import new_output
 from nbval.plugin import IPyNbCell, coalesce_streams, nocolors
-from traitlets.config import Config
 
 from mqlab.grading.sandbox import SHORT_LIVED_JAVA as JAVA_OPTIONS
 
@@ -30,8 +23,11 @@ NOT_COMPARED = (
 """What nbval leaves out of its comparison."""
 
 ROOT = Path(__file__).resolve().parents[2]
-SHORT_LIVED_JAVA = {"JDK_JAVA_OPTIONS": JAVA_OPTIONS, "MQLAB_SPARK_SHARED_CLASSES": "read"}
-"""For a JVM that ends with its notebook: without the second compiler, and writing no archive of classes at its end."""
+SHORT_LIVED_JAVA = {"JDK_JAVA_OPTIONS": JAVA_OPTIONS}
+"""For a JVM that ends with its notebook: without the second compiler."""
+
+SECONDS = 900
+"""For a cell, on the busiest machine."""
 
 NO_OTHER_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """Those of this environment, such as hypothesis, take a second of each run of nbval and do nothing in it."""
@@ -47,92 +43,10 @@ def write(notebook: Any, path: Path) -> None:
 
 def execute(notebook: Any, folder: str = "labs") -> Any:
     """The notebook with the outputs of a fresh run; errors stay in the cells that raised them."""
-    NotebookClient(
-        notebook, timeout=300, allow_errors=True, resources={"metadata": {"path": str(ROOT / folder)}}
-    ).execute(env={**os.environ, **SHORT_LIVED_JAVA})
+    where = {"metadata": {"path": str(ROOT / folder)}}
+    client = NotebookClient(notebook, timeout=SECONDS, allow_errors=True, resources=where)
+    client.execute(env={**os.environ, **SHORT_LIVED_JAVA})
     return notebook
-
-
-class WarmProcess:
-    """Runs notebooks in copies of a process that has made their imports; see tests.labs.warm."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.labs.warm"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            cwd=ROOT, env={**os.environ, **SHORT_LIVED_JAVA, "OPENBLAS_NUM_THREADS": "1"},
-        )  # fmt: skip
-
-    def execute(self, notebook: Any, folder: str = "labs") -> Any:
-        """The notebook with the outputs of a fresh run; errors stay in the cells that raised them."""
-        return self._run([(notebook, folder)])[0]
-
-    def execute_side_by_side(
-        self, solution: Any, lab: Any, answers: list[str], passed_over: Sequence[str] = ()
-    ) -> list[Any]:
-        """Both with the outputs of a fresh run, as tests.labs.side_by_side runs them."""
-        return self._run([(solution, "solutions"), (lab, "labs")], answers, passed_over)
-
-    def _run(
-        self, notebooks: list[tuple[Any, str]], answers: list[str] | None = None, passed_over: Sequence[str] = ()
-    ) -> list[Any]:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        with tempfile.TemporaryDirectory() as scratch:
-            paths = [Path(scratch) / f"{number}.ipynb" for number in range(len(notebooks))]
-            for path, (notebook, _) in zip(paths, notebooks, strict=True):
-                write(notebook, path)
-            folders = [str(ROOT / folder) for _, folder in notebooks]
-            files = [str(path) for path in paths]
-            asked = {"files": files, "folders": folders, "answers": answers, "passed_over": list(passed_over)}
-            self._process.stdin.write(json.dumps(asked) + "\n")
-            self._process.stdin.flush()
-            code = self._process.stdout.readline().strip()
-            assert code == "0", f"the copy that ran the notebook ended with {code or 'nothing'}: see stderr"
-            return [read(path) for path in paths]
-
-    def close(self) -> None:
-        self._process.communicate()
-
-
-def forget_the_learner() -> None:
-    """What mqlab.teach keeps of a notebook, as it is in a new kernel."""
-    from mqlab.teach import failed_cells, predictions, showing
-
-    failed_cells._watched, predictions._noted, showing._failed = None, {}, {}
-
-
-@contextlib.contextmanager
-def shell_of_this_process() -> Iterator[InteractiveShell]:
-    """IPython's shell in this process: what is open here, its cells use as well."""
-    try:
-        yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
-    finally:
-        InteractiveShell.clear_instance()
-
-
-def execute_in(shell: InteractiveShell, notebook: Any) -> Any:
-    """The notebook with the outputs of a run in a shell, which keeps what its cells define."""
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = outputs_of(shell, cell.source)
-            cell.execution_count = shell.execution_count - 1
-    return notebook
-
-
-def outputs_of(shell: InteractiveShell, source: str) -> list[Any]:
-    errors: list[Any] = []
-
-    def keep(kind: type, error: Any, lines: list[str]) -> None:
-        errors.append(new_output("error", ename=kind.__name__, evalue=str(error), traceback=lines))
-
-    with capture_output() as shown, patch.object(shell, "_showtraceback", keep):
-        shell.display_trap.hook = sys.displayhook  # the value of the last line is shown, and not printed
-        shell.run_cell(source, store_history=True)
-    streams = {"stdout": shown.stdout, "stderr": shown.stderr}
-    return [
-        *(new_output("stream", name=name, text=text) for name, text in streams.items() if text),
-        *(new_output("display_data", data=one.data) for one in shown.outputs),
-        *errors,
-    ]
 
 
 def texts(cell: Any) -> str:
@@ -176,7 +90,7 @@ def nbval(path: Path, *options: str, environment: dict[str, str] | None = None) 
     """Runs nbval on a notebook as an instructor would; its report, AssertionError when something failed."""
     command = [
         sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(path.parent), "-p", "no:cacheprovider", "-q",
-        "-p", "nbval.plugin", "--nbval-current-env", "--nbval-cell-timeout", "300", *options, str(path),
+        "-p", "nbval.plugin", "--nbval-current-env", "--nbval-cell-timeout", str(SECONDS), *options, str(path),
     ]  # fmt: skip
     for _ in range(2):
         with tempfile.TemporaryDirectory() as scratch:  # nbval kills its kernel: what that left goes with this

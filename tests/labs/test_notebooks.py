@@ -6,10 +6,9 @@ import copy
 import json
 import re
 import shutil
-import sys
-from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from nbformat import from_dict
@@ -19,26 +18,19 @@ from mqlab.teach.exercises import manifest
 from mqlab.teach.kit.form import SECONDS
 from mqlab.widgets.joining import joined
 from solutions import build
-from tests.labs import side_by_side
 from tests.labs.notebooks import (
     ROOT,
-    WarmProcess,
     differences,
     errors,
     execute,
-    forget_the_learner,
     load_json,
     nbval,
     read,
-    shell_of_this_process,
     source,
     texts,
     without_java,
 )
 from tests.teach.check_work import passes_in_its_time
-
-if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
 
 SOURCES = sorted(build.SOURCES.glob("*.py"))
 PAGES = ("explorers", "glossary", "index", "not_modelled")
@@ -48,34 +40,13 @@ WITHOUT_SPARK = [pytest.param(path, id=path.stem) for path in OF_LABS if path no
 WITH_SPARK = [pytest.param(path, marks=pytest.mark.spark, id=path.stem) for path in ASK_SPARK]
 LABS = [*WITHOUT_SPARK, *WITH_SPARK]
 NBVAL = ("01a_what_the_broker_writes",)
-"""Those that nbval runs in `make test`, each in a kernel of its own; the others run without one."""
+"""Those that nbval itself runs in `make test`; of the others its comparison is used."""
 
 CHECKED = re.compile(r'^check\("(lab\d\d\.\w+)"', re.MULTILINE)
 BOARDS = sorted(path.stem for path in (ROOT / "mqlab" / "widgets" / "modules").glob("*.js"))
-IN_THE_SESSION = [one for one in WITH_SPARK if one.id[:3] == "10a"]
-"""The first of Spark's notebooks, which `make test` runs; each of the others takes ten seconds and more."""
-
-LONG_CHECKS = {
-    "lab02.outbox", "lab02.scale_in", "lab04.once", "lab05.lanes", "lab05.poisoned", "lab06.detector",
-    "lab08.any_delay", "lab08.cancel_unpaid", "lab08.transaction", "lab09.bottleneck", "lab09.brake", "lab09.size",
-    "lab13.repair", "lab13.when",
-}  # fmt: skip
-"""Their public checks play days for more than a second of a processor: `make long` runs those cells.
-
-In `make test` their references are judged on a hidden day, and wrong answers on the public ones.
-"""
-
-LONG_PARTS = ("02c", "04a", "05b", "07a", "09b", "13a")
-"""Parts that play for more than three seconds and are not the shortest of their lab: `make long` runs them.
-
-One part of each lab at least, and all shorter ones, are run by `make test`.
-"""
-UP_TO = {"09a": "lab09.threads", "10a": "lab10.options", "14_": "lab14.first_wrong_step"}
-"""The shortest parts of their labs that still take seven seconds and more: `make test` runs them up to this check."""
-SIDE_BY_SIDE = [
-    pytest.param(*one.values, marks=pytest.mark.long if one.id[:3] in LONG_PARTS else (), id=one.id)
-    for one in WITHOUT_SPARK
-]
+OF_MAKE_TEST = [*WITHOUT_SPARK, *(one for one in WITH_SPARK if one.id[:3] == "10a")]
+LATER_OF_SPARK = [pytest.param(*one.values, marks=pytest.mark.long, id=one.id) for one in WITH_SPARK[1:]]
+"""Each starts a JVM and works for ten seconds and more; of them `make test` runs the exercises."""
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
@@ -147,39 +118,23 @@ def test_cells_are_short_and_text_reads_well(path: Path) -> None:
         assert "TODO" not in text
 
 
-@pytest.fixture
-def as_in_a_kernel(plans_as_by_itself: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
-    """A shell of this process, for a notebook of Spark's: a kernel would start a JVM of its own."""
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # IPython puts its own in that place
-    forget_the_learner()
-    with shell_of_this_process() as shell:
-        yield shell
-    forget_the_learner()
-
-
-@pytest.mark.parametrize("path", SIDE_BY_SIDE)
-def test_solved_it_gives_the_committed_outputs_and_unsolved_nothing_is_started(path: Path, warm: WarmProcess) -> None:
-    """What no answer and no guess can change runs once for both, and a check is done in its time, if not a long one.
-
-    Alone, an unsolved lab runs in `make long`, and so do the cells after UP_TO.
-    """
-    committed, lab = (beginning(path, whole) for whole in (solution_of(path), read(build.targets(path)[0])))
-    long_checks = [cell.id for cell in graded(committed) if LONG_CHECKS.intersection(CHECKED.findall(cell.source))]
-    solved, unsolved = warm.execute_side_by_side(copy.deepcopy(committed), lab, names_of_answers(path), long_checks)
+@pytest.mark.parametrize("path", OF_MAKE_TEST)
+def test_solved_it_gives_the_committed_outputs_and_each_check_is_done_in_its_time(path: Path) -> None:
+    committed = solution_of(path)
+    solved = execute(copy.deepcopy(committed), "solutions")
     assert differences(solved, committed) == []
-    nothing_was_started(path, unsolved)
     for cell in graded(solved):
-        if cell.metadata.user_seconds > SECONDS:  # here, on a busy machine: so its work is counted
+        if seconds_of(cell) > SECONDS:  # here, on a busy machine: so its work is counted
             for exercise_id in CHECKED.findall(cell.source):
                 passes_in_its_time(exercise_id)
 
 
-def beginning(path: Path, notebook: Any) -> Any:
-    """Its cells up to the check in UP_TO; the whole notebook if it is not named there."""
-    last = f"{UP_TO[path.stem[:3]].replace('.', '-')}-check" if path.stem[:3] in UP_TO else notebook.cells[-1].id
-    ids = [cell.id for cell in notebook.cells]
-    notebook.cells = notebook.cells[: ids.index(last) + 1]
-    return notebook
+def seconds_of(cell: Any) -> float:
+    """By the wall, from its first message to its last."""
+    began, ended = (
+        datetime.fromisoformat(cell.metadata.execution[f"iopub.status.{when}"]) for when in ("busy", "idle")
+    )
+    return (ended - began).total_seconds()
 
 
 def graded(lab: Any) -> list[Any]:
@@ -187,23 +142,10 @@ def graded(lab: Any) -> list[Any]:
     return [cell for cell in lab.cells if cell.metadata.get("nbgrader", {}).get("grade")]
 
 
-def names_of_answers(path: Path) -> list[str]:
-    return [name for one in manifest(f"lab{path.stem[:2]}").exercises for name in one.defines]
-
-
-def test_exercises_with_long_checks_exist() -> None:
-    checked = {one for path in OF_LABS for cell in graded(solution_of(path)) for one in CHECKED.findall(cell.source)}
-    assert checked > LONG_CHECKS
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("path", LABS)
-def test_unsolved_it_runs_to_the_end_in_a_kernel_of_its_own(path: Path) -> None:
-    nothing_was_started(path, execute(read(build.targets(path)[0])))
-
-
-def nothing_was_started(path: Path, lab: Any) -> None:
+@pytest.mark.parametrize("path", [*OF_MAKE_TEST, *LATER_OF_SPARK])
+def test_unsolved_it_runs_to_the_end_and_nothing_is_started(path: Path) -> None:
     """No cell failed, and every exercise and prediction of the notebook says that it waits for the learner."""
+    lab = execute(read(build.targets(path)[0]))
     assert errors(lab) == []
     checks = graded(lab)
     assert all("not started" in texts(cell) for cell in checks)
@@ -232,19 +174,6 @@ def test_unsolved_it_runs_under_nbval() -> None:
     nbval(ROOT / "labs" / "00-a-messages-day.ipynb", "--nbval-lax")
 
 
-@pytest.mark.parametrize("path", IN_THE_SESSION)
-def test_in_an_open_session_solved_it_gives_the_committed_outputs_and_unsolved_nothing_is_started(
-    path: Path, as_in_a_kernel: InteractiveShell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As above, in a shell of this process; ``side_by_side`` goes to the folder of each."""
-    monkeypatch.chdir(ROOT)
-    committed, lab = (beginning(path, whole) for whole in (solution_of(path), read(build.targets(path)[0])))
-    solved = copy.deepcopy(committed)
-    side_by_side.run(as_in_a_kernel, solved, lab, (ROOT / "solutions", ROOT / "labs"), names_of_answers(path))
-    assert differences(solved, committed) == []
-    nothing_was_started(path, lab)
-
-
 @pytest.mark.parametrize(
     "path", [pytest.param(*one.values, marks=() if one.id in NBVAL else pytest.mark.long, id=one.id) for one in LABS]
 )
@@ -259,8 +188,8 @@ def test_solved_it_passes_nbval(path: Path, tmp_path: Path) -> None:
     nbval(solution, "--nbval", environment=environment)
 
 
-def test_the_tour_of_the_explorers_runs_and_shows_each_of_them(warm: WarmProcess) -> None:
-    tour = warm.execute(read(ROOT / "labs" / "explorers.ipynb"))
+def test_the_tour_of_the_explorers_runs_and_shows_each_of_them() -> None:
+    tour = execute(read(ROOT / "labs" / "explorers.ipynb"))
     assert errors(tour) == []
     shown = [cell for cell in tour.cells if "explorer" in cell.metadata.get("tags", [])]
     pages = ["".join(output.data.get("text/html", "") for output in cell.outputs) for cell in shown]
@@ -275,24 +204,18 @@ def test_the_tour_of_the_explorers_runs_and_shows_each_of_them(warm: WarmProcess
     assert len(tries) == len(modules)
 
 
-def test_a_run_without_a_kernel_has_what_a_kernel_puts_out_and_what_differs_is_found(warm: WarmProcess) -> None:
+def test_what_differs_from_the_committed_outputs_is_found() -> None:
     cells = [
         "import sys, os; print('in', os.path.basename(os.getcwd()), file=sys.stderr)",
         "display(1)\nprint(2)\n3",
         "1 / 0",
     ]
     notebook = new_notebook(cells=[new_code_cell(one, id=f"cell-{at}") for at, one in enumerate(cells)])
-    ran, of_a_kernel = warm.execute(copy.deepcopy(notebook)), execute(copy.deepcopy(notebook))
-    assert differences(ran, of_a_kernel) == [] and len(errors(ran)) == 1
+    ran = execute(copy.deepcopy(notebook))
+    assert differences(ran, ran) == [] and len(errors(ran)) == 1
     for number, old, new in [(0, "in labs", "in tests"), (1, "2", "4"), (1, "3", "4"), (2, "division", "what")]:
-        other = from_dict(json.loads(json.dumps(of_a_kernel).replace(f'"{old}', f'"{new}')))
+        other = from_dict(json.loads(json.dumps(ran).replace(f'"{old}', f'"{new}')))
         assert [found.partition(":")[0] for found in differences(ran, other)] == [ran.cells[number].id]
-
-
-def test_a_notebook_that_ends_its_process_fails_and_the_next_one_runs(warm: WarmProcess) -> None:
-    with pytest.raises(AssertionError, match="ended with 3"):
-        warm.execute(new_notebook(cells=[new_code_cell("import os; os._exit(3)")]))
-    assert texts(warm.execute(new_notebook(cells=[new_code_cell("print('here')")])).cells[0]) == "here\n"
 
 
 def solution_of(path: Path) -> Any:

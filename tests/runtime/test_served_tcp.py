@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mqlab.ports import Connection
-from mqlab.runtime.served.tcp import PAUSE_ABOVE_BYTES, Limits, Peers, TcpConnection, TcpNetwork, socket_for
+from mqlab.runtime.served.tcp import PAUSE_ABOVE_BYTES, Address, Limits, Peers, TcpConnection, TcpNetwork, hold
 
 WRITTEN_BYTES = 32 << 20  # more than the system's buffers of both ends take
 PIECE = b"x" * (1 << 16)
@@ -38,8 +37,7 @@ def played(story: Callable[[Peers, End, End, TcpConnection], Awaitable[None]]) -
 
     async def play() -> None:
         peers = Peers(asyncio.get_running_loop(), Limits(max_unsent_bytes=2 * WRITTEN_BYTES))
-        with contextlib.closing(socket_for("127.0.0.1", 0)) as free:
-            address = f"127.0.0.1:{free.getsockname()[1]}"
+        address = str(hold(Address("127.0.0.1", 0)))
         network = TcpNetwork(peers, "node")
         server, client = End(), End()
         network.listen(address, server.accepted, server.data, server.closed)

@@ -227,7 +227,7 @@ def test_equal_seeds_give_equal_digests_and_others_do_not() -> None:
 
 @pytest.fixture
 def often() -> Iterator[tuple[int, int, int]]:
-    """The garbage collector as Python has it, which the tests' own process has not."""
+    """The garbage collector as Python has it."""
     before, usual = gc.get_threshold(), (700, 10, 10)
     gc.set_threshold(*usual)
     yield usual

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from mqlab.errors import UsageError
 from mqlab.serving import Server, ServingPlan
 from mqlab.serving.config_file import parse_config
 from mqlab.serving.planning import Wanted, plan_of
+from tests.serving.served import server_in
 
 
 def planned(tmp_path: Path, **wanted: Any) -> ServingPlan:
@@ -131,3 +134,24 @@ def test_a_setting_without_effect_is_the_same_in_a_file_and_on_the_command_line(
     of_file = plan_of(Wanted(store=tmp_path, namesrv="127.0.0.1:0", broker="127.0.0.1:0", config=conf))[1]
     of_command = plan_of(Wanted(store=tmp_path, namesrv="127.0.0.1:0", broker="127.0.0.1:0", settings=(line,)))[1]
     assert of_file == of_command == ("sendMessageThreadPoolNums",)
+
+
+def test_a_free_port_is_held_until_the_server_listens_at_it(tmp_path: Path) -> None:
+    """Another process that looks for a free port in between cannot take it."""
+    with server_in(tmp_path, brokers=2) as server:
+        second = server_in(tmp_path / "second")
+        broker = second.plan.brokers[0].config.listen_port
+        assert second.plan.name_server is not None
+        for port in (second.plan.name_server.port, broker - 2, broker, broker + 1):
+            with pytest.raises(OSError), socket.create_server(("127.0.0.1", port)):
+                pass
+        with second:
+            second.wait_until_registered()
+        server.wait_until_registered()
+
+
+def test_a_port_that_no_node_uses_is_let_go(tmp_path: Path) -> None:
+    plan = planned(tmp_path, broker="127.0.0.1:0", namesrv="127.0.0.1:0")
+    other = replace(plan.brokers[0], store=replace(plan.brokers[0].store, ha_listen_port=plan.name_server.port + 7))
+    with Server(replace(plan, brokers=(other,))):
+        socket.create_server(("127.0.0.1", other.config.listen_port + 1)).close()

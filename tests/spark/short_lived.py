@@ -14,12 +14,5 @@ BY_ITSELF = {
 NO_LINES_IN_ERRORS = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 """PySpark asks the JVM ten times for each column of a query, so that an error can name its line."""
 
-OF_ALL_TESTS = (
-    # The first compiler alone, which has little room for its code by itself and would compile again.
-    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m "
-    # Memory at once: by itself the JVM looks for garbage forty times while it takes as much little by little.
-    "-XX:+UseSerialGC -Xms1g -Xmn512m "
-    # Calls from Python are not each compiled to a class of its own, and the JVM is not copied for a chmod.
-    "-Dsun.reflect.inflationThreshold=100000 -Djdk.lang.Process.launchMechanism=VFORK"
-)
+OF_ALL_TESTS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of the JVM of all tests that share one."""

@@ -63,7 +63,7 @@ def job(stores: Path, out: Path, checkpoint: Path) -> Iterator[subprocess.Popen[
         started = subprocess.Popen(
             [sys.executable, "-c", JOB, str(stores), str(out), str(checkpoint), tmp, json.dumps(PLANS_AS_THEY_ARE)],
             stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
-            env={**os.environ, "MQLAB_SPARK_SHARED_CLASSES": "read", "TMPDIR": tmp},
+            env={**os.environ, "TMPDIR": tmp},
         )  # fmt: skip
     try:
         yield started

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mqlab.errors import UsageError
-from mqlab.spark import session, shared_classes
+from mqlab.spark import session
 from mqlab.spark.java import Java
 from mqlab.spark.session import (
     FRUGAL_COLLECTOR,
     OPTIONS_OF_JAVA,
-    for_executors,
     launch_environment,
     log_file,
     own_options,
@@ -58,28 +57,6 @@ def test_a_collector_that_was_chosen_stays(monkeypatch: pytest.MonkeyPatch, vari
     assert FRUGAL_COLLECTOR in own_options("-Xss4m")
     monkeypatch.setenv(variable, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     assert FRUGAL_COLLECTOR not in own_options("-Xss4m")
-
-
-def test_executors_on_this_machine_are_told_of_an_archive_that_is_there(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    program = tmp_path / "bin" / "java"
-    program.parent.mkdir()
-    program.touch()
-    java = Java(17, "PATH", program, None)
-    monkeypatch.delenv(shared_classes.SWITCH, raising=False)
-    monkeypatch.setattr(shared_classes, "folder_of_archives", lambda: tmp_path / "Zoë Ünal")
-    monkeypatch.setattr(shared_classes, "base_archive", lambda java, directory: None)
-    here = "spark://127.0.0.1:7077"
-    assert for_executors(here, java) == {}
-    archive = tmp_path / "Zoë Ünal" / f"{shared_classes.archive_key(program, shared_classes.jars_of_pyspark())}.jsa"
-    archive.parent.mkdir()
-    archive.touch()
-    for master in (here, "local-cluster[2,1,1024]"):
-        (words,) = for_executors(master, java).values()
-        assert f'"-XX:SharedArchiveFile={archive}"' in words
-    for master in ("local[2]", "spark://another:7077"):
-        assert for_executors(master, java) == {}
 
 
 def test_old_logs_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_expected_to_fail(): assert False
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
     (tmp_path / "tests").mkdir()
-    for name in ("conftest.py", "parallel.py", "allowed_skips.txt"):
+    for name in ("conftest.py", "allowed_skips.txt"):
         shutil.copy(ROOT / "tests" / name, tmp_path / "tests" / name)
     (tmp_path / "tests" / "test_tried.py").write_text(SUITE, "utf-8")
     return tmp_path
@@ -71,7 +71,7 @@ def test_a_name_without_a_reason_is_an_error(suite: Path) -> None:
     assert "expected 'node id  # reason'" in answer.stdout + answer.stderr
 
 
-WORKERS = ("-p", "xdist", "-n2", "--dist=loadgroup")
+WORKERS = ("-p", "xdist", "-n2", "--dist=worksteal")
 
 
 @pytest.fixture

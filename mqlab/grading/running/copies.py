@@ -27,6 +27,7 @@ import threading
 from typing import IO
 
 from mqlab.errors import MqlabError
+from mqlab.grading.running.process_copy import ProcessCopy, copied
 
 NEEDED = (
     "mqlab.grading.execute", "mqlab.grading.running.kernel_provisioner", "nbval.plugin", "ipykernel.kernelspec",
@@ -161,11 +162,11 @@ def become_a_copy(requests: socket.socket) -> bool:
         wish, pipes, _, _ = socket.recv_fds(requests, 1, 3)
         if not wish:
             return False
-        if os.fork() == 0:
+        if copied() is None:
             order, words, end = pipes
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            submission = os.fork()
-            if submission != 0:
+            submission = copied()
+            if submission is not None:
                 _wait_for(submission, end, [requests.fileno(), order, words])
             # 2. Here goes on the process of one submission, as if it were started by itself.
             os.setsid()
@@ -180,11 +181,11 @@ def become_a_copy(requests: socket.socket) -> bool:
             os.close(pipe)
 
 
-def _wait_for(process: int, end: int, others: list[int]) -> None:
+def _wait_for(process: ProcessCopy, end: int, others: list[int]) -> None:
     """Report how a process ends, and end."""
     for other in others:
         os.close(other)
-    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    code = process.wait()
     with contextlib.suppress(BrokenPipeError):
         os.write(end, code.to_bytes(NUMBER_BYTES, signed=True))
     os._exit(0)

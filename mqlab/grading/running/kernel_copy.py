@@ -13,34 +13,26 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 from typing import NoReturn
 
-POLL_SECONDS = 0.02
+from mqlab.grading.running.process_copy import ProcessCopy, copied
+
 LAUNCHER = "ipykernel_launcher"
 
 
-class KernelCopy:
-    """A process that waits until it is wanted as a kernel; it ends if the one that made it ends before.
-
-    jupyter_client uses it as it uses a subprocess.Popen.
-    """
-
-    args = (LAUNCHER,)
-    stdin = stdout = stderr = None
+class KernelCopy(ProcessCopy):
+    """A process that waits until it is wanted as a kernel; it ends if the one that made it ends before."""
 
     def __init__(self) -> None:
         wish, self._wish = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
+        copy = copied()
+        if copy is None:
             os.close(self._wish)
             _wait_and_be_a_kernel(wish)
+        super().__init__(copy.pid)
         os.close(wish)
-        self.returncode: int | None = None
         self.is_wanted = False
 
     def start(self, command: list[str], environment: dict[str, str], folder: str) -> None:
@@ -50,36 +42,6 @@ class KernelCopy:
         environment = {**environment, "JPY_PARENT_PID": str(os.getpid())}
         with os.fdopen(self._wish, "w", encoding="utf-8") as pipe:
             json.dump([arguments, environment, folder], pipe)
-
-    def poll(self) -> int | None:
-        """Its exit code, minus a signal's number if one has ended it; None while it goes on."""
-        if self.returncode is None:
-            ended, status = os.waitpid(self.pid, os.WNOHANG)
-            if ended:
-                self.returncode = os.waitstatus_to_exitcode(status)
-        return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Its exit code, once it has ended. TimeoutExpired if it has not after so many seconds."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while (code := self.poll()) is None:
-            if deadline is not None and time.monotonic() >= deadline:
-                raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
-            time.sleep(POLL_SECONDS)
-        return code
-
-    def send_signal(self, number: int) -> None:
-        """Send it a signal; does nothing if it has ended."""
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def terminate(self) -> None:
-        """Ask it to end."""
-        self.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """Kill it."""
-        self.send_signal(signal.SIGKILL)
 
 
 def _wait_and_be_a_kernel(wish: int) -> NoReturn:

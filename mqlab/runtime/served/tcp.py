@@ -91,8 +91,27 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+_held: dict[Address, socket.socket] = {}
+
+
+def hold(where: Address) -> Address:
+    """Listen at an address, port 0 for any, until a server of this process takes it over. UsageError as socket_for."""
+    listening = socket_for(where.host, where.port)
+    held = Address(where.host, listening.getsockname()[1])
+    _held[held] = listening
+    return held
+
+
+def let_go(where: Address) -> None:
+    """Close the socket of an address that is held and that nobody took over."""
+    if (held := _held.pop(where, None)) is not None:
+        held.close()
+
+
 def socket_for(host: str, port: int) -> socket.socket:
-    """A socket that listens. UsageError when the address is in use or not of this machine; port 0 takes a free one."""
+    """A socket that listens, or the one that is held. UsageError when the address is in use or not of this machine."""
+    if (held := _held.pop(Address(host, port), None)) is not None:
+        return held
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, where = found[0]
