@@ -5,7 +5,7 @@
 #   make labs   build the notebooks from their sources          make bench    measure
 #   make clean  remove what was made                            make lock     renew requirements.lock (needs uv)
 #   make measure  print how long files and functions are, circles of imports, calls per message
-# More for pytest:  make test ARGS="tests/store -x"      in one process, one by one:  make test ARGS=-n0
+# More for pytest:  make test ARGS="tests/rocketmq/store -x"      in one process, one by one:  make test ARGS=-n0
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,7 +23,7 @@ lab: env
 	@$(BIN)/mqlab lab $(if $(PORT),--port $(PORT))
 
 test: env
-	@echo "Running the tests in several processes. One folder alone: make test ARGS=tests/store"
+	@echo "Running the tests in several processes. One folder alone: make test ARGS=tests/rocketmq/store"
 	@$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 check: env

@@ -45,9 +45,22 @@ class RawLog:
             now_ms = clock() // 1_000_000
             # The same fields in the same order as in the store's units, so that the bytes are the same work.
             head = pack(
-                size, MAGIC, crc32(body) & 0x7FFFFFFF, queue_id, 0, queue_offset, position, 0, NOW_MS, HOST, now_ms,
-                HOST, 0, 0, len(body),
-            )  # fmt: skip
+                size,
+                MAGIC,
+                crc32(body) & 0x7FFFFFFF,
+                queue_id,
+                0,
+                queue_offset,
+                position,
+                0,
+                NOW_MS,
+                HOST,
+                now_ms,
+                HOST,
+                0,
+                0,
+                len(body),
+            )
             log[position : position + size] = b"".join(
                 (head, body, bytes((len(topic),)), topic, len(properties).to_bytes(2, "big"), properties)
             )
@@ -107,9 +120,7 @@ class SqliteQueue:
 
     def get(self) -> None:
         for first in range(0, self.count, 32):
-            self.database.execute(
-                "SELECT * FROM message WHERE id > ? ORDER BY id LIMIT 32", (first,)
-            ).fetchall()  # fmt: skip
+            self.database.execute("SELECT * FROM message WHERE id > ? ORDER BY id LIMIT 32", (first,)).fetchall()
 
 
 def queuelib_put(directory: Path, count: int, body: bytes) -> tuple[Callable[[], None], Callable[[], None]]:

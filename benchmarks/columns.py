@@ -39,7 +39,7 @@ class ColumnsBench:
     """All measurements over one store."""
 
     def __init__(self, store: Path, repeat: int, clock: str) -> None:
-        from mqlab.arrow import read_table
+        from mqlab.data.arrow import read_table
 
         self.store, self.repeat, self.clock = store, repeat, clock
         self.logs = sorted((store / "commitlog").iterdir())
@@ -69,7 +69,7 @@ class ColumnsBench:
         import pyarrow
         import pyarrow.parquet
 
-        from mqlab.arrow import read_batches, read_table
+        from mqlab.data.arrow import read_batches, read_table
 
         # 1. One query per discipline, so that every contender reads the same columns.
         duck = duckdb.connect(config={"threads": 1})
@@ -86,18 +86,25 @@ class ColumnsBench:
         self.add(discipline, PLAIN, plain)
         self.add(discipline, "plain parser, tuples -> Arrow", lambda: arrow_of(plain(), names))
         self.add(discipline, MEMCPY, self.copy_all)
-        self.add(discipline, "mqlab.arrow", lambda: sum(batch.num_rows for batch in read_batches(self.store, names)))
+        self.add(
+            discipline, "mqlab.data.arrow", lambda: sum(batch.num_rows for batch in read_batches(self.store, names))
+        )
         self.add(discipline, "Parquet, snappy", lambda: pyarrow.parquet.read_table(self.parquet, columns=names))
-        self.add(discipline, "mqlab.arrow -> DuckDB", lambda: over(read_batches(self.store, names)), ", with the query")
         self.add(
-            discipline, "Parquet -> DuckDB",
-            lambda: duck.sql(query.replace("FROM log", f"FROM '{self.parquet}'")).fetchall(), ", with the query",
-        )  # fmt: skip
+            discipline, "mqlab.data.arrow -> DuckDB", lambda: over(read_batches(self.store, names)), ", with the query"
+        )
         self.add(
-            discipline, "mqlab.arrow -> polars",
+            discipline,
+            "Parquet -> DuckDB",
+            lambda: duck.sql(query.replace("FROM log", f"FROM '{self.parquet}'")).fetchall(),
+            ", with the query",
+        )
+        self.add(
+            discipline,
+            "mqlab.data.arrow -> polars",
             lambda: polars.SQLContext(log=polars.from_arrow(read_table(self.store, names))).execute(query, eager=True),
             ", with the query",
-        )  # fmt: skip
+        )
 
     def views(self) -> Iterator[mmap.mmap]:
         """The files of the log in memory."""
@@ -138,11 +145,19 @@ class ColumnsBench:
                 # A V1 unit: one byte before the topic is its length, two bytes after it are the properties' length.
                 pairs = [pair.partition("\x01") for pair in view[properties_at:end].decode().split("\x02")]
                 found = {name: value for name, _, value in pairs}
-                rows.append((
-                    view[topic_at : properties_at - 2].decode(), fields[QUEUE_ID], fields[QUEUE_OFFSET],
-                    fields[PHYSICAL_OFFSET], fields[STORE_TIMESTAMP], found.get("TAGS"), found.get("KEYS"),
-                    found.get("UNIQ_KEY"), view[body_at : topic_at - 1],
-                ))  # fmt: skip
+                rows.append(
+                    (
+                        view[topic_at : properties_at - 2].decode(),
+                        fields[QUEUE_ID],
+                        fields[QUEUE_OFFSET],
+                        fields[PHYSICAL_OFFSET],
+                        fields[STORE_TIMESTAMP],
+                        found.get("TAGS"),
+                        found.get("KEYS"),
+                        found.get("UNIQ_KEY"),
+                        view[body_at : topic_at - 1],
+                    )
+                )
                 at = end
         return rows
 
@@ -168,7 +183,7 @@ def main(arguments: list[str]) -> None:
     os.environ["POLARS_MAX_THREADS"] = "1"
     import pyarrow
 
-    from mqlab import traffic
+    from mqlab.data import traffic
 
     # Every contender has one thread: the question is the cost per message, not the number of cores.
     pyarrow.set_cpu_count(1)

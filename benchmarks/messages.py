@@ -35,9 +35,11 @@ PACKAGE = Path(mqlab.__file__).parent
 BELOW = "Python and C"  # of interpreter, standard library and greenlet
 REDIS, MQLAB = "redis-py, XADD + XREADGROUP", "mqlab, producer to listener"
 ROOMY = {
-    "mapped_file_size_commit_log": 1 << 26, "mapped_file_size_consume_queue": 6_000_000,
-    "max_hash_slot_num": 200_000, "max_index_num": 800_000,
-}  # fmt: skip
+    "mapped_file_size_commit_log": 1 << 26,
+    "mapped_file_size_consume_queue": 6_000_000,
+    "max_hash_slot_num": 200_000,
+    "max_index_num": 800_000,
+}
 
 
 def way_of_messages(count: int, body: bytes, batch: int) -> Callable[[], None]:

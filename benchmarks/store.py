@@ -24,9 +24,10 @@ from pathlib import Path
 
 from benchmarks.baselines import QUEUES, RawLog, SqliteQueue, litequeue_put, queuelib_put
 from benchmarks.timing import CLOCKS, Rate, best_rate, table
-from mqlab.store import MessageStore, StoreInspector
-from mqlab.wire import properties
-from mqlab.wire.record import Record
+from mqlab.lab.inspector import StoreInspector
+from mqlab.rocketmq.store import MessageStore
+from mqlab.rocketmq.wire import properties
+from mqlab.rocketmq.wire.record import Record
 
 DEFAULT_SIZES = "1073741824,6000000,5000000,20000000"
 RAW, JAVA = "raw mmap+struct loop", "RocketMQ's own store"
@@ -62,11 +63,14 @@ class StoreBench:
         """The messages: topic bench, four queues in turn, tag TagA, key k<number>."""
         return [
             Record(
-                "bench", self.body, queue_id=number % QUEUES, born_timestamp=1700000000000,
+                "bench",
+                self.body,
+                queue_id=number % QUEUES,
+                born_timestamp=1700000000000,
                 properties=properties.encode({"KEYS": f"k{number}", "TAGS": "TagA"}),
             )
             for number in range(self.count)
-        ]  # fmt: skip
+        ]
 
     def raw_messages(self) -> list[tuple[int, bytes, bytes, bytes]]:
         """The same messages for the raw loop."""

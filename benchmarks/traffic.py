@@ -25,9 +25,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.timing import CLOCKS, Rate, best_rate, table
-from mqlab.traffic import TrafficModel
-from mqlab.traffic.model import Asked
-from mqlab.traffic.writing import make_store
+from mqlab.data.traffic import TrafficModel
+from mqlab.data.traffic.model import Asked
+from mqlab.data.traffic.writing.run import make_store
 
 DAY = "a day, messages stored"
 MEMCPY, WRITE = "memcpy of the log", "write of the log"

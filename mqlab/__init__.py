@@ -3,7 +3,7 @@
     from mqlab import Lab, Message, MessageQueue, play, CONSUME_SUCCESS, RECONSUME_LATER
 
 The names below are what a notebook needs; each is imported when first used, so that ``import mqlab`` costs nothing.
-Left out: everything a notebook imports from its own room (mqlab.store, mqlab.teach, mqlab.spark, …).
+Left out: everything a notebook imports from its own room (mqlab.rocketmq.store, mqlab.course.teach, mqlab.data.spark, …).
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 from mqlab.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from mqlab.client.statuses import (
+    from mqlab.cluster.connected import connect
+    from mqlab.lab.world.crashes import every_crash
+    from mqlab.lab.world.lab import Lab, play
+    from mqlab.rocketmq.client.statuses import (
         COMMIT,
         COMMIT_MESSAGE,
         CONSUME_SUCCESS,
@@ -25,10 +28,7 @@ if TYPE_CHECKING:
         UNKNOW,
         UNKNOWN,
     )
-    from mqlab.connected import connect
-    from mqlab.lab.crashes import every_crash
-    from mqlab.lab.lab import Lab, play
-    from mqlab.wire.message import Message, MessageExt, MessageQueue
+    from mqlab.rocketmq.wire.message import Message, MessageExt, MessageQueue
 
 __all__ = [
     "COMMIT",
@@ -54,12 +54,20 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "client.statuses": (
-            "COMMIT", "COMMIT_MESSAGE", "CONSUME_SUCCESS", "RECONSUME_LATER", "ROLLBACK", "ROLLBACK_MESSAGE",
-            "SUCCESS", "SUSPEND_CURRENT_QUEUE_A_MOMENT", "UNKNOW", "UNKNOWN",
+            "COMMIT",
+            "COMMIT_MESSAGE",
+            "CONSUME_SUCCESS",
+            "RECONSUME_LATER",
+            "ROLLBACK",
+            "ROLLBACK_MESSAGE",
+            "SUCCESS",
+            "SUSPEND_CURRENT_QUEUE_A_MOMENT",
+            "UNKNOW",
+            "UNKNOWN",
         ),
         "connected": ("connect",),
         "lab.crashes": ("every_crash",),
         "lab.lab": ("Lab", "play"),
         "wire.message": ("Message", "MessageExt", "MessageQueue"),
     },
-)  # fmt: skip
+)

@@ -57,7 +57,7 @@ class NotGiven(UsageError):
             "it does what you are asked to write",
             "write it with Python itself and with what the exercise gives you",
         )
-        if name.startswith("mqlab.lab.faults."):
+        if name.startswith("mqlab.lab.world.faults."):
             why, hint = "what is asked for has to happen without a fault", "use members, messages and time"
         super().__init__(f"{name} cannot be used in this exercise: {why}", hint=hint)
 
@@ -100,7 +100,7 @@ class StoreError(MqlabError):
 
 
 class PartFailed(StoreError):
-    """A broker cannot keep what it was asked to, because one of its parts has failed; see mqlab.store.failures."""
+    """A broker cannot keep what it was asked to, because one of its parts has failed; see mqlab.rocketmq.store.failures."""
 
 
 class RemotingError(MqlabError):

@@ -2,7 +2,7 @@
 
     count   0  500  1,000  1.2 M          duration   1 ms  10 ms  1 s  5 min  2 h          time   06:00  09:00
 
-The pictures of notebooks (mqlab.views) and of the Spark report use it.
+The pictures of notebooks (mqlab.lab.views) and of the Spark report use it.
 Left out: time zones: brokers' times are shown in UTC.
 """
 
@@ -17,9 +17,21 @@ from mqlab.durations import UNITS_MS
 
 SECOND, MINUTE, HOUR, DAY = (UNITS_MS[unit] for unit in ("s", "m", "h", "d"))
 TIME_STEPS_MS = (
-    SECOND, 5 * SECOND, 10 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR,
-    6 * HOUR, 12 * HOUR, DAY, 7 * DAY,
-)  # fmt: skip
+    SECOND,
+    5 * SECOND,
+    10 * SECOND,
+    30 * SECOND,
+    MINUTE,
+    5 * MINUTE,
+    10 * MINUTE,
+    30 * MINUTE,
+    HOUR,
+    3 * HOUR,
+    6 * HOUR,
+    12 * HOUR,
+    DAY,
+    7 * DAY,
+)
 MOST_TIME_TICKS = 9
 MOST_POWERS = 7
 MOST_SPANS = 8

@@ -3,7 +3,7 @@
     solutions/source/00_a_messages_day.py ─┬─▶ labs/00-a-messages-day.ipynb        no answers, no outputs
                                            └─▶ solutions/00-a-messages-day.ipynb   answers, outputs of a fresh run
     solutions/source/index.py ───────────────▶ labs/index.ipynb
-    solutions/source/07a_….py, 07b_….py ─────▶ mqlab/teach/words/lab07.json        what the lab says beside its prose
+    solutions/source/07a_….py, 07b_….py ─────▶ mqlab/course/words/lab07.json        what the lab says beside its prose
 
 A lab in parts has a source and two notebooks for each part; its exercises are still called lab07.schedule.
 
@@ -35,10 +35,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from mqlab.course.teach.exercises import exercise, manifest
+from mqlab.course.widgets.frame.board import WHOLE_PAGES
+from mqlab.course.words import words_of
 from mqlab.errors import UsageError
-from mqlab.teach.exercises import exercise, manifest
-from mqlab.teach.words import words_of
-from mqlab.widgets.frame import WHOLE_PAGES
 from solutions.cells import Cell, read, read_words, shown
 from solutions.lint import complaints, new_complaints
 from solutions.minutes import filled, filled_page, sections
@@ -169,9 +169,13 @@ def _identity(cell: Cell, lab: str, number: int) -> tuple[str, dict[str, Any]]:
     asked = exercise(found[1])
     grade_id = asked.id.replace(".", "-") + ("" if answer else "-check")
     grading: dict[str, Any] = {
-        "grade": not answer, "grade_id": grade_id, "locked": not answer, "schema_version": 3,
-        "solution": bool(answer), "task": False,
-    }  # fmt: skip
+        "grade": not answer,
+        "grade_id": grade_id,
+        "locked": not answer,
+        "schema_version": 3,
+        "solution": bool(answer),
+        "task": False,
+    }
     if not answer:
         grading["points"] = asked.points
     return grade_id, {"nbgrader": grading}
@@ -184,9 +188,12 @@ def with_outputs(made: dict[str, Any]) -> dict[str, Any]:
 
     node = nbformat.reads(json.dumps(made), as_version=4)
     client = NotebookClient(
-        node, timeout=300, record_timing=False, resources={"metadata": {"path": str(ROOT / "solutions")}},
+        node,
+        timeout=300,
+        record_timing=False,
+        resources={"metadata": {"path": str(ROOT / "solutions")}},
         coalesce_streams=True,  # on a busy machine what a cell prints comes in several pieces
-    )  # fmt: skip
+    )
     # Progress bars are for those who wait: in a saved page they would be lines of noise.
     # Their boards have all runs, for readers without a kernel.
     client.execute(env={**os.environ, "TQDM_DISABLE": "1", WHOLE_PAGES: "1"})

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mqlab.teach.exercises import Manifest
+from mqlab.course.teach.exercises import Manifest
 from solutions.cells import Cell
 
 CELLS_WITHOUT_A_PICTURE, MINUTES_BEFORE_AN_EXERCISE = 8, 15

@@ -14,8 +14,8 @@ import math
 import re
 from collections.abc import Iterable
 
+from mqlab.course.words import has_words, words_of
 from mqlab.errors import UsageError
-from mqlab.teach.words import has_words, words_of
 
 IN_A_SOURCE = re.compile(r"\{minutes(?::(\w+))?\}")
 IN_A_PAGE = re.compile(r"(<!-- (minutes|hours) (\w+) -->)[^<]*(<!-- end -->)")

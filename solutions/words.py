@@ -26,7 +26,7 @@ Then come labelled blocks; a block goes on in lines that are indented by two spa
     # %% [answer] lab00.unindexed                 the notebook: the prose, whose last paragraph is the question;
     # Change `PAUSE` above and run the cell again. How many …?     a cell with answer("lab00.unindexed", …, lab) follows
     #
-    # wrong all: That is every message of the log …     a wrong answer that the task (mqlab.teach.tasks) knows by name
+    # wrong all: That is every message of the log …     a wrong answer that the task (mqlab.course.teach.tasks) knows by name
     # wrong: Count the rows of the log that …           every other wrong answer
     # note: …                                           said to a right answer
 
@@ -223,10 +223,17 @@ def _contents(cell: Typed) -> Iterable[tuple[str, str, dict[str, Any]]]:
     if cell.kind == "prediction":
         choices = [[choice.key, choice.text, _joined("\n".join(choice.said))] for choice in cell.choices]
         beliefs = {choice.key: choice.belief for choice in cell.choices if choice.belief}
-        yield "predictions", cell.id, {
-            "question": cell.question, "choices": choices, "right": cell.answer, "note": cell.one("note", ""),
-            "beliefs": beliefs,
-        }  # fmt: skip
+        yield (
+            "predictions",
+            cell.id,
+            {
+                "question": cell.question,
+                "choices": choices,
+                "right": cell.answer,
+                "note": cell.one("note", ""),
+                "beliefs": beliefs,
+            },
+        )
         for (key, text, refutation), choice in zip(choices, cell.choices, strict=True):
             if choice.belief:
                 if choice.right:

@@ -24,9 +24,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mqlab.course.grading.submissions.lab_files import marked_exercise, parts_of, pristine
+from mqlab.course.words import refutation
 from mqlab.errors import UsageError
-from mqlab.grading.lab_files import marked_exercise, parts_of, pristine
-from mqlab.teach.words import refutation
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "solutions" / "grading" / "wrong"

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests.spark.short_lived import BY_ITSELF, NO_LINES_IN_ERRORS, OF_ALL_TESTS, PLANS_AS_THEY_ARE
+from tests.data.spark.short_lived import BY_ITSELF, NO_LINES_IN_ERRORS, OF_ALL_TESTS, PLANS_AS_THEY_ARE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from mqlab.promises import Promise
-    from mqlab.wire.command import RemotingCommand
+    from mqlab.rocketmq.promises import Promise
+    from mqlab.rocketmq.wire.command import RemotingCommand
 
 # The usual limit is 1024, on macOS 256 at first and raised by RealFiles. To look for garbage takes half a second.
 OPEN_FILES = 300 if 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 16_000 else 1_500
@@ -106,12 +106,13 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of a test process; it takes seconds to start."""
-    from mqlab.spark import session
+    from mqlab.data.spark import session
 
     quick = {
-        "spark.driver.extraJavaOptions": OF_ALL_TESTS, "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraJavaOptions": OF_ALL_TESTS,
+        "spark.sql.shuffle.partitions": "2",
         "spark.sql.ui.explainMode": "simple",
-    }  # fmt: skip
+    }
     started = session("local[2]", **quick, **PLANS_AS_THEY_ARE, **NO_LINES_IN_ERRORS)
     yield started
     started.stop()
@@ -120,7 +121,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def plans_as_by_itself(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Spark's own defaults in place of PLANS_AS_THEY_ARE: for notebooks, public checks and days with many rows."""
-    from mqlab.teach import streams
+    from mqlab.course.given.lab12 import streams
 
     for name, value in BY_ITSELF.items():
         spark.conf.set(name, value)
@@ -136,7 +137,7 @@ def calls_have_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
     With ``speed=20`` their 3 s would be 150 ms, which a busy machine does not keep; here they are 15 s.
     """
-    from mqlab.remoting.endpoint import Channel
+    from mqlab.rocketmq.remoting.endpoint import Channel
 
     invoke = Channel.invoke
 

@@ -24,23 +24,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mqlab.admin.answers import Rows, Shown, plain
-from mqlab.admin.clusters import KeyValue
-from mqlab.admin.groups import groups_at
 from mqlab.cli.admin_options import OPTIONS, YES
 from mqlab.cli.message_format import json_line
 from mqlab.cli.store import DIRECTORY, put_out
 from mqlab.durations import moment_ms
 from mqlab.errors import UsageError
+from mqlab.rocketmq.admin.clusters import KeyValue
+from mqlab.rocketmq.admin.groups import groups_at
+from mqlab.rocketmq.answers import Rows, Shown, plain
 
 if TYPE_CHECKING:
-    from mqlab.admin import Admin
-    from mqlab.wire.message import MessageExt
+    from mqlab.rocketmq.admin import Admin
+    from mqlab.rocketmq.wire.message import MessageExt
 
 MORE_OF_A_MESSAGE = (
-    "physical_offset", "store_size", "sys_flag", "flag", "born_timestamp", "born_host", "store_host",
-    "prepared_transaction_offset", "properties",
-)  # fmt: skip
+    "physical_offset",
+    "store_size",
+    "sys_flag",
+    "flag",
+    "born_timestamp",
+    "born_host",
+    "store_host",
+    "prepared_transaction_offset",
+    "properties",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +100,7 @@ class WholeMessage(Shown):
         return [{**plain(self.message), **more, **hosts}]
 
     def __str__(self) -> str:
-        from mqlab.views.message import MessageView
+        from mqlab.lab.views.message import MessageView
 
         return MessageView(self.message).text()
 
@@ -101,85 +108,116 @@ class WholeMessage(Shown):
 VERBS: dict[str, Verb] = {
     "clusterList": Verb("The brokers and their message rates.", (), lambda admin: admin.cluster_list()),
     "brokerStatus": Verb(
-        "All runtime figures of a broker.", ("broker",),
+        "All runtime figures of a broker.",
+        ("broker",),
         lambda admin, broker: admin.fetch_broker_runtime_stats(broker),
     ),
     "getBrokerConfig": Verb("Every setting of a broker.", ("broker",), _settings),
     "topicList": Verb("All topics and their purpose.", (), lambda admin: admin.fetch_all_topic_list()),
     "topicRoute": Verb(
-        "The brokers and queues of a topic.", ("topic",),
-        lambda admin, topic: admin.examine_topic_route_info(topic), "-t orders",
+        "The brokers and queues of a topic.",
+        ("topic",),
+        lambda admin, topic: admin.examine_topic_route_info(topic),
+        "-t orders",
     ),
     "topicStatus": Verb(
-        "A topic's queues and their offsets.", ("topic",), lambda admin, topic: admin.examine_topic_stats(topic),
+        "A topic's queues and their offsets.",
+        ("topic",),
+        lambda admin, topic: admin.examine_topic_stats(topic),
         "-t orders",
     ),
     "topicConfig": Verb(
-        "A topic's settings at a broker.", ("topic", "broker"),
-        lambda admin, topic, broker: admin.examine_topic_config(topic, broker), "-t orders",
+        "A topic's settings at a broker.",
+        ("topic", "broker"),
+        lambda admin, topic, broker: admin.examine_topic_config(topic, broker),
+        "-t orders",
     ),
     "getConsumerConfig": Verb(
-        "A group's settings at a broker.", ("group", "broker"), _group_settings, "-g billing",
+        "A group's settings at a broker.",
+        ("group", "broker"),
+        _group_settings,
+        "-g billing",
     ),
     "consumeTimeSpan": Verb(
-        "For every queue: its first and last store time, and the time that the group has reached.", ("topic", "group"),
-        lambda admin, topic, group: admin.query_consume_time_span(topic, group), "-t orders -g billing",
+        "For every queue: its first and last store time, and the time that the group has reached.",
+        ("topic", "group"),
+        lambda admin, topic, group: admin.query_consume_time_span(topic, group),
+        "-t orders -g billing",
     ),
     "getUser": Verb(
-        "A user as each broker knows it.", ("user", "any_broker"),
-        lambda admin, username, broker: admin.get_user(username, broker=broker), "-u billing",
+        "A user as each broker knows it.",
+        ("user", "any_broker"),
+        lambda admin, username, broker: admin.get_user(username, broker=broker),
+        "-u billing",
     ),
     "listUser": Verb(
-        "The users of brokers that ask for a name.", ("filter", "any_broker"),
-        lambda admin, filter, broker: admin.list_user(filter, broker=broker), "-f bill",
+        "The users of brokers that ask for a name.",
+        ("filter", "any_broker"),
+        lambda admin, filter, broker: admin.list_user(filter, broker=broker),
+        "-f bill",
     ),
     "consumerProgress": Verb("The offsets and the lag of groups.", ("any_group",), _progress, "-g billing"),
     "queryMsgById": Verb(
-        "The message with an offset id.", ("id", "topic_too"),
+        "The message with an offset id.",
+        ("id", "topic_too"),
         lambda admin, msg_id: WholeMessage(admin.view_message(msg_id)),
         "-i 0A00000200002A9F0000000000000000",
     ),
     "queryMsgByUniqueKey": Verb(
-        "The messages with a unique id.", ("topic", "id"),
+        "The messages with a unique id.",
+        ("topic", "id"),
         lambda admin, topic, msg_id: admin.query_message_by_unique_key(topic, msg_id),
         "-t orders -i 0A0000048091063501690000000A0003",
     ),
     "queryMsgByKey": Verb(
-        "All messages with a key.", ("topic", "key", "from", "to"),
-        lambda admin, topic, key, **times: admin.query_message(topic, key, **times), "-t orders -k order-1",
+        "All messages with a key.",
+        ("topic", "key", "from", "to"),
+        lambda admin, topic, key, **times: admin.query_message(topic, key, **times),
+        "-t orders -k order-1",
     ),
     "queryMsgByOffset": Verb(
-        "The message at a queue offset.", ("topic", "broker", "queue", "offset"),
+        "The message at a queue offset.",
+        ("topic", "broker", "queue", "offset"),
         lambda admin, **place: WholeMessage(admin.query_message_by_offset(**place)),
         "-t orders -b broker-a -i 0 -o 5",
     ),
     "printMsg": Verb(
-        "All messages of a topic in a time range.", ("topic", "from", "to"),
-        lambda admin, topic, begin_ms, end_ms: admin.query_message_by_time(topic, begin_ms, end_ms), "-t orders",
+        "All messages of a topic in a time range.",
+        ("topic", "from", "to"),
+        lambda admin, topic, begin_ms, end_ms: admin.query_message_by_time(topic, begin_ms, end_ms),
+        "-t orders",
     ),
     "messageTrack": Verb(
-        "What became of a message in each group.", ("topic", "id"), _track,
+        "What became of a message in each group.",
+        ("topic", "id"),
+        _track,
         "-t orders -i 0A0000048091063501690000000A0003",
     ),
     "queryMsgTraceById": Verb(
-        "What producers and consumers traced about a message.", ("id",),
-        lambda admin, msg_id: admin.view_trace(msg_id), "-i 0A0000048091063501690000000A0003",
+        "What producers and consumers traced about a message.",
+        ("id",),
+        lambda admin, msg_id: admin.view_trace(msg_id),
+        "-i 0A0000048091063501690000000A0003",
     ),
     "deadLetters": Verb(
         "A group's dead letters.", ("group",), lambda admin, group: admin.query_dlq(group), "-g billing"
     ),
     "resetOffsetByTime": Verb(
-        "What a reset to a time would read again or skip.", ("topic", "group", "time"), _reset,
+        "What a reset to a time would read again or skip.",
+        ("topic", "group", "time"),
+        _reset,
         "-t orders -g billing -s 0",
     ),
     "skipAccumulatedMessage": Verb(
-        "What skipping the backlog would skip.", ("topic", "group"),
-        lambda admin, topic, group: admin.skip_accumulated_message(topic, group, dry_run=True), "-t orders -g billing",
+        "What skipping the backlog would skip.",
+        ("topic", "group"),
+        lambda admin, topic, group: admin.skip_accumulated_message(topic, group, dry_run=True),
+        "-t orders -g billing",
     ),
     "statsAll": Verb(
         "All topics with their groups and backlogs.", ("any_topic",), lambda admin, topic: admin.stats_all(topic)
     ),
-}  # fmt: skip
+}
 
 
 def _create_topic(
@@ -192,47 +230,63 @@ def _create_topic(
 
 CHANGES: dict[str, Verb] = {
     "updateTopic": Verb(
-        "Create a topic or change it.", ("topic", "read", "write", "perm", "any_broker"), _create_topic,
+        "Create a topic or change it.",
+        ("topic", "read", "write", "perm", "any_broker"),
+        _create_topic,
         "-t orders -r 8 -w 8",
     ),
     "deleteTopic": Verb(
-        "Delete a topic: its messages cannot be read any more.", ("topic",),
-        lambda admin, topic: admin.delete_topic(topic), "-t orders",
+        "Delete a topic: its messages cannot be read any more.",
+        ("topic",),
+        lambda admin, topic: admin.delete_topic(topic),
+        "-t orders",
     ),
     "deleteSubGroup": Verb(
-        "Delete a group's settings.", ("group",),
-        lambda admin, group: admin.delete_subscription_group(group), "-g billing",
+        "Delete a group's settings.",
+        ("group",),
+        lambda admin, group: admin.delete_subscription_group(group),
+        "-g billing",
     ),
     "wipeWritePerm": Verb(
-        "Let no producer send to a broker any more.", ("broker",), lambda admin, broker: admin.wipe_write_perm(broker),
+        "Let no producer send to a broker any more.",
+        ("broker",),
+        lambda admin, broker: admin.wipe_write_perm(broker),
     ),
     "addWritePerm": Verb(
-        "Let producers send to a broker again.", ("broker",), lambda admin, broker: admin.add_write_perm(broker),
+        "Let producers send to a broker again.",
+        ("broker",),
+        lambda admin, broker: admin.add_write_perm(broker),
     ),
     "createUser": Verb(
-        "Make a user.", ("user", "password", "type", "any_broker"),
+        "Make a user.",
+        ("user", "password", "type", "any_broker"),
         lambda admin, username, password, user_type, broker: admin.create_user(
             username, password, user_type, broker=broker
-        ), "-u billing -p 12345678",
+        ),
+        "-u billing -p 12345678",
     ),
     "updateUser": Verb(
-        "Change a user's password, type or status.", ("user", "any_password", "any_type", "any_status", "any_broker"),
+        "Change a user's password, type or status.",
+        ("user", "any_password", "any_type", "any_status", "any_broker"),
         lambda admin, username, broker, **said: admin.update_user(username, broker=broker, **said),
         "-u billing -s disable",
     ),
     "deleteUser": Verb(
-        "Forget a user.", ("user", "any_broker"),
-        lambda admin, username, broker: admin.delete_user(username, broker=broker), "-u billing",
+        "Forget a user.",
+        ("user", "any_broker"),
+        lambda admin, username, broker: admin.delete_user(username, broker=broker),
+        "-u billing",
     ),
     "cloneGroupOffset": Verb(
-        "Let a group go on where another one is.", ("topic", "from_group", "to_group"),
+        "Let a group go on where another one is.",
+        ("topic", "from_group", "to_group"),
         lambda admin, topic, group, to_group: admin.clone_group_offset(group, to_group, topic),
         "-t orders -s billing -d mail",
     ),
     "resendDeadLetters": Verb(
         "Give a group its dead letters again.", ("group",), lambda admin, group: admin.resend_dlq(group), "-g billing"
     ),
-}  # fmt: skip
+}
 """Verbs for a cluster alone: a directory is never changed."""
 
 DONE_AFTER_A_LOOK: dict[str, Callable[..., Any]] = {
@@ -280,12 +334,12 @@ def _asked_of(directory: Path | None, namesrv: str | None) -> Iterator[Admin]:
     if (directory is None) == (namesrv is None):
         raise UsageError("say what to ask: a directory, or a cluster with -n HOST:PORT, and not both")
     if namesrv is not None:
-        from mqlab.connected import connect_from_environment
+        from mqlab.cluster.connected import connect_from_environment
 
         with connect_from_environment(namesrv) as cluster:
             yield cluster.operator
         return
-    from mqlab.lab.borrowed_stores import damage_of, open_stores
+    from mqlab.lab.world.borrowed_stores import damage_of, open_stores
 
     assert directory is not None
     with tempfile.TemporaryDirectory(prefix="mqlab-") as scratch, open_stores(directory, scratch, say) as lab:
@@ -323,7 +377,7 @@ def _changing_command(name: str, verb: Verb) -> click.Command:
     """A verb that changes a cluster, after a question."""
 
     def run(namesrv: str, yes: bool, **asked: Any) -> None:
-        from mqlab.connected import connect_from_environment
+        from mqlab.cluster.connected import connect_from_environment
 
         with connect_from_environment(namesrv) as cluster:
             _must_be_wanted(name, namesrv, yes)

@@ -32,7 +32,7 @@ from mqlab.cli.lab import choose_port, may_open_browser
 from mqlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from mqlab.widgets.console_board import Console
+    from mqlab.course.widgets.boards.console.board import Console
 
 LOOPBACK = "127.0.0.1"
 LARGEST_QUESTION = 1 << 20
@@ -134,7 +134,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def page_of(board: Console, title: str) -> str:
     """The page with the board's module, which asks for its data itself."""
-    from mqlab.widgets.joining import joined
+    from mqlab.course.widgets.frame.joining import joined
 
     script = f"{joined(board.module, 'served')}\nserved(board, {json.dumps(board.label)});"
     return PAGE.format(title=html.escape(title), script=script)
@@ -197,7 +197,7 @@ def serve_board(board: Any, title: str, *, port: int = 0, browser: bool = True) 
 
 def board_over(where: str) -> Console:
     """The console over a directory, or over the cluster of a name server. UsageError for what is neither."""
-    from mqlab.widgets.console_board import console as console_of
+    from mqlab.course.widgets.boards.console.board import console as console_of
 
     if Path(where).exists():
         return console_of(Path(where))
@@ -205,6 +205,6 @@ def board_over(where: str) -> Console:
         raise UsageError(
             f"{where} is no directory", hint="give a store, a Lab's directory, or the address of a name server"
         )
-    from mqlab.connected import connect_from_environment
+    from mqlab.cluster.connected import connect_from_environment
 
     return console_of(connect_from_environment(where))

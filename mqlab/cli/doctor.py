@@ -88,7 +88,7 @@ def check_kernel() -> Part:
 
 def check_java() -> Part:
     """The Java that Spark would run on."""
-    from mqlab.spark.java import find_java
+    from mqlab.data.spark.java import find_java
 
     off = "Spark: labs 10 to 13"
     try:

@@ -4,7 +4,7 @@ The instructor's guide (docs/instructors.md) explains all five.
 
     release ─▶ zip ─▶ start ─▶ work ─▶ check ─▶ hand in ─▶ grade ─▶ grades.csv, feedback, heat map
 
-These verbs call mqlab.grading and print; the judging is there.
+These verbs call mqlab.course.grading and print; the judging is there.
 """
 
 from __future__ import annotations
@@ -43,38 +43,70 @@ def course_option(command: Any) -> Any:
 @click.option("--seed", help="The seed of the class's hidden cases. Default: a random one, kept in --out.")
 @click.option("-j", "--jobs", type=click.IntRange(1, 256), help="Notebooks at a time. Default: one per processor.")
 @click.option("--resume", is_flag=True, help="Keep existing records that are still valid.")
-@click.option("--show-hidden", type=click.Choice(["none", "name", "message", "full"]), default="message",
-              show_default=True, help="What feedback shows of hidden cases.")  # fmt: skip
+@click.option(
+    "--show-hidden",
+    type=click.Choice(["none", "name", "message", "full"]),
+    default="message",
+    show_default=True,
+    help="What feedback shows of hidden cases.",
+)
 @click.option("--roster", type=click.Path(path_type=Path), help="A class list: all on it get a record.")
 @click.option("--sheet", type=click.Path(path_type=Path), help="Moodle's worksheet or Canvas's export to fill.")
-@click.option("--time-limit", type=click.FloatRange(min=1), default=3_600.0, show_default=True,
-              help="Seconds on the clock for each notebook.")  # fmt: skip
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=1),
+    default=3_600.0,
+    show_default=True,
+    help="Seconds on the clock for each notebook.",
+)
 @click.option("--unsafe-no-sandbox", is_flag=True, help="No sandbox: answers can read and change your files.")
-@click.option("--secret", type=click.Path(path_type=Path), metavar="FILE",
-              help="Judge each student by the day that `mqlab incident` made, too (lab 13).")  # fmt: skip
-@click.option("--day", default="300_000/3", show_default=True, metavar="MESSAGES/BROKERS",
-              help="What `mqlab incident` was told: how large those days are.")  # fmt: skip
+@click.option(
+    "--secret",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Judge each student by the day that `mqlab incident` made, too (lab 13).",
+)
+@click.option(
+    "--day",
+    default="300_000/3",
+    show_default=True,
+    metavar="MESSAGES/BROKERS",
+    help="What `mqlab incident` was told: how large those days are.",
+)
 @click.option("--only-predictions", is_flag=True, help="Count what the class predicted, and judge nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per record.")
 @course_option
 def grade(
-    submissions: Path, labs: tuple[str, ...], out: Path, seed: str | None, jobs: int | None, resume: bool,
-    show_hidden: str, roster: Path | None, sheet: Path | None, time_limit: float, unsafe_no_sandbox: bool,
-    secret: Path | None, day: str, only_predictions: bool, as_json: bool, course: Path | None,
-) -> None:  # fmt: skip
+    submissions: Path,
+    labs: tuple[str, ...],
+    out: Path,
+    seed: str | None,
+    jobs: int | None,
+    resume: bool,
+    show_hidden: str,
+    roster: Path | None,
+    sheet: Path | None,
+    time_limit: float,
+    unsafe_no_sandbox: bool,
+    secret: Path | None,
+    day: str,
+    only_predictions: bool,
+    as_json: bool,
+    course: Path | None,
+) -> None:
     """Grade a folder of notebooks or of student folders; every submission gets a record.
 
     Exit code 0 if every submission has a record, whatever the scores.
 
     Example:  mqlab grade submissions --lab 01 --out grades --seed autumn -j 4
     """
-    from mqlab.grading.gradebook import Grader, Plan, open_gradebook
-    from mqlab.grading.handed_in.predictions import class_predictions
-    from mqlab.grading.lab_files import course_folder
-    from mqlab.grading.reports import write_predictions, write_reports
-    from mqlab.grading.reports.course_sheet import must_fit
-    from mqlab.grading.reports.overrides import overridden
-    from mqlab.grading.submissions import find_submissions, read_roster
+    from mqlab.course.grading.reports import write_predictions, write_reports
+    from mqlab.course.grading.reports.course_sheet import must_fit
+    from mqlab.course.grading.reports.overrides import overridden
+    from mqlab.course.grading.running.gradebook import Grader, Plan, open_gradebook
+    from mqlab.course.grading.submissions.finding import find_submissions, read_roster
+    from mqlab.course.grading.submissions.lab_files import course_folder
+    from mqlab.course.grading.submissions.predictions import class_predictions
 
     # 1. Find out what is to be graded; nothing is written before this has succeeded.
     home = course_folder(course)
@@ -121,7 +153,7 @@ def grade(
 
 def _labs(course: Path, wanted: tuple[str, ...]) -> list[Any]:
     """The labs to grade. UsageError where there is nothing to grade, or where a part would count twice."""
-    from mqlab.grading.lab_files import lab_numbers, open_lab
+    from mqlab.course.grading.submissions.lab_files import lab_numbers, open_lab
 
     numbers = lab_numbers(course) if "all" in wanted else [one.removeprefix("lab") for one in dict.fromkeys(wanted)]
     twice = next((number for number in numbers if number != number[:2] and number[:2] in numbers), "")
@@ -140,7 +172,7 @@ def _labs(course: Path, wanted: tuple[str, ...]) -> list[Any]:
 
 def _by_hand(out: Path, labs: list[Any]) -> Any:
     """The lines of overrides.csv, checked before anything is graded."""
-    from mqlab.grading.reports.overrides import check_overrides, read_overrides
+    from mqlab.course.grading.reports.overrides import check_overrides, read_overrides
 
     lines = read_overrides(out)
     check_overrides(lines, {one.id: one.points for lab in labs for one in lab.exercises})
@@ -149,7 +181,7 @@ def _by_hand(out: Path, labs: list[Any]) -> Any:
 
 def _own_days(secret: Path | None, day: str, labs: list[Any]) -> Any:
     """Student -> the ticket of the student's own day; None without a secret. Raises UsageError where it has no use."""
-    from mqlab.traffic.trouble.capstone import capstone, read_secret
+    from mqlab.data.traffic.trouble.capstone import capstone, read_secret
 
     with_own = [lab.number for lab in labs if lab.has_own_days]
     if secret is None:
@@ -170,8 +202,8 @@ def _own_days(secret: Path | None, day: str, labs: list[Any]) -> Any:
 
 def _efforts(submissions: Path, labs: list[Any]) -> list[Any]:
     """How often each student checked each exercise, from the logs that students chose to hand in."""
-    from mqlab.grading.attempts import efforts, read_attempts
-    from mqlab.grading.submissions import attempt_logs
+    from mqlab.course.grading.running.attempts import efforts, read_attempts
+    from mqlab.course.grading.submissions.finding import attempt_logs
 
     exercises = [exercise.id for lab in labs for exercise in lab.exercises]
     return [
@@ -185,8 +217,8 @@ def _print_records(records: list[Any], as_json: bool) -> None:
     """Print one line per record on stdout, and on stderr how many have exercises that were not judged."""
     from wcwidth import ljust
 
-    from mqlab.grading.reports.tables import points
-    from mqlab.views.text_width import width
+    from mqlab.course.grading.reports.tables import points
+    from mqlab.lab.views.text_width import width
 
     widest = max([WIDTH, *(width(record.student) for record in records)])
     for record in sorted(records, key=lambda record: (record.student, record.lab)):
@@ -200,7 +232,7 @@ def _print_records(records: list[Any], as_json: bool) -> None:
 
 def _seed(out: Path, wanted: str | None) -> str:
     """The class's seed; a seed that was not given is printed."""
-    from mqlab.grading.gradebook import SEED_FILE, class_seed
+    from mqlab.course.grading.running.gradebook import SEED_FILE, class_seed
 
     seed = class_seed(out, wanted)
     if wanted is None:
@@ -210,8 +242,8 @@ def _seed(out: Path, wanted: str | None) -> str:
 
 def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
     """A sandbox that was probed, or the unsafe one with a warning."""
-    from mqlab.grading.covers import judges_of
-    from mqlab.grading.sandbox import Sandbox, probe, python_folders
+    from mqlab.course.grading.sandbox.covers import judges_of
+    from mqlab.course.grading.sandbox.walled import Sandbox, probe, python_folders
 
     judges = judges_of(course, python_folders())
     hidden = (*judges, str(submissions.absolute()), str(out.absolute()))
@@ -232,8 +264,8 @@ def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
 
 def _fill_sheet(sheet: Path, records: list[Any], out: Path) -> None:
     """Write the sheet with grades beside the reports, and print the students who are not in it."""
-    from mqlab.grading.gradebook import write_private
-    from mqlab.grading.reports.course_sheet import filled
+    from mqlab.course.grading.reports.course_sheet import filled
+    from mqlab.course.grading.running.gradebook import write_private
 
     text, lost = filled(sheet, records)
     write_private(out / f"filled-{sheet.name}", text)
@@ -268,8 +300,8 @@ def override(out: Path, student: str, exercise: str, points: float | None, comme
 
     Example:  mqlab override grades anna lab01.unit 3 --comment "Right; the check had a bug"
     """
-    from mqlab.grading.gradebook import is_gradebook, read_records
-    from mqlab.grading.reports.overrides import FILE, add_override
+    from mqlab.course.grading.reports.overrides import FILE, add_override
+    from mqlab.course.grading.running.gradebook import is_gradebook, read_records
 
     # 1. A slip of the fingers is told now, and not when the reports are written.
     if not is_gradebook(out):
@@ -301,7 +333,7 @@ def check(notebooks: tuple[Path, ...], as_json: bool, course: Path | None) -> No
 
     Example:  mqlab check labs/01-*.ipynb
     """
-    from mqlab.grading.own_work import check_notebook
+    from mqlab.course.grading.submissions.own_work import check_notebook
 
     wrong = False
     for notebook in notebooks:
@@ -333,8 +365,8 @@ def start(number: str, to: Path | None, course: Path | None) -> None:
 
     Example:  mqlab start 01
     """
-    from mqlab.grading.lab_files import course_folder, open_lab
-    from mqlab.grading.working_copies import copies, fresh_copy, working_folder
+    from mqlab.course.grading.submissions.lab_files import course_folder, open_lab
+    from mqlab.course.grading.submissions.working_copies import copies, fresh_copy, working_folder
 
     lab = open_lab(course_folder(course), number.removeprefix("lab"), False)
     folder = to or working_folder(Path())
@@ -359,8 +391,8 @@ def restore(number: str, to: Path | None, answers_of: Path | None, course: Path 
 
     Example:  mqlab restore 01a --answers-of 01a-what-the-broker-writes-2026-03-05.ipynb
     """
-    from mqlab.grading.lab_files import course_folder, open_lab
-    from mqlab.grading.working_copies import fresh_copy, working_folder
+    from mqlab.course.grading.submissions.lab_files import course_folder, open_lab
+    from mqlab.course.grading.submissions.working_copies import fresh_copy, working_folder
 
     lab = open_lab(course_folder(course), number.removeprefix("lab"), False)
     carried: list[str] = []
@@ -380,8 +412,8 @@ def release(out: Path, course: Path | None) -> None:
 
     Example:  mqlab release --out mqlab-labs.zip
     """
-    from mqlab.grading.lab_files import course_folder
-    from mqlab.grading.release import write_release
+    from mqlab.course.grading.submissions.lab_files import course_folder
+    from mqlab.course.grading.submissions.release import write_release
 
     names = write_release(course_folder(course), out)
     if not names:

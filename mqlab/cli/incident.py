@@ -26,9 +26,12 @@ from mqlab.errors import UsageError
 @click.command(epilog="Example:  mqlab incident --for anna --secret course.secret --out anna")
 @click.option("--for", "student", required=True, metavar="NAME", help="The student, as on the roster.")
 @click.option(
-    "--secret", required=True, type=click.Path(path_type=Path), metavar="FILE",
+    "--secret",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
     help="The course's secret: a file of at least 16 bytes that no student sees.",
-)  # fmt: skip
+)
 @click.option("--out", type=click.Path(path_type=Path), help="The directory of the stores; created if needed.")
 @click.option("--truth", is_flag=True, help="Print what went wrong and whom it harmed, as JSON; write no store.")
 @click.option(
@@ -45,8 +48,8 @@ def incident(student: str, secret: Path, out: Path | None, truth: bool, messages
     """Write the stores of a day on which three things went wrong, different for each student."""
     from tqdm import tqdm
 
-    from mqlab.traffic import capstone
-    from mqlab.traffic.trouble.capstone import read_secret
+    from mqlab.data.traffic import capstone
+    from mqlab.data.traffic.trouble.capstone import read_secret
 
     if truth == (out is not None):
         raise UsageError("give either --out or --truth", hint="--out DIR writes the day, --truth tells what happened")

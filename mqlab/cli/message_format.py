@@ -21,10 +21,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mqlab.errors import UsageError
-from mqlab.inspector.log_reader import Piece
-from mqlab.wire.host import Host
-from mqlab.wire.property_names import KEYS, TAGS, UNIQ_KEY
-from mqlab.wire.record import Record
+from mqlab.rocketmq.store.reading.log_reader import Piece
+from mqlab.rocketmq.wire.host import Host
+from mqlab.rocketmq.wire.property_names import KEYS, TAGS, UNIQ_KEY
+from mqlab.rocketmq.wire.record import Record
 
 BODY_SHOWN = 256  # bytes; of a longer body JSON has the digest
 Printer = Callable[[Piece], bytes]

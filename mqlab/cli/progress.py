@@ -32,7 +32,7 @@ def progress(directory: Path | None, page: Path | None) -> None:
 
     Example:  mqlab progress my-labs --page progress.html
     """
-    from mqlab.grading import progress as saved
+    from mqlab.course.grading.submissions import progress as saved
 
     root = find_root(Path.cwd())
     folder = directory or next((root / name for name in (COPIES, "labs") if (root / name).is_dir()), root)

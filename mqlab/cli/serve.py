@@ -28,8 +28,8 @@ from mqlab.errors import UsageError
 from mqlab.whole_files import whole_file
 
 if TYPE_CHECKING:
-    from mqlab.serving import Server, ServingPlan
-    from mqlab.serving.server import Tls
+    from mqlab.cluster.serving import Server, ServingPlan
+    from mqlab.cluster.serving.server import Tls
 
 log = logging.getLogger("mqlab.server")
 
@@ -85,7 +85,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--tls-cert", type=A_FILE, help="Encrypt all connections, with this certificate (PEM)."),
     click.option("--tls-key", type=A_FILE, help="The key of --tls-cert, when it is in a file of its own."),
     click.option(
-        "--record", type=A_NEW_FILE, help="Write every frame to this file; mqlab.connected.Recording shows it."
+        "--record", type=A_NEW_FILE, help="Write every frame to this file; mqlab.cluster.connected.Recording shows it."
     ),
     click.option("--allow-remote", is_flag=True, help="Allow addresses that other machines can reach."),
     click.option("-v", "--verbose", is_flag=True, help="Log each connection that is closed for a reason."),
@@ -119,8 +119,8 @@ def serve(
 
     Example:  mqlab serve --store run --brokers 2
     """
-    from mqlab.serving import Server
-    from mqlab.serving.planning import Wanted, plan_of
+    from mqlab.cluster.serving import Server
+    from mqlab.cluster.serving.planning import Wanted, plan_of
 
     if port_file is not None:  # who waits for it must not be given the ports of an earlier process
         port_file.unlink(missing_ok=True)
@@ -164,8 +164,8 @@ def _passed_on(
 
 def _serve_apart(plan: ServingPlan, scratch: Path, common: list[str], port_file: Path | None, tls: Tls | None) -> None:
     """The name server here, each broker in a process of its own. UsageError when one of them does not start."""
-    from mqlab.serving import Server
-    from mqlab.serving.processes import BrokerProcesses
+    from mqlab.cluster.serving import Server
+    from mqlab.cluster.serving.processes import BrokerProcesses
 
     brokers = BrokerProcesses.of(plan.brokers, str(plan.name_server), scratch, common)
     server, problems = Server(dataclasses.replace(plan, brokers=()), tls=tls), list[UsageError]()
@@ -207,8 +207,8 @@ def _must_be_allowed(plan: ServingPlan, allow_remote: bool) -> None:
 
 def _ready(server: Server, port_file: Path | None, metrics: str | None) -> None:
     """All listen: answer scrapes, write the addresses, say so."""
-    from mqlab.runtime.served.tcp import address_of
-    from mqlab.serving.metrics import serve_metrics
+    from mqlab.cluster.runtime.tcp import address_of
+    from mqlab.cluster.serving.metrics import serve_metrics
 
     addresses = server.addresses()
     if metrics is not None:
@@ -230,7 +230,7 @@ def _tls(certificate: Path | None, key: Path | None) -> Tls | None:
         if key is not None:
             raise UsageError("--tls-key needs --tls-cert")
         return None
-    from mqlab.serving.server import Tls
+    from mqlab.cluster.serving.server import Tls
 
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     client = ssl.create_default_context(cafile=str(certificate))

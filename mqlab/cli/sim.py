@@ -21,7 +21,7 @@ import click
 from mqlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from mqlab.simulation import Outcome, Plan
+    from mqlab.lab.simulation import Outcome, Plan
 
 SHOWN = 8
 
@@ -47,7 +47,7 @@ def sim(
     Examples:  mqlab sim --seeds 1000
                mqlab sim --replay sim-17.json --look
     """
-    from mqlab.simulation import Plan, draw
+    from mqlab.lab.simulation import Plan, draw
 
     if sum(each is not None for each in (seeds, seed, replay)) > 1:
         raise UsageError("--seeds, --seed and --replay contradict each other", hint="choose one")
@@ -67,7 +67,7 @@ def sim(
 
 def _one(plan: Plan) -> None:
     """Run one plan and print what it was and what came of it."""
-    from mqlab.simulation import run
+    from mqlab.lab.simulation import run
 
     click.echo(plan.as_json(), nl=False)
     outcome = run(plan)
@@ -79,7 +79,7 @@ def _one(plan: Plan) -> None:
 def _many(numbers: range, out: Path, *, shrinking: bool) -> None:
     from tqdm import tqdm
 
-    from mqlab.simulation import draw, run
+    from mqlab.lab.simulation import draw, run
 
     began, done, kinds, failed, sent = time.monotonic(), 0, Counter[str](), list[int](), 0
     interrupted = False
@@ -110,7 +110,7 @@ def _many(numbers: range, out: Path, *, shrinking: bool) -> None:
 
 def _keep(outcome: Outcome, path: Path, shrinking: bool) -> None:
     """Make a failing plan small, write it, and say how to see it again."""
-    from mqlab.simulation import run, shrink
+    from mqlab.lab.simulation import run, shrink
 
     plan, kind = outcome.plan, outcome.wrong[0].kind
     _report(outcome)
@@ -137,6 +137,6 @@ def _report(outcome: Outcome) -> None:
 def _look(plan: Plan) -> None:
     """Serve the run as a time machine until Ctrl-C."""
     from mqlab.cli.console import serve_board
-    from mqlab.widgets.explorer import explore
+    from mqlab.course.widgets.boards.time_machine.explorer import explore
 
     serve_board(explore(plan.story, **plan.settings), f"Simulation of seed {plan.seed}")

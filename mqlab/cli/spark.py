@@ -84,9 +84,9 @@ def run(
 
     A step's table is complete or absent. After an interruption, the same command continues where it stopped.
     """
+    from mqlab.data.spark import session
+    from mqlab.data.spark.pipeline import Thresholds, run, snapshot, step_named
     from mqlab.errors import UsageError
-    from mqlab.spark import session
-    from mqlab.spark.pipeline import Thresholds, run, snapshot, step_named
 
     # 1. Check everything that can be checked without a JVM, which takes seconds to start.
     if stream and start:
@@ -111,9 +111,15 @@ def run(
     logging.getLogger().addFilter(_not_of_interrupts)
     try:
         done = run(
-            directory, out, spark=started, start=start, tell=_tell, fail_on_data_loss=not allow_data_loss,
-            thresholds=thresholds, without=(without,) if without else (),
-        )  # fmt: skip
+            directory,
+            out,
+            spark=started,
+            start=start,
+            tell=_tell,
+            fail_on_data_loss=not allow_data_loss,
+            thresholds=thresholds,
+            without=(without,) if without else (),
+        )
     except KeyboardInterrupt:
         click.echo(f"\nstopped; finished steps are kept in {out}, and the same command continues from there", err=True)
         raise click.exceptions.Exit(130) from None
@@ -125,7 +131,7 @@ def run(
 
 def _tell(step: str, numbers: dict[str, float]) -> None:
     """Say that a step begins, or what it has made."""
-    from mqlab.spark.pipeline import STEPS
+    from mqlab.data.spark.pipeline import STEPS
 
     if numbers:
         click.echo(f"{numbers['rows']:,} rows, {numbers['seconds']:.1f} s", err=True)
@@ -135,7 +141,7 @@ def _tell(step: str, numbers: dict[str, float]) -> None:
 
 def _follow(started: Any, directory: Path, out: Path, available_now: bool, *, fail_on_data_loss: bool) -> None:
     """Follow the stores and report each batch."""
-    from mqlab.spark.pipeline import Follow
+    from mqlab.data.spark.pipeline import Follow
 
     follow = Follow(directory, out, spark=started, available_now=available_now, fail_on_data_loss=fail_on_data_loss)
     click.echo(f"following {directory}; Ctrl-C ends it" if not available_now else f"reading {directory}", err=True)
@@ -150,15 +156,20 @@ def _not_of_interrupts(record: logging.LogRecord) -> bool:
 
 @spark.command(epilog="Example:  mqlab spark report out --out report.html")
 @click.argument("directory", type=FOLDER)
-@click.option("--out", default="report.html", show_default=True, type=click.Path(dir_okay=False, path_type=Path),
-              help="The HTML file to write.")  # fmt: skip
+@click.option(
+    "--out",
+    default="report.html",
+    show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The HTML file to write.",
+)
 @click.option("--beside", type=FOLDER, help="The tables of another day, for a section that compares the two.")
 @click.option(
     "--offsets-kept", type=FOLDER, help="What 'mqlab spark keep-offsets' kept: a section about lag over time."
 )
 def report(directory: Path, out: Path, beside: Path | None, offsets_kept: Path | None) -> None:
     """Write the report on the run whose tables are in DIRECTORY: one HTML file that opens in any browser."""
-    from mqlab.spark.report import write_report
+    from mqlab.data.spark.report import write_report
 
     click.echo(write_report(directory, out, beside, offsets_kept))
 
@@ -173,7 +184,7 @@ def keep_offsets(directory: Path, out: Path) -> None:
 
     To be called every few minutes, by cron for instance; starts no Spark.
     """
-    from mqlab.spark.report import keep_offsets
+    from mqlab.data.spark.report import keep_offsets
 
     for path in keep_offsets(directory, out):
         click.echo(path)
@@ -187,8 +198,8 @@ def compact(directory: Path, master: str | None) -> None:
 
     The rows stay the same. An interruption leaves each table as it was, or complete.
     """
-    from mqlab.spark import session
-    from mqlab.spark.pipeline import compact
+    from mqlab.data.spark import session
+    from mqlab.data.spark.pipeline import compact
 
     for name, (before, after) in compact(directory, spark=session(master, app_name="mqlab spark compact")).items():
         click.echo(f"{name}: {before:,} files before, {after:,} now", err=True)

@@ -20,9 +20,9 @@ import click
 
 from mqlab.cli.message_format import Printer, as_json, as_line, compile_format, json_line
 from mqlab.errors import UsageError
-from mqlab.inspector.deep_check import Problem
-from mqlab.inspector.inspector import SMALL_LOG_BYTES, StoreInspector
-from mqlab.wire.body import camel_case
+from mqlab.lab.inspector.inspector import SMALL_LOG_BYTES, StoreInspector
+from mqlab.rocketmq.store.reading.deep_check import Problem
+from mqlab.rocketmq.wire.body import camel_case
 
 DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 PARTS = ("commitlog", "consumequeue", "index", "checkpoint", "config")
@@ -66,9 +66,17 @@ def put_out(line: bytes) -> None:
 @click.option("--offset", type=int, help="Start at this offset of the queue.")
 @click.option("--count", type=int, help="Print at most this many messages; a negative number prints the last ones.")
 def cat(
-    directory: Path, as_lines_of_json: bool, text: str | None, topic: str | None, queue: int | None, key: str | None,
-    from_ms: int | None, to_ms: int | None, offset: int | None, count: int | None,
-) -> None:  # fmt: skip
+    directory: Path,
+    as_lines_of_json: bool,
+    text: str | None,
+    topic: str | None,
+    queue: int | None,
+    key: str | None,
+    from_ms: int | None,
+    to_ms: int | None,
+    offset: int | None,
+    count: int | None,
+) -> None:
     """Print the messages of the store in DIRECTORY in physical order, one per line. Never writes into it.
 
     Damaged places are skipped and reported on stderr; the exit code is 1 then.
@@ -120,7 +128,7 @@ def recover(directory: Path, as_one_json: bool) -> None:
 
     The directory is changed. File sizes are those of its files. The command fails while another process uses it.
     """
-    from mqlab.store import MessageStore
+    from mqlab.rocketmq.store import MessageStore
 
     # 1. Opening a MessageStore creates files, so make sure first that this is a store.
     open_inspector(directory).close()
@@ -172,7 +180,7 @@ _CHECKPOINT_NAMES = {
 
 
 def _print_summary(summary: dict[str, Any]) -> None:
-    from mqlab.views.table import Table
+    from mqlab.lab.views.table import Table
 
     state = "open, or its process was killed (abort is there)" if summary["abort"] else "closed"
     lines = [

@@ -23,7 +23,7 @@ import click
 from mqlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from mqlab.traffic.writing import RunBrokers, TrafficSummary
+    from mqlab.data.traffic.writing.run import RunBrokers, TrafficSummary
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]
@@ -71,17 +71,28 @@ class Number(click.ParamType):  # type: ignore[type-arg]
 @click.option("--spark", is_flag=True, help="Let Spark write the stores; its master is MQLAB_SPARK_MASTER.")
 @click.option("--json", "as_one_json", is_flag=True, help="Print one JSON object.")
 def traffic(
-    messages: int, brokers: int, seed: int, out: Path, truth: Path | None, incidents: tuple[str, ...],
-    no_incidents: bool, index: bool, reminders: bool, invoices: bool, settings: tuple[str, ...], workers: int,
-    spark: bool, as_one_json: bool,
-) -> None:  # fmt: skip
+    messages: int,
+    brokers: int,
+    seed: int,
+    out: Path,
+    truth: Path | None,
+    incidents: tuple[str, ...],
+    no_incidents: bool,
+    index: bool,
+    reminders: bool,
+    invoices: bool,
+    settings: tuple[str, ...],
+    workers: int,
+    spark: bool,
+    as_one_json: bool,
+) -> None:
     """Write a day of traffic of an order platform as store directories, byte for byte as brokers write them.
 
     After an interruption, the same command continues. A directory with other files in it is not changed.
     """
     from tqdm import tqdm
 
-    from mqlab.traffic import write
+    from mqlab.data.traffic import write
 
     # 1. The model: its defaults, and what the options change.
     if incidents and no_incidents:
@@ -94,9 +105,18 @@ def traffic(
     try:
         with bar:
             made = write(
-                out, messages=messages, brokers=brokers, seed=seed, truth=truth, index=index, reminders=reminders,
-                invoices=invoices, progress=bar.update, run=_runner(workers, spark), **changes,
-            )  # fmt: skip
+                out,
+                messages=messages,
+                brokers=brokers,
+                seed=seed,
+                truth=truth,
+                index=index,
+                reminders=reminders,
+                invoices=invoices,
+                progress=bar.update,
+                run=_runner(workers, spark),
+                **changes,
+            )
     except KeyboardInterrupt:
         click.echo(f"mqlab: stopped; the same command continues and writes what is missing in {out}", err=True)
         raise click.exceptions.Exit(130) from None
@@ -107,12 +127,12 @@ def _runner(workers: int, spark: bool) -> RunBrokers | None:
     if spark and workers > 1:
         raise UsageError("--spark and --workers cannot be used together", hint="choose one")
     if spark:
-        from mqlab.spark import session
-        from mqlab.traffic.runners import on_spark
+        from mqlab.data.spark import session
+        from mqlab.data.traffic.writing.runners import on_spark
 
         return on_spark(session())
     if workers > 1:
-        from mqlab.traffic.runners import in_processes
+        from mqlab.data.traffic.writing.runners import in_processes
 
         return in_processes(workers)
     return None
@@ -120,7 +140,7 @@ def _runner(workers: int, spark: bool) -> RunBrokers | None:
 
 def _numbers(settings: tuple[str, ...]) -> dict[str, Any]:
     """NAME=VALUE as fields of the traffic model. Raises UsageError."""
-    from mqlab.traffic.model import ON_REQUEST
+    from mqlab.data.traffic.model import ON_REQUEST
 
     changes: dict[str, Any] = {}
     for setting in settings:
@@ -138,9 +158,14 @@ def _tell(made: TrafficSummary, as_one_json: bool) -> None:
     if as_one_json:
         asked = made.asked
         value = {
-            "directory": str(made.directory), "truth": str(made.truth), "messages": asked.messages,
-            "brokers": list(made.stores), "seed": asked.seed, "topics": made.topics, "logBytes": made.log_bytes,
-        }  # fmt: skip
+            "directory": str(made.directory),
+            "truth": str(made.truth),
+            "messages": asked.messages,
+            "brokers": list(made.stores),
+            "seed": asked.seed,
+            "topics": made.topics,
+            "logBytes": made.log_bytes,
+        }
         click.echo(json.dumps(value, ensure_ascii=False))
         return
     click.echo(repr(made)[1:-1])

@@ -5,12 +5,12 @@ The known-wrong answers are in wrong/lab00.*.diff, one file per exercise.
 
 from __future__ import annotations
 
-from mqlab.lab.lab import Lab, play
-from mqlab.teach.cases.lab00.days import GROUPS, killed
-from mqlab.teach.cases.story_parts import one_queue, reader
-from mqlab.teach.exercises import Call, exercise
-from mqlab.teach.kit import Variant, variants
-from mqlab.wire.message import Message
+from mqlab.course.cases.lab00.days import GROUPS, killed
+from mqlab.course.cases.story_parts import one_queue, reader
+from mqlab.course.kit import Variant, variants
+from mqlab.course.teach.exercises import Call, exercise
+from mqlab.lab.world.lab import Lab, play
+from mqlab.rocketmq.wire.message import Message
 
 SEEDED = {"lab00.find": 4, "lab00.timeline": 3, "lab00.crash": 4}
 

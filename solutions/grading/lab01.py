@@ -8,19 +8,24 @@ from __future__ import annotations
 import functools
 import struct
 
-from mqlab.teach.cases.lab01 import files as made
-from mqlab.teach.cases.lab01.index_chain import ALWAYS, ENTRIES, INDEX, SLOTS, question
-from mqlab.teach.cases.lab01.reading import TAGS, UNIT, unit_calls
-from mqlab.teach.cases.lab01.recovering import REBUILD, TORN, queue_calls, torn_call
-from mqlab.teach.exercises import Call, Case
-from mqlab.teach.kit import Variant, variants
-from mqlab.wire import record
-from mqlab.wire.java_hash import tags_code
-from mqlab.wire.record import Record
+from mqlab.course.cases.lab01 import files as made
+from mqlab.course.cases.lab01.index_chain import ALWAYS, ENTRIES, INDEX, SLOTS, question
+from mqlab.course.cases.lab01.reading import TAGS, UNIT, unit_calls
+from mqlab.course.cases.lab01.recovering import REBUILD, TORN, queue_calls, torn_call
+from mqlab.course.kit import Variant, variants
+from mqlab.course.teach.exercises import Call, Case
+from mqlab.rocketmq.wire import record
+from mqlab.rocketmq.wire.java_hash import tags_code
+from mqlab.rocketmq.wire.record import Record
 
 SEEDED = {
-    "lab01.unit": 4, "lab01.tags": 3, "lab01.lookup": 3, "lab01.index": 3, "lab01.torn": 4, "lab01.rebuild": 3,
-}  # fmt: skip
+    "lab01.unit": 4,
+    "lab01.tags": 3,
+    "lab01.lookup": 3,
+    "lab01.index": 3,
+    "lab01.torn": 4,
+    "lab01.rebuild": 3,
+}
 ODD_TAGS = (None, "", "polygenelubricants", "возврат оплаты", "🚀🎁", "𝄞", "a || b", "ы" * 60)
 
 

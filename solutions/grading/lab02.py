@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import functools
 
-from mqlab.teach.cases.lab02.scale_in import GROUPS, SCALE_IN, backlog_of
-from mqlab.teach.exercises import Case
-from mqlab.teach.kit import Variant, variants
+from mqlab.course.cases.lab02.scale_in import GROUPS, SCALE_IN, backlog_of
+from mqlab.course.kit import Variant, variants
+from mqlab.course.teach.exercises import Case
 
 SEEDED = {
-    "lab02.believes": 6, "lab02.strategy": 4, "lab02.outbox": 2, "lab02.selector": 4, "lab02.scale_in": 4,
-}  # fmt: skip
+    "lab02.believes": 6,
+    "lab02.strategy": 4,
+    "lab02.outbox": 2,
+    "lab02.selector": 4,
+    "lab02.scale_in": 4,
+}
 # Who looks at one group only is right on half of the days.
 FROM_SEED = {
     "lab02.scale_in": variants(

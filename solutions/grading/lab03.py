@@ -9,15 +9,21 @@ import itertools
 import random
 from collections.abc import Callable
 
-from mqlab.teach.cases.lab03 import allocation
-from mqlab.teach.cases.lab03.vectors import Vector, drawn
-from mqlab.teach.exercises import Call, Case
-from mqlab.teach.kit import Variant, variants
+from mqlab.course.cases.lab03 import allocation
+from mqlab.course.cases.lab03.vectors import Vector, drawn
+from mqlab.course.kit import Variant, variants
+from mqlab.course.teach.exercises import Call, Case
 
 SEEDED = {
-    "lab03.average": 3, "lab03.circle": 3, "lab03.ring": 3, "lab03.fairness": 3, "lab03.churn": 3, "lab03.sticky": 2,
-    "lab03.twins": 2, "lab03.two_owners": 1,
-}  # fmt: skip
+    "lab03.average": 3,
+    "lab03.circle": 3,
+    "lab03.ring": 3,
+    "lab03.fairness": 3,
+    "lab03.churn": 3,
+    "lab03.sticky": 2,
+    "lab03.twins": 2,
+    "lab03.two_owners": 1,
+}
 
 
 def _of(strategy: str, fits: Callable[[Vector], bool]) -> Callable[[int], list[Call]]:

@@ -8,14 +8,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from mqlab.teach.cases.lab04 import crash_cost, offsets, resets
-from mqlab.teach.exercises import Call, Case
-from mqlab.teach.kit import Variant, variants
+from mqlab.course.cases.lab04 import crash_cost, offsets, resets
+from mqlab.course.kit import Variant, variants
+from mqlab.course.teach.exercises import Call, Case
 
 SEEDED = {
-    "lab04.committed": 3, "lab04.crash_cost": 2, "lab04.process_queue": 2, "lab04.plan_reset": 2, "lab04.once": 2,
+    "lab04.committed": 3,
+    "lab04.crash_cost": 2,
+    "lab04.process_queue": 2,
+    "lab04.plan_reset": 2,
+    "lab04.once": 2,
     "lab04.rescue": 4,
-}  # fmt: skip
+}
 
 
 def _early(dies: str) -> Callable[[int], list[Call]]:

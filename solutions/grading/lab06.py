@@ -8,14 +8,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from mqlab.teach.cases.lab06 import collide, detector, scan, three_valued, who_gets
-from mqlab.teach.exercises import Call, Case
-from mqlab.teach.kit import Variant, variants
+from mqlab.course.cases.lab06 import collide, detector, scan, three_valued, who_gets
+from mqlab.course.kit import Variant, variants
+from mqlab.course.teach.exercises import Call, Case
 
 SEEDED = {
-    "lab06.collide": 3, "lab06.who_gets": 3, "lab06.detector": 1, "lab06.scan": 2, "lab06.three_valued": 3,
+    "lab06.collide": 3,
+    "lab06.who_gets": 3,
+    "lab06.detector": 1,
+    "lab06.scan": 2,
+    "lab06.three_valued": 3,
     "lab06.migrate": 2,
-}  # fmt: skip
+}
 
 
 def _by_lot(name: str, make: Callable[[random.Random], list[Call]]) -> Callable[[int], list[Call]]:

@@ -8,15 +8,20 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from mqlab.teach.cases.lab07 import bank, days, listeners, retries
-from mqlab.teach.exercises import Call, Case
-from mqlab.teach.kit import Variant, variants
-from mqlab.teach.kit.days import Day
-from mqlab.wire import names
+from mqlab.course.cases.lab07 import bank, days, listeners, retries
+from mqlab.course.kit import Variant, variants
+from mqlab.course.kit.days import Day
+from mqlab.course.teach.exercises import Call, Case
+from mqlab.rocketmq.wire import names
 
 SEEDED = {
-    "lab07.rewrite": 3, "lab07.schedule": 2, "lab07.redrive": 3, "lab07.three": 3, "lab07.stuck": 2, "lab07.killer": 2,
-}  # fmt: skip
+    "lab07.rewrite": 3,
+    "lab07.schedule": 2,
+    "lab07.redrive": 3,
+    "lab07.three": 3,
+    "lab07.stuck": 2,
+    "lab07.killer": 2,
+}
 
 
 def _table(levels: Sequence[str], most: Sequence[int]) -> Callable[[int], list[Call]]:

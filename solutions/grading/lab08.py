@@ -5,7 +5,7 @@ The known-wrong answers are in wrong/lab08.*.diff, one file per exercise.
 
 from __future__ import annotations
 
-from mqlab.teach.exercises import Case
+from mqlab.course.teach.exercises import Case
 
 SEEDED = {
     "lab08.due": 4,

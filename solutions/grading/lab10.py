@@ -5,16 +5,21 @@ The known-wrong answers are in wrong/lab10.*.diff, one file per exercise.
 
 from __future__ import annotations
 
-from mqlab.teach.cases.lab10 import counting
-from mqlab.teach.cases.lab10 import questions as count
-from mqlab.teach.cases.lab10.counting import asked
-from mqlab.teach.cases.lab10.days import day, mixed_keys, odd_day
-from mqlab.teach.cases.lab10.parts import IN_PARTS, parts_of
-from mqlab.teach.kit import Variant, variants
+from mqlab.course.cases.lab10 import counting
+from mqlab.course.cases.lab10 import questions as count
+from mqlab.course.cases.lab10.counting import asked
+from mqlab.course.cases.lab10.days import day, mixed_keys, odd_day
+from mqlab.course.cases.lab10.parts import IN_PARTS, parts_of
+from mqlab.course.kit import Variant, variants
 
 SEEDED = {
-    "lab10.fullest": 1, "lab10.options": 4, "lab10.busiest": 1, "lab10.cost": 1, "lab10.parts": 1, "lab10.failures": 1,
-}  # fmt: skip
+    "lab10.fullest": 1,
+    "lab10.options": 4,
+    "lab10.busiest": 1,
+    "lab10.cost": 1,
+    "lab10.parts": 1,
+    "lab10.failures": 1,
+}
 TAGS = ["paid", "已付款"]
 
 FROM_SEED = {

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 
+from mqlab.course.cases.lab12 import begin, no_answer, per_minute, repeats
+from mqlab.course.cases.lab12.moments import NINE
+from mqlab.course.kit import Variant, variants
+from mqlab.course.teach.exercises import Call
 from mqlab.scales import HOUR
-from mqlab.teach.cases.lab12 import begin, no_answer, per_minute, repeats
-from mqlab.teach.cases.lab12.moments import NINE
-from mqlab.teach.exercises import Call
-from mqlab.teach.kit import Variant, variants
 
 SEEDED = {
     "lab12.begin": 3,

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from mqlab.teach.cases.lab13 import triage, when, whom, why
-from mqlab.teach.cases.lab13.days import OWN, JudgedDay, own_day
-from mqlab.teach.exercises import Call, Case, Exercise
-from mqlab.teach.kit.form import case_of
+from mqlab.course.cases.lab13 import triage, when, whom, why
+from mqlab.course.cases.lab13.days import OWN, JudgedDay, own_day
+from mqlab.course.kit.form import case_of
+from mqlab.course.teach.exercises import Call, Case, Exercise
 
 SEEDED = {
-    "lab13.when": 2, "lab13.whom": 2, "lab13.why": 2, "lab13.triage": 2, "lab13.repair": 1, "lab13.alarm": 1,
-}  # fmt: skip
+    "lab13.when": 2,
+    "lab13.whom": 2,
+    "lab13.why": 2,
+    "lab13.triage": 2,
+    "lab13.repair": 1,
+    "lab13.alarm": 1,
+}
 
 
 def _own(

@@ -14,10 +14,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from mqlab.teach.cases.lab14 import findings, first_step
-from mqlab.teach.cases.lab14.worlds import PATIENTS, day_that_breaks, sound_day
-from mqlab.teach.exercises import Call
-from mqlab.teach.kit import Variant, variants
+from mqlab.course.cases.lab14 import findings, first_step
+from mqlab.course.cases.lab14.worlds import PATIENTS, day_that_breaks, sound_day
+from mqlab.course.kit import Variant, variants
+from mqlab.course.teach.exercises import Call
 
 SEEDED = {"lab14.follow": 1, "lab14.shrink": 3, "lab14.first_wrong_step": 2, "lab14.finding": 0}
 
@@ -42,7 +42,5 @@ FROM_SEED = {
         Variant("a broken rule of the client", functools.partial(_days_that_break, ["pulled"])),
         Variant("a sound cluster", _sound),
     ),
-    "lab14.finding": variants(
-        findings.FINDING, *(Variant(name, functools.partial(_of, name)) for name in PATIENTS)
-    ),
-}  # fmt: skip
+    "lab14.finding": variants(findings.FINDING, *(Variant(name, functools.partial(_of, name)) for name in PATIENTS)),
+}

@@ -44,10 +44,10 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Table
-from mqlab.views.queue import show_queue
-from mqlab.widgets import explore
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import explore
+from mqlab.lab.views import Table
+from mqlab.lab.views.queue import show_queue
 
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 

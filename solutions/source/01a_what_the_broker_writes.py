@@ -28,10 +28,11 @@ import struct
 import tempfile
 
 from mqlab import Message, play
-from mqlab.store import MessageStore, StoreInspector
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Table
-from mqlab.widgets import log_xray
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import log_xray
+from mqlab.lab.inspector import StoreInspector
+from mqlab.lab.views import Table
+from mqlab.rocketmq.store import MessageStore
 
 # %% [markdown] minutes=4
 # ## Five kinds of files
@@ -243,7 +244,7 @@ answer("lab01.overhead", 11, keyed)
 #
 # Write `read_unit`. `log` is bytes with several units in it; one begins at `start`. It may have IPv6 hosts. Its magic
 # may be `DAA320AB` (V2, for long topics): then the topic's length takes two bytes instead of one. The body is returned as
-# it is stored. (`mqlab.wire.record` does all this; here it is closed.)
+# it is stored. (`mqlab.rocketmq.wire.record` does all this; here it is closed.)
 #
 # hint: Up to sys_flag, at byte 36, everything has a fixed place. struct.unpack_from(">5iqqi", log, start) reads the first
 #   eight fields.

@@ -21,9 +21,9 @@ import struct
 from pathlib import Path
 
 from mqlab import Message, MessageQueue, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Table
-from mqlab.wire.java_hash import index_key_hash
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.lab.views import Table
+from mqlab.rocketmq.wire.java_hash import index_key_hash
 
 no_trace = {"enable_trace": False}
 

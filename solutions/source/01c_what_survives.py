@@ -24,12 +24,13 @@ import zlib
 from pathlib import Path
 
 from mqlab import Lab, Message, play
-from mqlab.store import MessageStore, StoreInspector
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Table
-from mqlab.widgets import log_xray
-from mqlab.wire import record
-from mqlab.wire.java_hash import tags_code
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import log_xray
+from mqlab.lab.inspector import StoreInspector
+from mqlab.lab.views import Table
+from mqlab.rocketmq.store import MessageStore
+from mqlab.rocketmq.wire import record
+from mqlab.rocketmq.wire.java_hash import tags_code
 
 no_trace = {"enable_trace": False}
 
@@ -583,7 +584,7 @@ answer("lab01.age", 72, old_files)
 # and the broker got `kill -9`. Everything you have learnt must hold for them.
 
 # %%
-from mqlab.teach.datasets import real_store
+from mqlab.course.teach.datasets import real_store
 
 clean = StoreInspector(real_store("clean"))
 print(f"the log ends at {clean.max_physical_offset}, abort: {clean.is_open}")

@@ -29,10 +29,10 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Table
-from mqlab.widgets import knows_board
-from mqlab.widgets.knows import KnowsSettings, play_knows
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import knows_board
+from mqlab.course.widgets.boards.knows import KnowsSettings, play_knows
+from mqlab.lab.views import Bars, Table
 
 # %% [markdown] minutes=12
 # ## A broker dies
@@ -153,9 +153,13 @@ answer("lab02.in_vain", 1, quick)
 
 # %% tags=["picture"]
 events = [
-    (0, "registered", "broker-a"), (1, "registered", "broker-b"), (5, "asked", "shop"),
-    (20, "closed", "broker-b"), (30, "registered", "broker-a"), (35, "asked", "shop"),
-]  # fmt: skip
+    (0, "registered", "broker-a"),
+    (1, "registered", "broker-b"),
+    (5, "asked", "shop"),
+    (20, "closed", "broker-b"),
+    (30, "registered", "broker-a"),
+    (35, "asked", "shop"),
+]
 both = "broker-a, broker-b"
 told = ["", "", both, both, both, "broker-a"]
 Table(

@@ -28,9 +28,9 @@
 from collections import Counter
 
 from mqlab import Message, every_crash, play
+from mqlab.course import answer, check, hint, predict, reveal, show_me
 from mqlab.errors import MqlabError
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Curve, Table
+from mqlab.lab.views import Bars, Curve, Table
 
 # %% [markdown] minutes=13
 # ## Which queue
@@ -733,8 +733,12 @@ for again in (False, True):
     setting = {"retry_another_broker_when_not_store_ok": again}
     lab = play(
         lambda lab, setting=setting: not_ok(lab, **setting),
-        seed=7, brokers=2, replicas=1, broker=TWO_COPIES, client=patient,
-    )  # fmt: skip
+        seed=7,
+        brokers=2,
+        replicas=1,
+        broker=TWO_COPIES,
+        client=patient,
+    )
     both = [*stored(lab), *stored(lab, "broker-b")]
     copies = sum(one.keys == "order-1" for one in both)
     told = lab.result.send_status

@@ -35,10 +35,10 @@ from pathlib import Path
 
 import mqlab
 from mqlab import CONSUME_SUCCESS, Message, play
+from mqlab.course import answer, check, hint, predict, reveal, show_me
 from mqlab.errors import MqlabError
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Table
-from mqlab.wire.java_hash import string_hash as java_hash
+from mqlab.lab.views import Bars, Table
+from mqlab.rocketmq.wire.java_hash import string_hash as java_hash
 
 # %% [markdown] minutes=13
 # ## One order, one queue

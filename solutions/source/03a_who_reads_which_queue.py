@@ -29,10 +29,10 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
-from mqlab.client.allocate import strategy
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars
-from mqlab.views.owners_grid import OwnersGrid
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.lab.views import Bars
+from mqlab.lab.views.owners_grid import OwnersGrid
+from mqlab.rocketmq.client.allocate import strategy
 
 # %% [markdown] minutes=10
 # ## Three instances, eight queues

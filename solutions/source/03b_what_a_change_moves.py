@@ -22,13 +22,13 @@ from collections import Counter
 from itertools import pairwise, permutations, product
 
 from mqlab import CONSUME_SUCCESS, MessageQueue, play
-from mqlab.client.allocate import md5_u32, strategy
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars
-from mqlab.views.hash_ring import HashRing
-from mqlab.views.owners_grid import OwnersGrid
-from mqlab.widgets import allocation_board
-from mqlab.widgets.allocation import fewest_moves
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import allocation_board
+from mqlab.course.widgets.boards.allocation import fewest_moves
+from mqlab.lab.views import Bars
+from mqlab.lab.views.hash_ring import HashRing
+from mqlab.lab.views.owners_grid import OwnersGrid
+from mqlab.rocketmq.client.allocate import md5_u32, strategy
 
 # %% [markdown] minutes=20
 # ## What a join moves

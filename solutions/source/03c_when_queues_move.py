@@ -21,9 +21,9 @@
 from collections import Counter
 
 from mqlab import CONSUME_SUCCESS, SUCCESS, Message, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Table
-from mqlab.widgets import allocation_board
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import allocation_board
+from mqlab.lab.views import Bars, Table
 
 # %% [markdown] minutes=3
 # ## A slow billing

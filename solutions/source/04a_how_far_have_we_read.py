@@ -27,11 +27,11 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
-from mqlab.client.consuming.process_queue import ProcessQueue
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Table
-from mqlab.views.timeline import after
-from mqlab.widgets import crash_matrix, offset_strip
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import crash_matrix, offset_strip
+from mqlab.lab.views import Bars, Table
+from mqlab.lab.views.timeline import after
+from mqlab.rocketmq.client.consuming.process_queue import ProcessQueue
 
 # %% [markdown] minutes=6
 # ## One number

@@ -28,10 +28,10 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, MessageQueue, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Table
-from mqlab.views.timeline import after
-from mqlab.widgets import crash_matrix
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import crash_matrix
+from mqlab.lab.views import Bars, Table
+from mqlab.lab.views.timeline import after
 
 
 # %%

@@ -31,9 +31,9 @@
 from collections import Counter
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Curve, Table
-from mqlab.widgets import lanes_board
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import lanes_board
+from mqlab.lab.views import Bars, Curve, Table
 
 # %% [markdown] minutes=12
 # ## Twenty threads and one queue

@@ -36,9 +36,9 @@ from mqlab import (
     Message,
     play,
 )
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Curve, Table
-from mqlab.widgets import lanes_board
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import lanes_board
+from mqlab.lab.views import Bars, Curve, Table
 
 # %% [markdown] minutes=27
 # ## An order has a queue

@@ -32,13 +32,13 @@
 from collections import Counter
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Table
-from mqlab.views.fates import show_fates
-from mqlab.widgets import tag_trap_board
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import tag_trap_board
+from mqlab.lab.views import Bars, Table
+from mqlab.lab.views.fates import show_fates
 
 # %% tags=["setup"]
-from mqlab.wire.java_hash import string_hash as java_hash
+from mqlab.rocketmq.wire.java_hash import string_hash as java_hash
 
 # %% [markdown] minutes=20
 # ## A tag is a number

@@ -28,10 +28,10 @@
 from collections import Counter
 
 from mqlab import CONSUME_SUCCESS, Message, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Curve, Table
-from mqlab.views.fates import show_fates
-from mqlab.widgets import long_poll_scope
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import long_poll_scope
+from mqlab.lab.views import Bars, Curve, Table
+from mqlab.lab.views.fates import show_fates
 
 # %% [markdown] minutes=25
 # ## One pull

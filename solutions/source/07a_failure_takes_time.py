@@ -29,11 +29,11 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Table
-from mqlab.views.message import MessageView
-from mqlab.views.timeline import after
-from mqlab.widgets import explore, retry_clock
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import explore, retry_clock
+from mqlab.lab.views import Table
+from mqlab.lab.views.message import MessageView
+from mqlab.lab.views.timeline import after
 
 # %% [markdown] minutes=2
 # ## The bank
@@ -509,7 +509,7 @@ Table(bookkeeping(lab))
 # `orders`, while its copy waits.
 
 # %% tags=["explorer"]
-from mqlab.views.queue import show_queue
+from mqlab.lab.views.queue import show_queue
 
 
 def queues_now(lab):

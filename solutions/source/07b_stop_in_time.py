@@ -27,10 +27,10 @@ from mqlab import (
     Message,
     play,
 )
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Table
-from mqlab.views.timeline import after
-from mqlab.widgets import crash_matrix
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import crash_matrix
+from mqlab.lab.views import Bars, Table
+from mqlab.lab.views.timeline import after
 
 # %% [markdown] minutes=3
 # ## The bank, once more
@@ -405,7 +405,7 @@ reveal("lab07.orderly", turn)
 # sent:
 
 # %%
-from mqlab.views.queue import show_queue
+from mqlab.lab.views.queue import show_queue
 
 show_queue(lab, "orders")
 

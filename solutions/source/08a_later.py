@@ -28,9 +28,9 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Table
-from mqlab.views.delay_queues import show_delays
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.lab.views import Bars, Table
+from mqlab.lab.views.delay_queues import show_delays
 
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 WAITING = "SCHEDULE_TOPIC_XXXX"  # the broker's own topic

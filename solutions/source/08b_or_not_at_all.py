@@ -32,11 +32,11 @@
 import sqlite3
 
 from mqlab import COMMIT_MESSAGE, ROLLBACK_MESSAGE, UNKNOW, Message, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Table
-from mqlab.views.half_messages import show_halves
-from mqlab.views.queue import show_queue
-from mqlab.widgets.commit_orders import commit_matrix
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets.boards.crash_matrix.commit_orders import commit_matrix
+from mqlab.lab.views import Bars, Table
+from mqlab.lab.views.half_messages import show_halves
+from mqlab.lab.views.queue import show_queue
 
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 HALF, OP = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"

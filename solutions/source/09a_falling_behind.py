@@ -29,10 +29,10 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Table
-from mqlab.views.charts import Curve
-from mqlab.widgets import backlog_tank
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import backlog_tank
+from mqlab.lab.views import Bars, Table
+from mqlab.lab.views.charts import Curve
 
 no_trace = {"enable_trace": False}
 
@@ -510,9 +510,14 @@ reveal("lab09.full_calls", "same" if abs(eight - one) < 0.1 * one else "smaller"
 # %%
 tight = backlog_tank(
     traffic=[4] * 3 + [22] * 3 + [4] * 6,
-    instances=2, threads=8, batch=1, compute="120ms", wait="400ms", pull_interval=0,
+    instances=2,
+    threads=8,
+    batch=1,
+    compute="120ms",
+    wait="400ms",
+    pull_interval=0,
     recorded={},
-)  # fmt: skip
+)
 took_ms = tight.run.took_ms
 print(f"99 of 100 within {took_ms[len(took_ms) * 99 // 100]:,} ms")
 tight.table()
@@ -609,10 +614,14 @@ check("lab09.size")
 hold = {
     n: backlog_tank(
         traffic=[4] * 3 + [22] * 3 + [4] * 6,
-        instances=n, threads=4, compute="120ms", wait="400ms", recorded={},
+        instances=n,
+        threads=4,
+        compute="120ms",
+        wait="400ms",
+        recorded={},
     )
     for n in (4, 3, 2)
-}  # fmt: skip
+}
 Bars(
     {f"{n} instances": group.behind_s for n, group in hold.items()},
     unit="seconds behind",

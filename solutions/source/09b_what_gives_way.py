@@ -28,10 +28,10 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.views import Bars, Table
-from mqlab.views.charts import Curve
-from mqlab.widgets import backlog_tank
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import backlog_tank
+from mqlab.lab.views import Bars, Table
+from mqlab.lab.views.charts import Curve
 
 no_trace = {"enable_trace": False}
 
@@ -457,8 +457,11 @@ def two_cities(pause, queues=1, memory="512KB"):
     lags = []
     play(
         lambda lab: after_a_pause(lab, pause, lags, queues),
-        seed=7, client=no_trace, network={"latency": "200ms"}, memory=memory,
-    )  # fmt: skip
+        seed=7,
+        client=no_trace,
+        network={"latency": "200ms"},
+        memory=memory,
+    )
     return lags
 
 

@@ -34,11 +34,11 @@ from pyspark.sql import Observation, Window, functions
 from tqdm import tqdm
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.spark import plan_of, rows_of, session
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.teach.datasets import real_store, small_day
-from mqlab.traffic import write
-from mqlab.views import Bars, Curve, Table, ranked
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.teach.datasets import real_store, small_day
+from mqlab.data.spark import plan_of, rows_of, session
+from mqlab.data.traffic import write
+from mqlab.lab.views import Bars, Curve, Table, ranked
 
 # %% [markdown] minutes=9
 # ## A morning's work
@@ -242,7 +242,7 @@ Bars(
 #
 # Write `read_options`. It gets what a query needs and returns the options of the read as a dictionary of texts, such as
 # `options` above. It is plain Python: no Spark is needed. (What mqlab itself has for ready-made queries,
-# `mqlab.spark.pipeline` and `mqlab.spark.report`, stays closed in all exercises of this lab.)
+# `mqlab.data.spark.pipeline` and `mqlab.data.spark.report`, stays closed in all exercises of this lab.)
 #
 # hint: Five options: topic, queues, startTime, endTime, columns. Values are strings: lists are joined by commas.
 # hint: columns names those that the query uses afterwards. The source selects by topic, queue and time before it decodes

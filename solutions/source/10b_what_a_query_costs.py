@@ -29,14 +29,14 @@ import time
 from pyspark.sql import functions
 from tqdm import tqdm
 
-from mqlab import arrow
-from mqlab.spark import messages as messages_of
-from mqlab.spark import plan_of, rows_of, session, stages_of
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.teach.datasets import small_day
-from mqlab.traffic import write
-from mqlab.views import Bars, Table
-from mqlab.wire import record
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.teach.datasets import small_day
+from mqlab.data import arrow
+from mqlab.data.spark import messages as messages_of
+from mqlab.data.spark import plan_of, rows_of, session, stages_of
+from mqlab.data.traffic import write
+from mqlab.lab.views import Bars, Table
+from mqlab.rocketmq.wire import record
 
 # %% [markdown] minutes=3
 # ## The day, once more
@@ -74,7 +74,7 @@ Bars(by_count, title="Orders by tag", unit="messages")
 # ### Exercise 1: what a tag costs, queue by queue
 #
 # As in the first part: DataFrame in, DataFrame out, all of Spark is yours, and mqlab's ready-made queries
-# (`mqlab.spark.pipeline`, `mqlab.spark.report`) stay closed. `rows_of(cost, small_day(), "orders", ["paid"])` tries your
+# (`mqlab.data.spark.pipeline`, `mqlab.data.spark.report`) stay closed. `rows_of(cost, small_day(), "orders", ["paid"])` tries your
 # function on 3,000 messages.
 #
 # Write `cost`: for each queue of a topic, how many messages the broker looks at, and how many of them fit.
@@ -781,7 +781,7 @@ all_read = "body_length" in scanned and "body_length" not in of_parquet
 reveal("lab10.listens", "parquet" if all_read else "both")
 
 # %% [markdown]
-# For the log you have to say it with options, as in the first part. `mqlab.spark.messages` (here `messages_of`) makes
+# For the log you have to say it with options, as in the first part. `mqlab.data.spark.messages` (here `messages_of`) makes
 # them of a condition: it reads the columns that the query needs, and of the condition what the source can do, topic,
 # queues and times, becomes options. Spark checks all of it again, so the answer is the same.
 

@@ -27,14 +27,12 @@ from collections import Counter
 
 from pyspark.sql import functions
 
-from mqlab.spark import session
-from mqlab.spark.pipeline import message_kinds
-from mqlab.teach import answer, check, hint, pipeline_rows, predict, reveal, show_me
-from mqlab.teach.datasets import played_day
-from mqlab.teach.lag_board import offsets_in
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.given.lab11 import pipeline_rows
+from mqlab.course.given.lab11.lag_board import offsets_in
 
 # %%
-from mqlab.teach.trace_tables import (
+from mqlab.course.given.lab11.trace_tables import (
     FEWEST,
     FIELDS,
     NUMBERS,
@@ -44,10 +42,13 @@ from mqlab.teach.trace_tables import (
     rows_of_life,
     trace_bodies,
 )
-from mqlab.teach.written_day import written_day
-from mqlab.views import Bars, Table
-from mqlab.views.day_charts import Stacked
-from mqlab.widgets import biography_board
+from mqlab.course.given.lab11.written_day import written_day
+from mqlab.course.teach.datasets import played_day
+from mqlab.course.widgets import biography_board
+from mqlab.data.spark import session
+from mqlab.data.spark.pipeline import message_kinds
+from mqlab.lab.views import Bars, Table
+from mqlab.lab.views.day_charts import Stacked
 
 # %% [markdown] minutes=8
 # ## A day with everything in it

@@ -25,22 +25,22 @@ from collections import Counter
 
 from pyspark.sql import Window, functions
 
-from mqlab.scales import time_text
-from mqlab.spark import session
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.teach.datasets import played_day
+from mqlab.course import answer, check, hint, predict, reveal, show_me
 
 # %%
-from mqlab.teach.trace_tables import (
+from mqlab.course.given.lab11.trace_tables import (
     calls_in,
     rows_of_group,
     rows_with_calls,
     rows_with_trace,
 )
-from mqlab.teach.written_day import written_day
-from mqlab.views import Bars, Curve, Table
-from mqlab.views.day_charts import Ecdf, Heat, Lines, Stacked
-from mqlab.widgets import echo_chart, percentile_board
+from mqlab.course.given.lab11.written_day import written_day
+from mqlab.course.teach.datasets import played_day
+from mqlab.course.widgets import echo_chart, percentile_board
+from mqlab.data.spark import session
+from mqlab.lab.views import Bars, Curve, Table
+from mqlab.lab.views.day_charts import Ecdf, Heat, Lines, Stacked
+from mqlab.scales import time_text
 
 # %% [markdown] minutes=9
 # ## The same day once more

@@ -33,17 +33,18 @@ from pathlib import Path
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions
 
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.given.lab11.lag_board import offsets_in, rows_of_board
+from mqlab.course.given.lab12.batch_job import job_story, sold
+from mqlab.course.widgets import crash_matrix
+
 # %%
-from mqlab import arrow
-from mqlab.spark import progress_of, session
-from mqlab.store import StoreInspector
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.teach.batch_job import job_story, sold
-from mqlab.teach.lag_board import offsets_in, rows_of_board
-from mqlab.traffic import live
-from mqlab.views import Bars, Table
-from mqlab.views.batch_strip import BatchStrip
-from mqlab.widgets import crash_matrix
+from mqlab.data import arrow
+from mqlab.data.spark import progress_of, session
+from mqlab.data.traffic import live
+from mqlab.lab.inspector import StoreInspector
+from mqlab.lab.views import Bars, Table
+from mqlab.lab.views.batch_strip import BatchStrip
 
 # %% [markdown] minutes=5
 # ## A store that grows

@@ -32,17 +32,18 @@ from pathlib import Path
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions
 
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.given.lab12.streams import make_film, run_of_film
+from mqlab.course.widgets import watermark_board
+
 # %%
-from mqlab import arrow
-from mqlab.spark import session, state_of
-from mqlab.spark.pipeline.trace_entries import trace
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.teach.streams import make_film, run_of_film
-from mqlab.traffic import Incident, live
-from mqlab.views import Bars, Histogram, Table
-from mqlab.views.streams.ledger import Ledger
-from mqlab.views.streams.state_board import StateBoard
-from mqlab.widgets import watermark_board
+from mqlab.data import arrow
+from mqlab.data.spark import session, state_of
+from mqlab.data.spark.pipeline.trace_entries import trace
+from mqlab.data.traffic import Incident, live
+from mqlab.lab.views import Bars, Histogram, Table
+from mqlab.lab.views.streams.ledger import Ledger
+from mqlab.lab.views.streams.state_board import StateBoard
 
 # %% [markdown] minutes=11
 # ## A minute that is never over

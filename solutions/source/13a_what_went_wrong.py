@@ -28,16 +28,17 @@ from pathlib import Path
 
 import pandas
 
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.given.lab13.day_answers import with_day
+from mqlab.course.given.lab13.signs import table_of_signs
+from mqlab.course.widgets.boards.war_room import Claim, claim_board, war_room
+from mqlab.data.traffic import capstone
+from mqlab.data.traffic.day_facts import facts_of
+from mqlab.data.traffic.day_watch import again_of
+from mqlab.lab.views import Bars, Histogram, Table
+
 # %%
 from mqlab.scales import SECOND, time_text
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.teach.day_answers import with_day
-from mqlab.teach.signs import table_of_signs
-from mqlab.traffic import capstone
-from mqlab.traffic.day_facts import facts_of
-from mqlab.traffic.day_watch import again_of
-from mqlab.views import Bars, Histogram, Table
-from mqlab.widgets.war_room import Claim, claim_board, war_room
 
 # %% [markdown] minutes=7
 # ## Yesterday's disks

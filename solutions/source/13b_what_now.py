@@ -25,17 +25,18 @@ from pathlib import Path
 
 import pandas
 
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.given.lab13.alarm_league import league
+from mqlab.course.given.lab13.day_answers import rung, with_day, with_moments
+from mqlab.course.widgets.boards.war_room import replay
+from mqlab.data.traffic import alarm_day, capstone
+from mqlab.data.traffic.day_facts import facts_of
+from mqlab.data.traffic.day_watch import watched
+from mqlab.data.traffic.playing.repairing import Plan, carry_out
+from mqlab.lab.views import Bars, Curve, Table
+
 # %%
 from mqlab.scales import time_text
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.teach.alarm_league import league
-from mqlab.teach.day_answers import rung, with_day, with_moments
-from mqlab.traffic import alarm_day, capstone
-from mqlab.traffic.day_facts import facts_of
-from mqlab.traffic.day_watch import watched
-from mqlab.traffic.repairing import Plan, carry_out
-from mqlab.views import Bars, Curve, Table
-from mqlab.widgets.war_room import replay
 
 # %% [markdown] minutes=4
 # ## The same night, smaller

@@ -32,10 +32,10 @@
 from collections import Counter
 
 from mqlab import play
-from mqlab.simulation.planted import cluster, history
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
-from mqlab.teach.hunting import hunt, message_ids
-from mqlab.views import Bars, Table
+from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.given.lab14.hunting import hunt, message_ids
+from mqlab.lab.simulation.planted import cluster, history
+from mqlab.lab.views import Bars, Table
 
 # %% [markdown] minutes=7
 # ## A day in Bern
@@ -794,7 +794,7 @@ check("lab14.finding")
 # |---|---|
 # | a run from a seed | FoundationDB's simulation, TigerBeetle's VOPR, here `mqlab sim --seed 17` |
 # | a schedule made short | ddmin; QuickCheck and Hypothesis shrink in the same way; `mqlab sim` does it before it reports |
-# | rules over a history | Jepsen's checkers (Knossos, Elle); here [`model.py`](../mqlab/simulation/model.py) |
+# | rules over a history | Jepsen's checkers (Knossos, Elle); here [`model.py`](../mqlab/lab/simulation/model.py) |
 # | defects on purpose | mutation testing: do your tests see them? mqlab has fifty of its own |
 # | where RocketMQ keeps these rules | `CommitLog`, `ReputMessageService`, `ConsumeQueue.correctMinOffset`, `RebalanceLockManager`, `ProcessQueue` |
 

@@ -10,8 +10,8 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.teach.datasets import played_day
-from mqlab.widgets import (
+from mqlab.course.teach.datasets import played_day
+from mqlab.course.widgets import (
     allocation_board,
     backlog_tank,
     console,
@@ -262,8 +262,10 @@ def paid(lab):
 # %% tags=["explorer"]
 matrix = crash_matrix(
     {"two commits": paying(two_commits), "one commit": paying(one_commit)},
-    node="billing-1", outcome=paid, only=lambda point: point.kind == "line",
-)  # fmt: skip
+    node="billing-1",
+    outcome=paid,
+    only=lambda point: point.kind == "line",
+)
 matrix
 
 # %% [markdown]
@@ -279,10 +281,17 @@ matrix
 busy = played_day()
 stored = {(life.msg_id, life.keys): life for life in busy.lives}
 calls = [
-    {"group_name": call.consumer_group, "keys": call.keys, "cause": call.cause or "first", "started_ms": call.started_ms,
-     "stored_ms": stored[call.msg_id, call.keys].stored_ms, "broker_name": call.place[0]}
-    for call in busy.calls if (call.msg_id, call.keys) in stored
-]  # fmt: skip
+    {
+        "group_name": call.consumer_group,
+        "keys": call.keys,
+        "cause": call.cause or "first",
+        "started_ms": call.started_ms,
+        "stored_ms": stored[call.msg_id, call.keys].stored_ms,
+        "broker_name": call.place[0],
+    }
+    for call in busy.calls
+    if (call.msg_id, call.keys) in stored
+]
 echoes = echo_chart(calls, group="audit", stretch_s=30)
 echoes
 

@@ -14,16 +14,22 @@ def test_every_contender_reads_the_same_messages(tmp_path, capsys):
     for discipline in ("narrow", "wide"):
         contenders = [rate["contender"] for rate in rates if rate["discipline"] == discipline]
         assert contenders == [
-            columns.PLAIN, "plain parser, tuples -> Arrow", columns.MEMCPY, "mqlab.arrow", "Parquet, snappy",
-            "mqlab.arrow -> DuckDB", "Parquet -> DuckDB", "mqlab.arrow -> polars",
-        ]  # fmt: skip
+            columns.PLAIN,
+            "plain parser, tuples -> Arrow",
+            columns.MEMCPY,
+            "mqlab.data.arrow",
+            "Parquet, snappy",
+            "mqlab.data.arrow -> DuckDB",
+            "Parquet -> DuckDB",
+            "mqlab.data.arrow -> polars",
+        ]
     assert all(rate["per_second"] > 0 for rate in rates)
     assert "2,000 messages" in capsys.readouterr().out
 
 
 def test_the_plain_parser_says_what_the_kernel_says(tmp_path):
-    from mqlab import traffic
-    from mqlab.arrow import read_table
+    from mqlab.data import traffic
+    from mqlab.data.arrow import read_table
 
     (store,) = traffic.write(tmp_path / "day", messages=3000, seed=3, commit_log_bytes=1 << 20).stores.values()
     bench = columns.ColumnsBench(store, 1, "cpu")

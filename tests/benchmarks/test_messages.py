@@ -25,8 +25,9 @@ def test_without_redis_it_says_so_and_measures_mqlab(no_redis, tmp_path, capsys)
     assert messages.MQLAB in said.out and "where the time goes" in said.out
     rates = json.loads((tmp_path / "rates.json").read_text("utf-8"))
     assert [(rate["discipline"], rate["contender"]) for rate in rates] == [
-        (messages.ONE, messages.MQLAB), (messages.BATCH, messages.MQLAB),
-    ]  # fmt: skip
+        (messages.ONE, messages.MQLAB),
+        (messages.BATCH, messages.MQLAB),
+    ]
     assert all(rate["per_second"] > 0 for rate in rates)
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks import __main__ as benchmarks
 from benchmarks import growth, start
-from mqlab.grading.sandbox import Sandbox
-from tests.grading.conftest import walls
+from mqlab.course.grading.sandbox.walled import Sandbox
+from tests.course.grading.conftest import walls
 
 __all__ = ["walls"]
 
@@ -30,8 +30,11 @@ def test_growth_prints_a_line_per_world(capsys: pytest.CaptureFixture[str], monk
     monkeypatch.setitem(growth.SMALLEST, "messages", 30)
     benchmarks.main(["growth", "--largest", "10"])
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]] == [
-        "messages", "messages", "queues", "consumers",
-    ]  # fmt: skip
+        "messages",
+        "messages",
+        "queues",
+        "consumers",
+    ]
 
 
 @pytest.mark.long

@@ -20,4 +20,4 @@ def test_a_profile_is_printed(capsys):
     benchmarks.main(["traffic", "--messages", "1500", "--profile"])
     printed = capsys.readouterr().out
     assert "function calls" in printed
-    assert "mqlab/traffic/columns/" in printed
+    assert "mqlab/data/traffic/writing/columns/" in printed

@@ -13,7 +13,7 @@ from mqlab import CONSUME_SUCCESS, Lab, Message
 from mqlab.cli import main
 from mqlab.cli.admin import VERBS
 from mqlab.durations import moment_ms
-from mqlab.store import MessageStore
+from mqlab.rocketmq.store import MessageStore
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +61,10 @@ def test_questions_to_a_labs_directory(kept: tuple[Path, list[Any]]) -> None:
     (track,) = value("messageTrack", directory, "-t", "orders", "-i", results[-1].msg_id)
     assert (track["group"], track["track_type"], track["online"]) == ("billing", "NOT_CONSUME_YET", False)
     assert [row["type"] for row in value("queryMsgTraceById", directory, "-i", results[2].msg_id)] == [
-        "Pub", "SubBefore", "SubAfter"
-    ]  # fmt: skip
+        "Pub",
+        "SubBefore",
+        "SubAfter",
+    ]
     assert value("topicConfig", directory, "-t", "orders")["read_queue_nums"] == 2
     assert value("getConsumerConfig", directory, "-g", "billing")["group_name"] == "billing"
     assert run("getConsumerConfig", directory, "-g", "typo").exit_code == 2
@@ -150,9 +152,12 @@ def test_wrong_questions(kept: tuple[Path, list[Any]], tmp_path: Path) -> None:
     assert run("topicRoute", directory).exit_code == 2
     assert run("resetOffsetByTime", directory, "-t", "orders", "-g", "billing", "-s", "soon").exit_code == 2
     for verb, options in (
-        ("consumerProgress", ("-g", "typo")), ("deadLetters", ("-g", "typo")), ("printMsg", ("-t", "typo")),
-        ("queryMsgByKey", ("-t", "typo", "-k", "late")), ("queryMsgByUniqueKey", ("-t", "typo", "-i", "x")),
-    ):  # fmt: skip
+        ("consumerProgress", ("-g", "typo")),
+        ("deadLetters", ("-g", "typo")),
+        ("printMsg", ("-t", "typo")),
+        ("queryMsgByKey", ("-t", "typo", "-k", "late")),
+        ("queryMsgByUniqueKey", ("-t", "typo", "-i", "x")),
+    ):
         refused = run(verb, directory, *options)
         assert refused.exit_code == 1 and "typo" in refused.stderr and refused.stdout == "", verb
     unique = run("queryMsgById", directory, "-i", kept[1][0].msg_id)

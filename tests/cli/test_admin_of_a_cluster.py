@@ -11,14 +11,14 @@ from click.testing import CliRunner, Result
 
 import mqlab
 from mqlab import Message
-from mqlab.admin import Admin
 from mqlab.cli import main
 from mqlab.cli.admin import CHANGES
 from mqlab.cli.console import board_over
-from mqlab.connected.guarded_admin import CHANGES as GUARDED
+from mqlab.cluster.connected.guarded_admin import CHANGES as GUARDED
+from mqlab.cluster.serving import Server
 from mqlab.errors import RemotingError, UsageError
-from mqlab.serving import Server
-from tests.serving.served import server_in
+from mqlab.rocketmq.admin import Admin
+from tests.cluster.serving.served import server_in
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from mqlab import Lab
 from mqlab.cli import main
 from mqlab.cli.console import Desk, answer_until_interrupted
 from tests.cli.served_console import END_SECONDS, serving
-from tests.widgets.console_world import shop_day
+from tests.course.widgets.console_world import shop_day
 
 
 @pytest.fixture(scope="module")

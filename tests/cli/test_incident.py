@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from mqlab.cli import main
-from mqlab.traffic import capstone
+from mqlab.data.traffic import capstone
 
 SECRET = b"what only the course knows"
 SMALL = ("--messages", "2_000", "--brokers", "2")

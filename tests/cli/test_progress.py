@@ -9,9 +9,9 @@ from typing import Any
 from click.testing import CliRunner
 
 from mqlab import cli
-from mqlab.grading.progress import progress
-from mqlab.teach.answering import ANSWER_MIME
-from mqlab.teach.clicking import PREDICTION_MIME, answer_data
+from mqlab.course.grading.submissions.progress import progress
+from mqlab.course.teach.answering import ANSWER_MIME
+from mqlab.course.teach.clicking import PREDICTION_MIME, answer_data
 
 
 def cell(source: str, *outputs: dict[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from mqlab.cli import main
-from mqlab.store import MessageStore
-from mqlab.wire.message import Message
+from mqlab.rocketmq.store import MessageStore
+from mqlab.rocketmq.wire.message import Message
 
 SIZES = {
-    "mapped_file_size_commit_log": 2048, "mapped_file_size_consume_queue": 200, "max_hash_slot_num": 20,
+    "mapped_file_size_commit_log": 2048,
+    "mapped_file_size_consume_queue": 200,
+    "max_hash_slot_num": 20,
     "max_index_num": 30,
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -53,10 +55,27 @@ def test_cat_as_json(directory):
     assert [row["physicalOffset"] for row in rows] == sorted(row["physicalOffset"] for row in rows)
     assert len(rows) == 20
     assert list(rows[0]) == [
-        "physicalOffset", "size", "magic", "topic", "queueId", "queueOffset", "flag", "sysFlag", "bodyCrc",
-        "bornTimestamp", "bornHost", "storeTimestamp", "storeHost", "reconsumeTimes", "preparedTransactionOffset",
-        "bodyLength", "bodyHex", "properties", "offsetMsgId", "unitSha256",
-    ]  # fmt: skip
+        "physicalOffset",
+        "size",
+        "magic",
+        "topic",
+        "queueId",
+        "queueOffset",
+        "flag",
+        "sysFlag",
+        "bodyCrc",
+        "bornTimestamp",
+        "bornHost",
+        "storeTimestamp",
+        "storeHost",
+        "reconsumeTimes",
+        "preparedTransactionOffset",
+        "bodyLength",
+        "bodyHex",
+        "properties",
+        "offsetMsgId",
+        "unitSha256",
+    ]
     assert bytes.fromhex(rows[0]["bodyHex"]).decode() == "заказ 订单 😀 0"
     assert rows[0]["properties"]["颜色"] == "红"
     assert state_of(directory) == before
@@ -170,10 +189,13 @@ def test_wrong_questions_are_exit_code_2(tmp_path, verb):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--queue", "1"], "topic"), (["--format", "%q"], "unknown token %q"), (["--offset", "1"], "topic and queue"),
-        (["--json", "--format", "%s"], "choose one"), (["--count", "many"], "not a valid integer"),
+        (["--queue", "1"], "topic"),
+        (["--format", "%q"], "unknown token %q"),
+        (["--offset", "1"], "topic and queue"),
+        (["--json", "--format", "%s"], "choose one"),
+        (["--count", "many"], "not a valid integer"),
     ],
-)  # fmt: skip
+)
 def test_wrong_choices_are_exit_code_2(directory, arguments, said):
     result = run("cat", directory, *arguments)
     assert (result.exit_code, result.stdout) == (2, "")

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from mqlab.cli import main
-from mqlab.traffic import broker_store
-from mqlab.traffic.closing_files import BrokerSummary
-from mqlab.traffic.offsets_and_truth import Outcomes
-from mqlab.traffic.store_state import StoreState
+from mqlab.data.traffic.writing import broker_store
+from mqlab.data.traffic.writing.closing_files import BrokerSummary
+from mqlab.data.traffic.writing.offsets_and_truth import Outcomes
+from mqlab.data.traffic.writing.store_state import StoreState
 
 SMALL = ("--set", "commit_log_bytes=1048576", "--set", "consume_queue_bytes=20000")
 

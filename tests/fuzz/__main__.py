@@ -57,9 +57,7 @@ def main() -> int:
     options = parser.parse_args()
     every = (*READERS, *store_readers(), REQUESTS)
     shares = sum(1 / reader.slow for reader in every)
-    broken = sum(
-        tried(reader, max(1, round(options.inputs / reader.slow / shares)), options.seed) for reader in every
-    )  # fmt: skip
+    broken = sum(tried(reader, max(1, round(options.inputs / reader.slow / shares)), options.seed) for reader in every)
     return 1 if broken else 0
 
 

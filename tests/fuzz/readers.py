@@ -16,23 +16,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mqlab.broker.sending import LETTERS
+from mqlab.course.grading.sandbox.values import Codec, Malformed, NotPlain, dump_line, load_line
+from mqlab.course.grading.submissions.notebook_file import NotANotebook, parse_notebook
 from mqlab.errors import MqlabError
-from mqlab.filter import sql, tags
-from mqlab.grading.notebook_file import NotANotebook, parse_notebook
-from mqlab.grading.values import Codec, Malformed, NotPlain, dump_line, load_line
-from mqlab.inspector import StoreInspector, checkpoint_format
-from mqlab.store import MessageStore
-from mqlab.store.config_texts import decode as decode_config
-from mqlab.store.put_result import PUT_OK
-from mqlab.wire import batch, bodies, command, ha, ids, java_json, properties, record, units
-from mqlab.wire.framing import FrameReader
-from mqlab.wire.message import Message, decode_messages
+from mqlab.lab.inspector import StoreInspector
+from mqlab.rocketmq.broker.sending import LETTERS
+from mqlab.rocketmq.filter import sql, tags
+from mqlab.rocketmq.store import MessageStore
+from mqlab.rocketmq.store.config_texts import decode as decode_config
+from mqlab.rocketmq.store.put_result import PUT_OK
+from mqlab.rocketmq.store.reading import checkpoint_format
+from mqlab.rocketmq.wire import batch, bodies, command, ha, ids, java_json, properties, record, units
+from mqlab.rocketmq.wire.framing import FrameReader
+from mqlab.rocketmq.wire.message import Message, decode_messages
 
 SIZES = {
-    "mapped_file_size_commit_log": 16_384, "mapped_file_size_consume_queue": 2_000, "max_hash_slot_num": 20,
+    "mapped_file_size_commit_log": 16_384,
+    "mapped_file_size_consume_queue": 2_000,
+    "max_hash_slot_num": 20,
     "max_index_num": 80,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,9 @@ def _frames() -> list[bytes]:
 
 def heartbeat() -> bytes:
     wanted = bodies.SubscriptionData("orders", "TagA || TagB", ["TagA", "TagB"], [2_598_919, 2_598_920], 17)
-    data = bodies.HeartbeatData("10.0.0.1@1", [bodies.ProducerData("shop")], [
-        bodies.ConsumerData("billing", subscription_data_set=[wanted])
-    ])  # fmt: skip
+    data = bodies.HeartbeatData(
+        "10.0.0.1@1", [bodies.ProducerData("shop")], [bodies.ConsumerData("billing", subscription_data_set=[wanted])]
+    )
     return data.to_json()
 
 
@@ -170,9 +173,11 @@ def _inspected(copy: Path) -> object:
 def store_readers() -> tuple[Reader, ...]:
     """One reader for opening and one for looking, for each kind of file."""
     kinds = {
-        "commit log": _files("commitlog/*")[0], "consume queue": _files("consumequeue/orders/0/*")[0],
-        "index": _files("index/*")[0], "checkpoint": _files("checkpoint")[0],
-    }  # fmt: skip
+        "commit log": _files("commitlog/*")[0],
+        "consume queue": _files("consumequeue/orders/0/*")[0],
+        "index": _files("index/*")[0],
+        "checkpoint": _files("checkpoint")[0],
+    }
     made = []
     for name, path in kinds.items():
         samples = functools.partial(lambda where: [where.read_bytes()], path)

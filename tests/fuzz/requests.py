@@ -17,20 +17,45 @@ import tempfile
 from pathlib import Path
 
 from mqlab.errors import RemotingError
-from mqlab.promises import Promise
-from mqlab.wire import bodies
-from mqlab.wire.command import RemotingCommand, request
-from tests.broker.world import BareClient, World
+from mqlab.rocketmq.promises import Promise
+from mqlab.rocketmq.wire import bodies
+from mqlab.rocketmq.wire.command import RemotingCommand, request
 from tests.fuzz.mutations import EDGES, from_script
 from tests.fuzz.readers import CONFIGS, Reader, heartbeat, log_units
+from tests.rocketmq.broker.world import BareClient, World
 
 NEEDS = re.compile(r"needs (?:the field|a whole number in the field|.*field) (\w+)")
 MOST_FIELDS = 20
 VALUES = (
-    "orders", "billing", "0", "1", "7", "*", "TagA || TagB", "a > 5", "SQL92", "TAG", "true", "false", "", " ", "订单",
-    "KEYS\x01k\x02", "%RETRY%billing", "SCHEDULE_TOPIC_XXXX", "TBW102", "broker-a", "0A00000100002A9F0000000000001000",
-    "../../etc", "x" * 300, "1.5", "1e9", "null", "{", *map(str, EDGES),
-)  # fmt: skip
+    "orders",
+    "billing",
+    "0",
+    "1",
+    "7",
+    "*",
+    "TagA || TagB",
+    "a > 5",
+    "SQL92",
+    "TAG",
+    "true",
+    "false",
+    "",
+    " ",
+    "订单",
+    "KEYS\x01k\x02",
+    "%RETRY%billing",
+    "SCHEDULE_TOPIC_XXXX",
+    "TBW102",
+    "broker-a",
+    "0A00000100002A9F0000000000001000",
+    "../../etc",
+    "x" * 300,
+    "1.5",
+    "1e9",
+    "null",
+    "{",
+    *map(str, EDGES),
+)
 
 
 A_WORLD = 500

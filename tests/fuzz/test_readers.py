@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mqlab.errors import StoreError
-from mqlab.store import MessageStore
-from mqlab.wire.codes import RequestCode, ResponseCode
-from mqlab.wire.message import Message
-from tests.broker.world import World
+from mqlab.rocketmq.store import MessageStore
+from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
+from mqlab.rocketmq.wire.message import Message
 from tests.fuzz.__main__ import broken_by, tried
 from tests.fuzz.guided import guided
 from tests.fuzz.mutations import from_script
 from tests.fuzz.readers import READERS, Reader, store_readers
 from tests.fuzz.requests import REQUESTS
+from tests.rocketmq.broker.world import World
 
 EVERY = [pytest.param(reader, id=reader.name) for reader in (*READERS, *store_readers(), REQUESTS)]
 
@@ -32,9 +32,12 @@ def test_a_reader_reads_its_samples(reader: Reader) -> None:
 @pytest.mark.parametrize("reader", EVERY)
 def test_any_bytes_are_read_or_refused(reader: Reader) -> None:
     @settings(
-        derandomize=True, deadline=None, database=None, max_examples=max(12, 120 // reader.slow),
+        derandomize=True,
+        deadline=None,
+        database=None,
+        max_examples=max(12, 120 // reader.slow),
         suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    )
     @given(st.binary(max_size=33))
     def any_bytes(script: bytes) -> None:
         try:

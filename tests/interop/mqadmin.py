@@ -200,9 +200,14 @@ def names(lines: list[str]) -> set[str]:
 
 # What mqlab's configurations have of their own: see docs/differences.md.
 OWN = {
-    "commitLogDiskRatio_commitlog", "defaultBrokerChannelExpiredTime", "haMasterAddress", "lockMaxLiveTime",
-    "recoverWithNumpy", "sharpEdges", "utcOffsetMs",
-}  # fmt: skip
+    "commitLogDiskRatio_commitlog",
+    "defaultBrokerChannelExpiredTime",
+    "haMasterAddress",
+    "lockMaxLiveTime",
+    "recoverWithNumpy",
+    "sharpEdges",
+    "utcOffsetMs",
+}
 
 
 AGREES: dict[str, Callable[[list[str], list[str]], bool]] = {

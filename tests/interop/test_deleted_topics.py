@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.java_store import JavaStore
-from tests.store.conftest import SMALL, World, make_record
+from tests.rocketmq.store.conftest import SMALL, World, make_record
 
 pytestmark = pytest.mark.interop
 

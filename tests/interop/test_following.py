@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
-from mqlab.arrow import read_table
-from mqlab.spark.options import parse
-from mqlab.spark.stream import RocketMQStreamReader
+from mqlab.data.arrow import read_table
+from mqlab.data.spark.options import parse
+from mqlab.data.spark.stream import RocketMQStreamReader
 from tests.interop.java_store import JavaStore
 
 pytestmark = pytest.mark.interop

@@ -52,8 +52,10 @@ def seen(modules: Path, java_store: JavaStore, tmp_path_factory: pytest.TempPath
         ran = subprocess.run(
             ["node", str(HERE / "node" / "door.js"), where.name_server, str(answer)],
             env={**os.environ, "NODE_PATH": str(modules), "HOME": str(home)},
-            capture_output=True, text=True, timeout=RUN_SECONDS,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+        )
         assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
         return json.loads(answer.read_text("utf-8"))
 

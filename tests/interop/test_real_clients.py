@@ -14,11 +14,28 @@ from tests.interop.java_store import JavaStore
 pytestmark = pytest.mark.interop
 SECONDS = 300
 BEHAVIOURS = (
-    "ack index", "broadcasting", "broadcasting restart", "consume timeout", "delays", "edges of a pull",
-    "first offsets", "lite pull", "members come and go", "order is kept", "orderly with limits", "request and reply",
-    "resets", "retries until dead", "send-back levels", "sends", "sql", "tags", "tags change live",
-    "tags change live under heartbeat V2", "transactions",
-)  # fmt: skip
+    "ack index",
+    "broadcasting",
+    "broadcasting restart",
+    "consume timeout",
+    "delays",
+    "edges of a pull",
+    "first offsets",
+    "lite pull",
+    "members come and go",
+    "order is kept",
+    "orderly with limits",
+    "request and reply",
+    "resets",
+    "retries until dead",
+    "send-back levels",
+    "sends",
+    "sql",
+    "tags",
+    "tags change live",
+    "tags change live under heartbeat V2",
+    "transactions",
+)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +64,7 @@ def test_every_behaviour_is_compared(seen: tuple[Any, Any]) -> None:
 
 
 def test_a_store_of_the_real_kind_is_left(tmp_path: Path) -> None:
-    from mqlab.store import StoreInspector
+    from mqlab.lab.inspector import StoreInspector
 
     with mqlab_cluster(tmp_path / "mqlab"):
         pass

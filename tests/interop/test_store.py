@@ -14,21 +14,23 @@ from typing import Any
 
 import pytest
 
-from mqlab.runtime.files import RealFiles
-from mqlab.store import MessageStore, config_texts
-from mqlab.store.config_files import ConfigFile
-from mqlab.wire import properties as property_text
-from mqlab.wire.names import SCHEDULE_TOPIC
-from mqlab.wire.record import Record
-from mqlab.wire.record import encode as encode_unit
+from mqlab.rocketmq.machine.files import RealFiles
+from mqlab.rocketmq.store import MessageStore, config_texts
+from mqlab.rocketmq.store.config_files import ConfigFile
+from mqlab.rocketmq.wire import properties as property_text
+from mqlab.rocketmq.wire.names import SCHEDULE_TOPIC
+from mqlab.rocketmq.wire.record import Record
+from mqlab.rocketmq.wire.record import encode as encode_unit
 from tests.interop.java_store import JavaStore
 
 pytestmark = pytest.mark.interop
 
 SIZES = {
-    "mapped_file_size_commit_log": 16384, "mapped_file_size_consume_queue": 400, "max_hash_slot_num": 50,
+    "mapped_file_size_commit_log": 16384,
+    "mapped_file_size_consume_queue": 400,
+    "max_hash_slot_num": 50,
     "max_index_num": 150,
-}  # fmt: skip
+}
 WORDS = ",".join(str(size) for size in SIZES.values())
 TAGS = ("paid", "оплачен", "已付款", "😀", None)
 LONG_TOPIC = "%RETRY%" + "group" * 30  # more than 127: the V2 layout
@@ -46,11 +48,16 @@ def record(number: int, topic: str | None = None, queue_id: int | None = None) -
         properties["DELAY"] = str(number % 18 + 1)
     hosts = ("2001:db8::7", "fe80::1") if number % 5 == 4 else ("10.1.2.3", "127.0.0.1")
     return Record(
-        chosen, f"body тело 正文 😀 {number} ".encode() * (number % 9),
+        chosen,
+        f"body тело 正文 😀 {number} ".encode() * (number % 9),
         queue_id=number % 2 if queue_id is None else queue_id,
-        flag=number, born_timestamp=1700000000000 + number, born_host=(hosts[0], 54321), store_host=(hosts[1], 20911),
-        reconsume_times=number % 4, properties=property_text.encode(properties),
-    )  # fmt: skip
+        flag=number,
+        born_timestamp=1700000000000 + number,
+        born_host=(hosts[0], 54321),
+        store_host=(hosts[1], 20911),
+        reconsume_times=number % 4,
+        properties=property_text.encode(properties),
+    )
 
 
 def fill(store: MessageStore, count: int, first: int = 0) -> None:
@@ -227,21 +234,43 @@ def test_its_crash_is_our_recovery(stores, java_store):
 def test_the_broker_reads_and_writes_our_configuration_files(tmp_path, java_store):
     version = {"counter": 3, "stateVersion": 0, "timestamp": 1700000000000}
     group = {
-        "attributes": {}, "brokerId": 0, "consumeBroadcastEnable": True, "consumeEnable": True,
-        "consumeFromMinEnable": True, "consumeMessageOrderly": False, "consumeTimeoutMinute": 15, "groupName": "",
-        "groupRetryPolicy": {"type": "CUSTOMIZED"}, "groupSysFlag": 0, "notifyConsumerIdsChangedEnable": True,
-        "retryMaxTimes": 16, "retryQueueNums": 1, "whichBrokerWhenConsumeSlowly": 1,
-    }  # fmt: skip
+        "attributes": {},
+        "brokerId": 0,
+        "consumeBroadcastEnable": True,
+        "consumeEnable": True,
+        "consumeFromMinEnable": True,
+        "consumeMessageOrderly": False,
+        "consumeTimeoutMinute": 15,
+        "groupName": "",
+        "groupRetryPolicy": {"type": "CUSTOMIZED"},
+        "groupSysFlag": 0,
+        "notifyConsumerIdsChangedEnable": True,
+        "retryMaxTimes": 16,
+        "retryQueueNums": 1,
+        "whichBrokerWhenConsumeSlowly": 1,
+    }
     topic = {
-        "attributes": {"message.type": "NORMAL"}, "order": False, "perm": 6, "readQueueNums": 4, "topicName": "",
-        "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "writeQueueNums": 4,
-    }  # fmt: skip
+        "attributes": {"message.type": "NORMAL"},
+        "order": False,
+        "perm": 6,
+        "readQueueNums": 4,
+        "topicName": "",
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": 0,
+        "writeQueueNums": 4,
+    }
     now_ms = int(time.time() * 1000)  # a filter dead for more than a day is thrown away
     filter_data = {
-        "bloomFilterData": {"bitNum": 216, "bitPos": [71, 62, 152]}, "bornTime": now_ms - 9000, "clientVersion": 1,
-        "consumerGroup": "g-sql", "dead": True, "deadTime": now_ms, "expression": "a > 1 AND 城市 = '北京 😀'",
-        "expressionType": "SQL92", "topic": "orders",
-    }  # fmt: skip
+        "bloomFilterData": {"bitNum": 216, "bitPos": [71, 62, 152]},
+        "bornTime": now_ms - 9000,
+        "clientVersion": 1,
+        "consumerGroup": "g-sql",
+        "dead": True,
+        "deadTime": now_ms,
+        "expression": "a > 1 AND 城市 = '北京 😀'",
+        "expressionType": "SQL92",
+        "topic": "orders",
+    }
     topics = [f"topic-{number}" for number in range(40)]
     groups = [f"group-{number}" for number in range(40)]
     values: dict[str, dict[str, Any]] = {

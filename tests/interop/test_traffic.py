@@ -9,20 +9,26 @@ from typing import Any
 
 import pytest
 
-from mqlab.store import MessageStore
-from mqlab.traffic import write
-from mqlab.wire.record import encode
+from mqlab.data.traffic import write
+from mqlab.rocketmq.store import MessageStore
+from mqlab.rocketmq.wire.record import encode
 from tests.interop.java_store import JavaStore
 
 pytestmark = pytest.mark.interop
 
 SIZES = {
-    "mapped_file_size_commit_log": 1 << 18, "mapped_file_size_consume_queue": 2_000, "max_hash_slot_num": 500,
+    "mapped_file_size_commit_log": 1 << 18,
+    "mapped_file_size_consume_queue": 2_000,
+    "max_hash_slot_num": 500,
     "max_index_num": 6_000,
-}  # fmt: skip
+}
 MODEL = {
-    "commit_log_bytes": 1 << 18, "consume_queue_bytes": 2_000, "hash_slot_num": 500, "index_num": 6_000, "index": True
-}  # fmt: skip
+    "commit_log_bytes": 1 << 18,
+    "consume_queue_bytes": 2_000,
+    "hash_slot_num": 500,
+    "index_num": 6_000,
+    "index": True,
+}
 APPENDED = 20
 
 

@@ -79,7 +79,7 @@ def in_rooms(rooms: frozenset[str]) -> list[Module]:
 
 
 def imports(module: Module) -> Iterator[Import]:
-    """Every import with what it loads: ``from mqlab import wire`` counts as mqlab.wire."""
+    """Every import with what it loads: ``from mqlab import wire`` counts as mqlab.rocketmq.wire."""
     yield from _imports_in(module.tree, module, lazy=False)
 
 

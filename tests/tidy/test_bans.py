@@ -123,4 +123,4 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     ],
 )
 def test_the_rules_see_what_they_should(source: str, refused: bool) -> None:
-    assert bool(list(objections(parse("mqlab.store.tried", Path(__file__), source)))) is refused
+    assert bool(list(objections(parse("mqlab.rocketmq.store.tried", Path(__file__), source)))) is refused

@@ -80,4 +80,4 @@ FULL = '"""One sentence."""\n'
     ],
 )
 def test_the_rule_sees_what_it_should(source: str, refused: bool) -> None:
-    assert bool(list(objections(parse("mqlab.store.tried", Path(__file__), source)))) is refused
+    assert bool(list(objections(parse("mqlab.rocketmq.store.tried", Path(__file__), source)))) is refused

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab import widgets
+from mqlab.course import widgets
 from tests.tidy.sources import ROOT, modules
 from tests.tidy.test_bans import CORE
 
@@ -48,34 +48,62 @@ def test_a_lab_loads_no_clients_pictures_threads_or_readers_before_they_are_aske
     program = "import json, sys; from mqlab import Lab; Lab(); print(json.dumps(sorted(sys.modules)))"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     loaded = json.loads(answer.stdout)
-    late = ("mqlab.client", "mqlab.views", "mqlab.admin", "mqlab.inspector.inspector", "mqlab.runtime.threads")
-    late += ("mqlab.filter.sql", "mqlab.store.recovery.fast_scan", "traceback")
-    late += ("mqlab.runtime.sockets", "sqlite3", "numpy", "difflib", "selectors", "concurrent", *sorted(SLOW))
+    late = (
+        "mqlab.rocketmq.client",
+        "mqlab.lab.views",
+        "mqlab.rocketmq.admin",
+        "mqlab.lab.inspector.inspector",
+        "mqlab.lab.runtime.threads",
+    )
+    late += ("mqlab.rocketmq.filter.sql", "mqlab.rocketmq.store.recovery.fast_scan", "traceback")
+    late += ("mqlab.lab.runtime.sockets", "sqlite3", "numpy", "difflib", "selectors", "concurrent", *sorted(SLOW))
     assert not [name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in late)]
 
 
-@pytest.mark.parametrize("module", ["mqlab.grading.execute", "mqlab.grading.kernel", "mqlab.grading.worker"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "mqlab.course.grading.running.execute",
+        "mqlab.course.grading.running.kernel",
+        "mqlab.course.grading.sandbox.worker",
+    ],
+)
 def test_what_judges_a_submission_loads_no_broker_and_no_widget_before_a_case_asks_for_one(module: str) -> None:
     """Three processes judge every submission of a class: what each of them imports is paid two hundred times."""
     program = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     loaded = json.loads(answer.stdout)
-    late = ("mqlab.broker", "mqlab.lab", "mqlab.store", "mqlab.admin", "mqlab.client", "mqlab.widgets")
+    late = (
+        "mqlab.rocketmq.broker",
+        "mqlab.lab.world",
+        "mqlab.rocketmq.store",
+        "mqlab.rocketmq.admin",
+        "mqlab.rocketmq.client",
+        "mqlab.course.widgets",
+    )
     late += ("anywidget", "numpy", "pyarrow", "pyspark")
     assert not [name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in late)]
 
 
 def test_an_explorer_is_loaded_without_the_others() -> None:
-    program = "import json, sys; from mqlab.widgets import percentile_board; print(json.dumps(sorted(sys.modules)))"
+    program = (
+        "import json, sys; from mqlab.course.widgets import percentile_board; print(json.dumps(sorted(sys.modules)))"
+    )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     loaded = json.loads(answer.stdout)
-    late = ("mqlab.lab", "mqlab.broker", "mqlab.client", "mqlab.store", "mqlab.widgets.console_board")
+    late = (
+        "mqlab.lab.world",
+        "mqlab.rocketmq.broker",
+        "mqlab.rocketmq.client",
+        "mqlab.rocketmq.store",
+        "mqlab.course.widgets.boards.console.board",
+    )
     assert not [name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in late)]
 
 
 def test_each_explorer_is_what_its_name_says_even_after_a_module_beside_it_was_imported() -> None:
     for module in (ROOT / "mqlab" / "widgets").glob("*.py"):
-        importlib.import_module(f"mqlab.widgets.{module.stem}")
+        importlib.import_module(f"mqlab.course.widgets.{module.stem}")
     found = {name: getattr(widgets, name) for name in widgets.__all__}
     assert {name: value.__name__ for name, value in found.items()} == {name: name for name in widgets.__all__}
 

@@ -48,15 +48,21 @@ NODES = {"wire", "filter", "remoting", "store", "broker", "client", "nameserver"
 DRIVERS = {"runtime", "views"}
 # (module, what it imports all the same): why
 DOORS = {
-    ("mqlab.store.standalone", "mqlab.runtime"): "MessageStore.open(): a store that no broker drives has real files",
+    (
+        "mqlab.rocketmq.store.standalone",
+        "mqlab.lab.runtime",
+    ): "MessageStore.open(): a store that no broker drives has real files",
 }
 
 # arrow and spark read stores through the reading half alone, so that a Spark worker starts fast
 STORE_READERS = {"errors", "durations", "notebook", "scales", "whole_files", "wire", "inspector", "arrow", "spark"}
 # these parts of spark do more: a worker imports the first two only when a read or a write needs them, the others never
 BEYOND_STORES = (
-    "mqlab.spark.live", "mqlab.spark.store_sink", "mqlab.spark.report", "mqlab.spark.pipeline.biographies",
-)  # fmt: skip
+    "mqlab.data.spark.live",
+    "mqlab.data.spark.store_sink",
+    "mqlab.data.spark.report",
+    "mqlab.data.spark.pipeline.biographies",
+)
 
 
 def climbs(module: Module, found: Import) -> str | None:
@@ -102,22 +108,22 @@ def test_every_listed_door_is_still_used() -> None:
 @pytest.mark.parametrize(
     ("name", "source", "refused"),
     [
-        ("mqlab.store.a", "import mqlab.broker.broker", True),
-        ("mqlab.store.a", "from mqlab import views", True),
-        ("mqlab.store.a", "from mqlab.remoting import endpoint", True),
-        ("mqlab.broker.a", "from mqlab.client.producer import Producer", True),
-        ("mqlab.broker.a", "from ..client import producer", True),
-        ("mqlab.broker.a", "def f():\n    import mqlab.views.table", True),
-        ("mqlab.broker.a", "if TYPE_CHECKING:\n    from mqlab.views.table import Table", True),
-        ("mqlab.runtime.a", "from mqlab.broker.broker import Broker", True),
-        ("mqlab.lab.a", "from mqlab.views.table import Table", False),
-        ("mqlab.spark.a", "from mqlab.lab.lab import Lab", True),
-        ("mqlab.spark.a", "from mqlab.connected import connect", True),
-        ("mqlab.spark.live.a", "from mqlab.connected import connect", False),
-        ("mqlab.wire.a", "import mqlab.unheard_of", True),
-        ("mqlab.broker.a", "from mqlab.store.message_store import MessageStore", False),
-        ("mqlab.filter.a", "from mqlab.wire import record", False),
-        ("mqlab.spark.a", "from mqlab.arrow import columns\nimport pyspark", False),
+        ("mqlab.rocketmq.store.a", "import mqlab.rocketmq.broker.broker", True),
+        ("mqlab.rocketmq.store.a", "from mqlab import views", True),
+        ("mqlab.rocketmq.store.a", "from mqlab.rocketmq.remoting import endpoint", True),
+        ("mqlab.rocketmq.broker.a", "from mqlab.rocketmq.client.producer import Producer", True),
+        ("mqlab.rocketmq.broker.a", "from ..client import producer", True),
+        ("mqlab.rocketmq.broker.a", "def f():\n    import mqlab.lab.views.table", True),
+        ("mqlab.rocketmq.broker.a", "if TYPE_CHECKING:\n    from mqlab.lab.views.table import Table", True),
+        ("mqlab.lab.runtime.a", "from mqlab.rocketmq.broker.broker import Broker", True),
+        ("mqlab.lab.world.a", "from mqlab.lab.views.table import Table", False),
+        ("mqlab.data.spark.a", "from mqlab.lab.world.lab import Lab", True),
+        ("mqlab.data.spark.a", "from mqlab.cluster.connected import connect", True),
+        ("mqlab.data.spark.live.a", "from mqlab.cluster.connected import connect", False),
+        ("mqlab.rocketmq.wire.a", "import mqlab.unheard_of", True),
+        ("mqlab.rocketmq.broker.a", "from mqlab.rocketmq.store.message_store import MessageStore", False),
+        ("mqlab.rocketmq.filter.a", "from mqlab.rocketmq.wire import record", False),
+        ("mqlab.data.spark.a", "from mqlab.data.arrow import columns\nimport pyspark", False),
     ],
 )
 def test_the_rule_sees_what_it_should(name: str, source: str, refused: bool) -> None:

@@ -57,11 +57,11 @@ def test_the_table_of_floors_has_every_room() -> None:
 @pytest.mark.parametrize(
     ("line", "is_missing"),
     [
-        ("see [the Lab](mqlab/lab/lab.py)", False),
-        ("see [the Lab](mqlab/lab/gone.py)", True),
-        ("see [the Lab](mqlab/lab/lab.py#L1)", False),
+        ("see [the Lab](mqlab/lab/world/lab.py)", False),
+        ("see [the Lab](mqlab/lab/world/gone.py)", True),
+        ("see [the Lab](mqlab/lab/world/lab.py#L1)", False),
         ("see [elsewhere](https://example.org/gone)", False),
-        ("see `mqlab/lab/gone.py`", True),
+        ("see `mqlab/lab/world/gone.py`", True),
         ("see `lab/lab.py` and `tests/tidy`", False),
         ("see `lab/gone.py`", True),
         ("  name server (mqlab/nobody)", True),

@@ -8,14 +8,14 @@ import inspect
 
 import pytest
 
-from mqlab.state_table import IllegalMove, StateTable
+from mqlab.rocketmq.state_table import IllegalMove, StateTable
 from tests.tidy.sources import PACKAGE, ROOT, texts_of
 
 PAGE = ROOT / "docs" / "state-machines.md"
 HEAD = """# State machines
 
 These tables are in the code, and the code takes every new state from them: an event that a table does not allow is an
-error (`IllegalMove` of [`state_table.py`](../mqlab/state_table.py)). This page is made from the tables by
+error (`IllegalMove` of [`state_table.py`](../mqlab/rocketmq/state_table.py)). This page is made from the tables by
 `python -m tests.tidy.test_state_machines`; a test keeps it equal to them.
 """
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from mqlab.spark import pipeline, session
-from mqlab.teach.datasets import small_day
-from tests.spark.pipeline.world import play_day
+from mqlab.course.teach.datasets import small_day
+from mqlab.data.spark import pipeline, session
+from tests.data.spark.pipeline.world import play_day
 from tests.unchanged.recordings import PLAYED_REPORT, REPORT, everything, record
 from tests.unchanged.report_lines import lines_of_report
 from tests.unchanged.traces import digest

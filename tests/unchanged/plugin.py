@@ -1,7 +1,7 @@
 """A pytest plugin that records what every simulated Lab of every test did, to compare two versions of the code.
 
-    python -m pytest -p tests.unchanged.plugin --worlds-to before.json tests/scenarios     in the old tree
-    python -m pytest -p tests.unchanged.plugin --worlds-as before.json tests/scenarios     in the new tree
+    python -m pytest -p tests.unchanged.plugin --worlds-to before.json tests/lab/scenarios     in the old tree
+    python -m pytest -p tests.unchanged.plugin --worlds-as before.json tests/lab/scenarios     in the new tree
 
 The second run prints the worlds that are not in the record, by test, and fails. Tests may be renamed between the two:
 worlds are compared as a multiset of digests.

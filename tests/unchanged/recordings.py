@@ -18,12 +18,12 @@ from click.testing import CliRunner
 
 from mqlab import Lab, play
 from mqlab.cli import main
-from mqlab.traffic import write
-from tests.conformance.conftest import unpack
-from tests.runtime.test_determinism import day_without_listeners, small_day
-from tests.scenarios.crash_stories import SAFE, STORIES
-from tests.scenarios.test_retry_timeline import failing_message
-from tests.scenarios.world.replicas import TWO_COPIES
+from mqlab.data.traffic import write
+from tests.lab.runtime.test_determinism import day_without_listeners, small_day
+from tests.lab.scenarios.crash_stories import SAFE, STORIES
+from tests.lab.scenarios.test_retry_timeline import failing_message
+from tests.lab.scenarios.world.replicas import TWO_COPIES
+from tests.rocketmq.conformance.conftest import unpack
 from tests.unchanged.traces import captured_labs, digest, is_repeatable, lines_of
 
 ROOT = Path(__file__).resolve().parents[2]

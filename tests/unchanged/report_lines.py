@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.dataset
 
-from mqlab.spark.report import write_report
+from mqlab.data.spark.report import write_report
 
 NUMBER = re.compile(r"-?\d[\d.,:]*")
 RUN = "source"  # the section about the run itself

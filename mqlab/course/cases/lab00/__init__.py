@@ -1,0 +1,5 @@
+"""Lab 00: manifest, days, judges."""
+
+from mqlab.course.cases.lab00.manifest import MANIFEST
+
+__all__ = ["MANIFEST"]

@@ -1,0 +1,215 @@
+"""How lab 00's exercises are likely to be misread: what such an answer returns, and what it is told.
+
+FIND      names and numbers of the three files
+TIMELINE  moments of the timeline
+CRASH     what a committed offset means
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from mqlab.course.kit import OneOf, Slip, slips
+from mqlab.course.teach.exercises import Call
+
+# lab00.find -----------------------------------------------------------------------------------------------------------
+
+
+def _with_groups(groups: Callable[[list[str]], list[str]]) -> Callable[[Call], object]:
+    """The right answer with other groups."""
+    return lambda call: (*call.right[:2], groups(call.right[2]))
+
+
+def _keys_of_the_table(call: Call) -> OneOf:
+    """Groups as the table names them: those of the right answer, or all that are past, whatever they read."""
+    given: Mapping[str, Any] = call.arguments
+    offset, table = given["queue_offset"], given["offset_table"]
+    ours = [f"orders@{group}" for group in call.right[2]]
+    every = [key for key, queues in table.items() if queues.get(0, 0) > offset]
+    return OneOf([(*call.right[:2], ours), (*call.right[:2], every)])
+
+
+def _entry(call: Call, number: int) -> tuple[int, int]:
+    given: Mapping[str, Any] = call.arguments
+    place, size = struct.unpack_from(">qi", given["entries"], 20 * number)
+    return place, size
+
+
+def _ends_at_its_size(call: Call) -> object:
+    given: Mapping[str, Any] = call.arguments
+    place, size = _entry(call, given["queue_offset"])
+    return call.right[0], given["log"][place:size], call.right[2]
+
+
+def _entry_as_unit(call: Call) -> object:
+    given: Mapping[str, Any] = call.arguments
+    at = 20 * given["queue_offset"]
+    return call.right[0], given["entries"][at : at + 20], call.right[2]
+
+
+def _counted_from_one(call: Call) -> object:
+    given: Mapping[str, Any] = call.arguments
+    place, size = _entry(call, given["queue_offset"] - 1)
+    return place, given["log"][place : place + size], call.right[2]
+
+
+def _of_any_topic(call: Call) -> object:
+    """A group's offset is looked up by the end of the key."""
+    given: Mapping[str, Any] = call.arguments
+    past = []
+    for group in ("audit", "billing"):
+        queues: Mapping[int, int] = next((one for key, one in given["offset_table"].items() if key.endswith(group)), {})
+        if queues.get(0, 0) > given["queue_offset"]:
+            past.append(group)
+    return (*call.right[:2], past)
+
+
+FIND = (
+    Slip("entries from 1", _counted_from_one, belief="lab00.counted_from_one"),
+    Slip(
+        "ends at its size",
+        _ends_at_its_size,
+        belief="lab00.end_not_size",
+    ),
+    Slip("entry as unit", _entry_as_unit, belief="lab00.message_in_queue"),
+    Slip("end of the key", _of_any_topic, belief="lab00.any_topics_offset"),
+    Slip(
+        "names of the table",
+        _keys_of_the_table,
+        'The groups are asked for by their names, "audit" and "billing", without the topic before the @',
+    ),
+    Slip(
+        "the other order",
+        _with_groups(lambda right: right[::-1]),
+        'The groups are right, their order is not: "audit" comes before "billing"',
+    ),
+    Slip(
+        "nobody",
+        _with_groups(lambda right: []),
+        'No group was found in the table: its keys are texts like "orders@billing", and under them the queue is the '
+        "number 0, not a text",
+    ),
+    slips.little_endian,
+)
+
+
+# lab00.timeline -------------------------------------------------------------------------------------------------------
+
+
+class _Asked:
+    """One call, and what its rows say of the message that it asks about."""
+
+    def __init__(self, call: Call) -> None:
+        given: Mapping[str, Any] = call.arguments
+        self.group, self.msg_id, self.right = given["group"], given["msg_id"], call.right
+        self.rows: list[dict[str, Any]] = given["rows"]
+        stored = self._of_kind("message.stored", lambda values: values["msg_id"] == self.msg_id)
+        self.queue_offset = next(row["values"]["queue_offset"] for row in stored)
+
+    def _of_kind(self, kind: str, wanted: Callable[[dict[str, Any]], bool]) -> Iterator[dict[str, Any]]:
+        return (row for row in self.rows if row["kind"] == kind and wanted(row["values"]))
+
+    def known_at(self, kind: str, wanted: Callable[[dict[str, Any]], bool]) -> object:
+        """The right answer with the first such row for what the broker knows."""
+        known = next((row["now_ms"] for row in self._of_kind(kind, wanted)), None)
+        return (*self.right[:2], known)
+
+
+def _known_to_the_client(call: Call) -> OneOf:
+    asked = _Asked(call)
+    ours = asked.group
+    return OneOf(
+        [
+            asked.known_at("offset.updated", lambda v: v["group"] == ours and v["queue_offset"] > asked.queue_offset),
+            asked.known_at("listener.returned", lambda v: v["group"] == ours and v["msg_id"] == asked.msg_id),
+        ]
+    )
+
+
+def _any_groups_commit(call: Call) -> object:
+    asked = _Asked(call)
+    return asked.known_at("offset.committed", lambda v: v["queue_offset"] > asked.queue_offset)
+
+
+def _commit_of_its_own(call: Call) -> OneOf:
+    asked = _Asked(call)
+
+    def committed(offset: int) -> object:
+        return asked.known_at(
+            "offset.committed", lambda v: v["group"] == asked.group and v["queue_offset"] == asked.queue_offset + offset
+        )
+
+    return OneOf([committed(1), committed(0)])
+
+
+def _since_the_start(call: Call) -> object:
+    given: Mapping[str, Any] = call.arguments
+    first = given["rows"][0]
+    began_ms = first["now_ms"] - first["after_ms"]
+    return tuple(None if moment is None else moment - began_ms for moment in call.right)
+
+
+def _since_it_was_stored(call: Call) -> object:
+    stored_ms, *others = call.right
+    return (stored_ms, *(None if moment is None else moment - stored_ms for moment in others))
+
+
+TIMELINE = (
+    Slip(
+        "known to the client",
+        _known_to_the_client,
+        belief="lab00.client_is_broker",
+    ),
+    Slip(
+        "any group's commit",
+        _any_groups_commit,
+        belief="lab00.anybodys_commit",
+    ),
+    Slip(
+        "a commit of its own",
+        _commit_of_its_own,
+        belief="lab00.commit_for_each",
+    ),
+    Slip("since the start", _since_the_start, "The moments are asked for as now_ms, not since the first row"),
+    Slip(
+        "how long",
+        _since_it_was_stored,
+        "The moments themselves are asked for (now_ms), not how much time passed between them",
+    ),
+    Slip(
+        "zero for none",
+        lambda call: tuple(moment or 0 for moment in call.right),
+        belief="lab00.none_is_zero",
+    ),
+    slips.seconds,
+)
+
+
+# lab00.crash ----------------------------------------------------------------------------------------------------------
+
+
+def _one_more(call: Call) -> OneOf:
+    """One is added to every number, or to those that were reported."""
+    everywhere = {group: offset + 1 for group, offset in call.right.items()}
+    return OneOf([everywhere, {group: offset if offset > 1 else 0 for group, offset in everywhere.items()}])
+
+
+CRASH = (
+    Slip(
+        "next is one more",
+        _one_more,
+        belief="lab00.committed_is_done",
+    ),
+    Slip(
+        "last one read",
+        lambda call: {group: max(offset - 1, 0) for group, offset in call.right.items()},
+        belief="lab00.committed_minus_one",
+    ),
+    Slip(
+        "names of the clients",
+        lambda call: {f"{group}-1": offset for group, offset in call.right.items()},
+        "The keys of the dictionary are the names of the groups, as they are in `groups`; billing-1 is a client",
+    ),
+)

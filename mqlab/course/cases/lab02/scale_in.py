@@ -1,0 +1,239 @@
+"""lab02.scale_in: a topic of sixteen queues gets eight, while a shop sends and two groups read.
+
+    one group is quick, one has a backlog ─▶ traffic ─▶ the learner's story ─▶ more traffic, calm ─▶ judged
+
+What each queue holds is read from the store, who got what from the deliveries, changes of the topic from the journal.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mqlab.course.cases.forbids import FORBIDS
+from mqlab.course.cases.lab02.clusters import SHOP, TOPIC
+from mqlab.course.kit import World
+from mqlab.course.kit.days import Day, Does, Played, Waits
+from mqlab.course.teach.exercises import Finding
+from mqlab.course.words import refutation
+from mqlab.durations import calendar
+from mqlab.errors import LimitReached
+from mqlab.rocketmq.client.statuses import CONSUME_SUCCESS
+from mqlab.rocketmq.wire.bodies import PERM_WRITE
+from mqlab.rocketmq.wire.message import Message
+
+BROKER, QUEUES, FEWER = "broker-a", 16, 8
+GROUPS = ("billing", "reports")
+ROUTE_MS, LIMIT_MS = 30_000, 600_000
+A_SECOND = 2
+
+TIME_RULE = (
+    "The story returns within ten minutes: under traffic there is always something on its way in the queues that stay, "
+    "so wait for those that go, 8 to 15"
+)
+DONE_RULE = "When the story returns, the topic has eight queues to read and eight to write"
+TRAFFIC_RULE = (
+    "The shop goes on selling all the time: no send may fail because of the change, so some queues are always writable"
+)
+OFFSET_RULE = (
+    "An offset that is set over messages which nobody has read loses them: wait until the groups have read them "
+    "themselves"
+)
+GONE_RULE = "What a topic holds is gone when the topic is deleted: change its settings"
+WAITS_RULE = "Both groups read on: members that are running must read all queues of the topic"
+
+
+@dataclass(slots=True)
+class ScaleDay(Played):
+    """The day: the traffic, when the story began and returned, and the topic's settings then."""
+
+    traffic: Any = None
+    began_ms: int = 0
+    returned_ms: int = 0
+    late: bool = False
+    settings: dict[str, int] = field(default_factory=dict)
+
+    def fewer_since(self, setting: str) -> int | None:
+        """When a setting of the topic went below sixteen for good."""
+        since = None
+        for record, values in self.lab.journal.changes("topic.updated"):
+            if values["topic"] == TOPIC:
+                since = None if values["now"][setting] >= QUEUES else since or record.now_ms
+        return since
+
+    def consumed(self, group: str) -> set[str]:
+        """What a group has consumed: msg_ids."""
+        return {row.msg_id for row in self.deliveries(group) if row.status == CONSUME_SUCCESS}
+
+
+def day(seed: int) -> Day:
+    """One of the groups has a backlog; for odd seeds none has, and only the shop's old route is to be waited for."""
+    return _day(seed, "" if seed % 2 else GROUPS[seed // 2 % 2])
+
+
+def backlog_of(group: str, seed: int) -> tuple[Day, int]:
+    """A day on which this group has the backlog, and the seed for its Lab."""
+    return _day(seed, group), seed
+
+
+def _day(seed: int, slow: str) -> Day:
+    """A backlog for one of the groups, traffic, the story, traffic, and calm."""
+    rng = random.Random(f"lab02.scale_in {seed}")
+    backlog, slow_ms = (rng.randint(330, 380), rng.randint(1_000, 1_200)) if slow else (20, 40)
+    before_ms = rng.randint(31_000, 36_000)  # the shop asks every 30 s: it has just asked
+
+    def begins(today: ScaleDay) -> None:
+        lab = today.lab
+        lab.create_topic(TOPIC, read_queue_nums=QUEUES, write_queue_nums=QUEUES)
+        shop = today.producer(SHOP)
+        for number in range(backlog):
+            shop.send(Message(TOPIC, b"a book", keys=f"old-{number}"))
+        for group in GROUPS:
+            listener = _slow(slow_ms) if group == slow else _quick
+            for number in (1, 2):
+                threads = {"consume_thread_min": 2, "consume_thread_max": 2, "pull_batch_size": 4}
+                consumer = lab.push_consumer(group, name=f"{group}-{number}", **threads)
+                consumer.subscribe(TOPIC)
+                consumer.on_messages(listener)
+                consumer.start()
+        today.traffic = lab.traffic(
+            shop, rates=[("0s", A_SECOND)], message=lambda number: Message(TOPIC, b"a book", keys=f"order-{number}")
+        )
+
+    acts = (
+        Does(begins),
+        Waits(before_ms),
+        Does(_the_change),
+        Waits("40s"),
+        Does(lambda today: today.traffic.stop()),
+        Waits("3m"),
+    )
+    return Day(acts, kind=ScaleDay)
+
+
+def _quick(messages: Any, context: Any) -> str:
+    context.sleep("20ms")
+    return CONSUME_SUCCESS
+
+
+def _slow(ms: int) -> Callable[[Any, Any], str]:
+    def slow(messages: Any, context: Any) -> str:
+        context.sleep(ms)
+        return CONSUME_SUCCESS
+
+    return slow
+
+
+def _the_change(today: ScaleDay) -> None:
+    today.began_ms = today.lab.now_ms
+
+    def too_long() -> None:
+        if not today.returned_ms:
+            raise LimitReached("the story did not return within ten minutes", hint="wait for what can become true")
+
+    today.lab.world.at(today.began_ms + LIMIT_MS, too_long)
+    try:
+        today.answers["scale_in"](today.lab)
+    except LimitReached:
+        today.late = True
+    today.returned_ms = today.lab.now_ms
+    config = today.lab.broker(BROKER).topics.get(TOPIC)
+    if config is not None:
+        today.settings = {"read_queue_nums": config.read_queue_nums, "write_queue_nums": config.write_queue_nums}
+
+
+# promises ------------------------------------------------------------------------------------------------------------
+
+
+def _in_time(today: ScaleDay) -> Finding | None:
+    if not today.late:
+        return None
+    return Finding(TIME_RULE, "the story", "600 s at most", "still waiting", lab=today.lab)
+
+
+def _eight_and_eight(today: ScaleDay) -> Finding | None:
+    if today.lab.journal.of("topic.deleted") or not today.settings:
+        return Finding(GONE_RULE, TOPIC, "a topic with eight queues", "it was deleted", lab=today.lab)
+    right = {"read_queue_nums": FEWER, "write_queue_nums": FEWER}
+    if today.settings == right:
+        return None
+    return Finding(DONE_RULE, f"{TOPIC} when the story returns", right, today.settings, lab=today.lab)
+
+
+def _no_offset_is_set(today: ScaleDay) -> Finding | None:
+    for record, values in today.lab.journal.changes("offset.reset"):
+        if values["topic"] == TOPIC:
+            where = f"{values['group']}, queue {values['queue_id']} at {calendar(record.now_ms)}"
+            return Finding(OFFSET_RULE, where, "no reset", "a reset", step=record.step, lab=today.lab)
+    return None
+
+
+def _everything_is_consumed(today: ScaleDay) -> Finding | None:
+    write_ms, read_ms = today.fewer_since("write_queue_nums"), today.fewer_since("read_queue_nums")
+    for group in GROUPS:
+        consumed = today.consumed(group)
+        left = [one for one in today.lab.store().messages(TOPIC) if one.msg_id not in consumed]
+        if not left:
+            continue
+        one = left[0]
+        belief = _belief(group, left, write_ms or 0, read_ms or 0)
+        rule = refutation(belief) if one.queue_id >= FEWER else WAITS_RULE
+        said = f"{one.keys}, queue {one.queue_id}, stored at {calendar(one.store_timestamp)}"
+        changed = f"writing ended at {calendar(write_ms or 0)}, reading at {calendar(read_ms or 0)}"
+        found = f"not consumed, as {len(left)} in all" if len(left) > 1 else "not consumed"
+        return Finding(
+            rule,
+            f"{said}; {changed}",
+            f"consumed by {group}",
+            found,
+            lab=today.lab,
+            belief=belief if one.queue_id >= FEWER else "",
+        )
+    return None
+
+
+def _belief(group: str, left: Sequence[Any], write_ms: int, read_ms: int) -> str:
+    """Why messages lie in queues that nobody reads any more."""
+    if read_ms - write_ms < 1_000:
+        return "lab02.numbers_alone"
+    if all(one.store_timestamp > read_ms - 5_000 for one in left) and read_ms - write_ms < ROUTE_MS:
+        return "lab02.routes_at_once"
+    return "lab02.drained_somewhere"
+
+
+def _traffic_never_stops(today: ScaleDay) -> Finding | None:
+    traffic = today.traffic
+    if traffic.failed == 0 and traffic.sent == traffic.number and traffic.number:
+        return None
+    write_ms, read_ms = today.fewer_since("write_queue_nums"), today.fewer_since("read_queue_nums")
+    belief = ""
+    changes = today.lab.journal.changes("topic.updated")
+    if any(values["topic"] == TOPIC and not values["now"]["perm"] & PERM_WRITE for _, values in changes):
+        pass  # nobody may write: that is no question of routes
+    elif write_ms is not None and read_ms is not None and read_ms - write_ms < ROUTE_MS:
+        belief = "lab02.numbers_alone" if read_ms - write_ms < 1_000 else "lab02.routes_at_once"
+    found = f"{traffic.number - traffic.sent} of {traffic.number} sends failed"
+    rule = refutation(belief) if belief else TRAFFIC_RULE
+    return Finding(rule, "the shop's sends", "no failed send", found, lab=today.lab, belief=belief)
+
+
+PROMISES: Sequence[Any] = (
+    _in_time,
+    _no_offset_is_set,
+    _eight_and_eight,
+    _traffic_never_stops,
+    _everything_is_consumed,
+)
+
+SCALE_IN = World(
+    "lab02.scale_in",
+    "scale_in(lab)",
+    points=5,
+    about="eight queues of sixteen, under traffic",
+    day=day,
+    promises=PROMISES,
+    seeds=(1, 2, 4),
+    forbids=FORBIDS["lab02.scale_in"],
+)

@@ -1,0 +1,227 @@
+"""lab06.detector: a watchman over a group's subscriptions, called every 10 s with the admin.
+
+    the group starts ─▶ a rolling change, a member each 10 s ─▶ calm ─▶ one member comes back with the old tags
+
+A difference is wrong when two members that differ have both run for more than two minutes. The day knows who runs
+with which tags since when, so it knows at each look which pairs are wrong.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import dataclass, field
+
+from mqlab.course.cases.forbids import FORBIDS
+from mqlab.course.kit import World
+from mqlab.course.kit.days import Day, Does, Played, Topics
+from mqlab.course.teach.exercises import Finding
+from mqlab.durations import calendar
+from mqlab.rocketmq.client.statuses import CONSUME_SUCCESS
+
+GROUP, TOPIC = "billing", "orders"
+SETTLED_MS, REPORTED_WITHIN_MS, LOOK_EVERY_MS = 120_000, 180_000, 10_000
+
+SHAPE_RULE = "differing returns a list of pairs of client ids: [(one, other), …], and [] if all is well"
+YOUNG_RULE = (
+    "A difference is wrong only when both members have run for more than two minutes: during a rolling change old and "
+    "new members differ, and that is as it should be"
+)
+SAME_RULE = (
+    "Two members differ when their topics or tags differ. The version (subVersion) is another one in every member, and "
+    "the same tags can be written in another order: neither is a difference"
+)
+GONE_RULE = "A pair names two members that are online now, by their client ids"
+MISSED_RULE = (
+    "Two members that differ, and have both run for more than two minutes, are reported within three minutes. At the "
+    "broker the group has one subscription, whatever its members want: ask each member for its own"
+)
+
+
+@dataclass(slots=True)
+class Look:
+    """One call of the learner's function: when, what it returned, who was wrong, and how old the members were."""
+
+    now_ms: int
+    found: object
+    wrong: set[frozenset[str]]
+    members: dict[str, tuple[int, str]]
+
+
+@dataclass(slots=True)
+class WatchedDay(Played):
+    """A day with the members that run: node -> (start, tags); and each look of the learner's function."""
+
+    running: dict[str, tuple[int, str]] = field(default_factory=dict)
+    looks: list[Look] = field(default_factory=list)
+    next_look_ms: int = 0
+
+    def join(self, name: str, wanted: str) -> None:
+        """A new member with these tags."""
+        consumer = self.lab.push_consumer(GROUP, name=name)
+        consumer.subscribe(TOPIC, wanted)
+        consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
+        consumer.start()
+        self.running[name] = (self.lab.now_ms, wanted)
+
+    def leave(self, name: str) -> None:
+        """A member is shut down."""
+        self.lab.node_handle(name).shutdown()
+        del self.running[name]
+
+    def watch(self, duration_ms: int) -> None:
+        """Time passes, with a look every 10 s."""
+        until_ms = self.lab.now_ms + duration_ms
+        while self.lab.now_ms < until_ms:
+            self.lab.run_for(min(until_ms, self.next_look_ms or until_ms) - self.lab.now_ms)
+            if self.lab.now_ms >= self.next_look_ms:
+                self.next_look_ms = self.lab.now_ms + LOOK_EVERY_MS
+                self._look()
+
+    def _look(self) -> None:
+        members = {self.lab.node_handle(name).client_id: found for name, found in self.running.items()}
+        now_ms = self.lab.now_ms
+        wrong = {
+            frozenset((one, other))
+            for one, other in itertools.combinations(members, 2)
+            if _tags(members[one][1]) != _tags(members[other][1])
+            and min(now_ms - members[one][0], now_ms - members[other][0]) > SETTLED_MS
+        }
+        found = self.answers["differing"](self.lab.admin, GROUP, now_ms)
+        self.looks.append(Look(now_ms, found, wrong, members))
+
+
+def _tags(text: str) -> frozenset[str]:
+    return frozenset(part.strip() for part in text.split("||"))
+
+
+def day(seed: int) -> Day:
+    """Ten members, a rolling change in an order by lot, and then one member that comes back with the old tags."""
+    rng = random.Random(f"lab06.detector {seed}")
+    names = [f"billing-{number}" for number in range(10)]
+    acts = (
+        Topics((TOPIC,), queues=10),
+        Does(lambda today: _starts(today, names)),
+        Does(lambda today: _rolls(today, rng.sample(names, len(names)))),
+        Does(lambda today: today.watch(rng.randint(135_000, 150_000))),
+        Does(lambda today: _comes_back_old(today, rng.choice(names))),
+        Does(lambda today: today.watch(REPORTED_WITHIN_MS + 15_000)),
+    )
+    return Day(acts, kind=WatchedDay)
+
+
+def two_changes(seed: int) -> Day:
+    """Two rolling changes without a pause: something differs for more than three minutes, and all is well."""
+    rng = random.Random(f"lab06.detector two {seed}")
+    names = [f"billing-{number}" for number in range(10)]
+    again = [f"{name}-new" for name in rng.sample(names, len(names))]
+    acts = (
+        Topics((TOPIC,), queues=10),
+        Does(lambda today: _starts(today, names)),
+        Does(lambda today: _rolls(today, [name.removesuffix("-new") for name in again])),
+        Does(lambda today: _rolls(today, again, "paid || shipped || created")),
+        Does(lambda today: today.watch(60_000)),
+    )
+    return Day(acts, kind=WatchedDay)
+
+
+def first_is_new(seed: int) -> Day:
+    """The member whose client id comes first is the last to be changed, and two old ones are left for good."""
+    rng = random.Random(f"lab06.detector first {seed}")
+    names = [f"billing-{number}" for number in range(4)]
+    acts = (
+        Topics((TOPIC,), queues=4),
+        Does(lambda today: _starts(today, names)),
+        Does(lambda today: _rolls(today, [names[0], rng.choice(names[1:])])),
+        Does(lambda today: today.watch(REPORTED_WITHIN_MS + 15_000)),
+    )
+    return Day(acts, kind=WatchedDay)
+
+
+def _starts(today: WatchedDay, names: list[str]) -> None:
+    for name in names:
+        today.join(name, "paid")
+    today.watch(130_000)
+
+
+def _rolls(today: WatchedDay, names: list[str], wanted: str = "") -> None:
+    for number, name in enumerate(names):
+        spelling = "shipped||paid" if number % 3 == 2 else "paid || shipped"
+        today.leave(name)
+        today.join(f"{name}-new", wanted or spelling)
+        today.watch(10_000)
+
+
+def _comes_back_old(today: WatchedDay, name: str) -> None:
+    today.leave(f"{name}-new")
+    today.join(f"{name}-old", "paid")
+
+
+def _pairs(found: object) -> set[frozenset[str]] | None:
+    """The pairs that were returned; None for another form."""
+    if not isinstance(found, list | tuple | set | frozenset):
+        return None
+    pairs = set()
+    for one in found:
+        is_pair = isinstance(one, list | tuple | set | frozenset) and len(one) == 2
+        if not is_pair or not all(isinstance(name, str) for name in one):
+            return None
+        pairs.add(frozenset(one))
+    return pairs
+
+
+def _has_the_right_form(today: WatchedDay) -> Finding | None:
+    for look in today.looks:
+        if _pairs(look.found) is None:
+            return Finding(SHAPE_RULE, f"the look at {calendar(look.now_ms)}", "a list of pairs", look.found)
+    return None
+
+
+def _no_false_alarm(today: WatchedDay) -> Finding | None:
+    for look in today.looks:
+        for pair in _pairs(look.found) or ():
+            if pair not in look.wrong:
+                return _false_alarm(today, look, sorted(pair))
+    return None
+
+
+def _false_alarm(today: WatchedDay, look: Look, pair: list[str]) -> Finding:
+    if len(pair) < 2 or not all(name in look.members for name in pair):
+        return _at(look, GONE_RULE, "two members that are online", " and ".join(pair))
+    ages = [(look.now_ms - look.members[name][0]) // 1000 for name in pair]
+    told = ", ".join(
+        f"{name} ({look.members[name][1]}, running for {age} s)" for name, age in zip(pair, ages, strict=True)
+    )
+    wishes = {_tags(look.members[name][1]) for name in pair}
+    return _at(look, SAME_RULE if len(wishes) == 1 else YOUNG_RULE, "no alarm", told)
+
+
+def _at(look: Look, rule: str, expected: object, found: object) -> Finding:
+    return Finding(rule, f"the look at {calendar(look.now_ms)}", expected, found)
+
+
+def _lasting_differences_are_reported(today: WatchedDay) -> Finding | None:
+    since: dict[frozenset[str], int] = {}
+    reported: set[frozenset[str]] = set()
+    for look in today.looks:
+        reported |= _pairs(look.found) or set()
+        for pair in look.wrong:
+            since.setdefault(pair, max(look.members[name][0] for name in pair))
+            late = look.now_ms - since[pair] >= REPORTED_WITHIN_MS
+            if late and not reported & look.wrong:
+                told = " and ".join(f"{name} ({look.members[name][1]})" for name in sorted(pair))
+                return _at(look, MISSED_RULE, f"{told}, reported by now", "no report")
+    return None
+
+
+DETECTOR = World(
+    "lab06.detector",
+    "differing(admin, group, now_ms)",
+    points=4,
+    about="ten members, a rolling change, one that stays behind",
+    day=day,
+    promises=[_has_the_right_form, _no_false_alarm, _lasting_differences_are_reported],
+    weights={"": 2, "two changes, one after the other": 1, "the first member is new": 1},
+    forbids=FORBIDS["lab06.detector"],
+    seeds=(1,),
+)

@@ -1,0 +1,254 @@
+"""lab08.cancel_unpaid: a consumer that cancels what is unpaid when its time has come, against payments of that moment.
+
+the bank     has the money first; ask_bank takes 40 ms, and its answer is as old as the question
+payments     a service that turns 'unpaid' into 'paid', if it is still 'unpaid', and gives the money back if not
+closing      the learner's consumer: order cancelled, its item back in stock, in one transaction
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from mqlab.course.kit.crashing import EveryCrash, Meeting
+from mqlab.course.kit.days import (
+    Day,
+    Does,
+    LabDatabases,
+    Played,
+    Sends,
+    Tables,
+    Topics,
+    Waits,
+    each_life,
+    listener_of,
+)
+from mqlab.course.kit.promises import LISTENER_ERRORS, no_surprise, writes_committed
+from mqlab.course.teach.exercises import Finding
+from mqlab.course.teach.lives import anew
+from mqlab.course.words import refutation
+from mqlab.rocketmq.wire.message import Message
+
+GROUP, NODE, TOPIC, DATABASE = "closing", "closing-1", "unpaid", "shop"
+ASK_MS, PAYS_AFTER_MS, TOLD_AFTER_MS = 40, 20, 3_000
+UNPAID, PAID, WHILE_ASKED, ONLY_AT_BANK = "unpaid", "paid before", "paid while the bank is asked", "paid at the bank"
+TABLES = """
+CREATE TABLE orders (order_key TEXT PRIMARY KEY, item TEXT NOT NULL, state TEXT NOT NULL);
+CREATE TABLE stock (item TEXT PRIMARY KEY, free INTEGER NOT NULL);
+"""
+MADE_RULE = (
+    "cancel_unpaid gets the lab and ask_bank, and returns a listener: a function inside of it, (messages, context)"
+)
+STILL_RULE = "An order that nobody has paid when its time has come is cancelled: its state becomes 'cancelled'"
+STATE_RULE = "An order is 'unpaid', 'paid' or 'cancelled': those three words, in its row of orders"
+PAID_RULE = "What is paid stays 'paid', and its item is not given back: free stays as it was"
+FREE_RULE = "A cancelled order gives back one item, and what was free before stays free: free = free + 1"
+HALF_RULE = "The order is cancelled and its item is not back in stock: write both in one transaction"
+BEFORE_RULE = "Who asks the bank in a transaction that has begun holds up every payment: ask before it begins"
+LOCKED = {**LISTENER_ERRORS, "database is locked": "Somebody else writes: ask the bank before your transaction begins"}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order with the item that is kept for it, and how it is paid."""
+
+    key: str
+    item: str
+    how: str
+    free: int  # of the item, before
+
+    def message(self) -> Message:
+        """What the shop sends with the order: look again in a second."""
+        return Message(TOPIC, self.item.encode(), keys=self.key, delay_time_level=1)
+
+
+@dataclass(slots=True)
+class Shop(Played):
+    """A day in the shop. ``money``: keys whose money the bank keeps; ``given_back``: those that came too late."""
+
+    orders: dict[str, Order] = field(default_factory=dict)
+    at_bank: set[str] = field(default_factory=set)
+    given_back: set[str] = field(default_factory=set)
+    asked: dict[str, int] = field(default_factory=dict)
+    asking: bool = False
+    held_up: list[str] = field(default_factory=list)
+
+    def rows(self, sql: str) -> list[Any]:
+        """What a query finds."""
+        with closing(sqlite3.connect(self.lab.database(DATABASE).path)) as connection:
+            return connection.execute(sql).fetchall()
+
+    def ask_bank(self, message: Any, context: Any) -> bool:
+        """Whether the bank has the order's money now; the answer comes 40 ms later."""
+        order = self.orders[message.keys]
+        self.asked[order.key] = self.asked.get(order.key, 0) + 1
+        has_it = order.key in self.at_bank
+        if order.how == WHILE_ASKED and self.asked[order.key] == 1:
+            self.lab.world.at(self.lab.now_ms + PAYS_AFTER_MS, lambda: self.pays(order))
+        if order.how == ONLY_AT_BANK and self.asked[order.key] == 1:
+            self.lab.world.at(self.lab.now_ms + TOLD_AFTER_MS, lambda: self.told(order))
+        self.asking = True
+        try:
+            context.sleep(ASK_MS)
+        finally:
+            self.asking = False
+        return has_it
+
+    def pays(self, order: Order) -> None:
+        """The bank takes the money, and the payment service hears of it at once."""
+        self.at_bank.add(order.key)
+        self.told(order)
+
+    def told(self, order: Order) -> None:
+        """The payment service: paid, if it is still unpaid; else the money goes back."""
+        try:
+            with closing(sqlite3.connect(self.lab.database(DATABASE).path, timeout=0)) as connection, connection:
+                sql = "UPDATE orders SET state = 'paid' WHERE order_key = ? AND state = 'unpaid'"
+                if connection.execute(sql, (order.key,)).rowcount == 0:
+                    self.given_back.add(order.key)
+        except sqlite3.OperationalError:  # locked: it tries again
+            if self.asking:
+                self.held_up.append(order.key)
+            self.lab.world.at(self.lab.now_ms + 10, lambda: self.told(order))
+
+
+@dataclass(frozen=True, slots=True)
+class Closes:
+    """The learner's consumer; each life makes its listener anew."""
+
+    def act(self, played: Any) -> None:
+        """Start it."""
+
+        def made(function: Callable[..., Any]) -> Any:
+            given = (LabDatabases(played.lab), played.ask_bank)
+            return listener_of("cancel_unpaid", function, given, "(lab, ask_bank)", MADE_RULE)
+
+        made(played.answers["cancel_unpaid"])
+        one_thread = {"consume_thread_min": 1, "consume_thread_max": 1}
+        consumer = played.lab.push_consumer(GROUP, name=NODE, **one_thread)
+        consumer.subscribe(TOPIC, "*")
+        consumer.on_messages(each_life(lambda: made(anew(played.answers["cancel_unpaid"], "cancel_unpaid"))))
+        consumer.start()
+        played.lab.run_for("2s")
+
+
+def _day(seed: int, how: Sequence[str], wait: str) -> Day:
+    rng = random.Random(f"lab08.cancel_unpaid {seed}")
+    first = rng.randint(100, 900)
+    kinds = rng.sample(how, len(how))
+    orders = [Order(f"order-{first + at}", f"товар {at} 货", kind, rng.randint(1, 4)) for at, kind in enumerate(kinds)]
+    rows = "".join(
+        f"INSERT INTO orders VALUES ('{one.key}', '{one.item}', '{'paid' if one.how == PAID else 'unpaid'}');"
+        f"INSERT INTO stock VALUES ('{one.item}', {one.free});"
+        for one in orders
+    )
+
+    def opens(today: Shop) -> None:
+        today.orders = {one.key: one for one in orders}
+        today.at_bank = {one.key for one in orders if one.how in (PAID, ONLY_AT_BANK)}
+
+    return Day(
+        (
+            Topics((TOPIC,)),
+            Tables(DATABASE, TABLES + rows),
+            Does(opens),
+            Closes(),
+            Sends(orders),
+            Waits(wait),
+        ),
+        kind=Shop,
+    )
+
+
+def busy_moment(seed: int) -> Day:
+    """Two of each kind."""
+    return _day(seed, (UNPAID, PAID, WHILE_ASKED, ONLY_AT_BANK) * 2, "12s")
+
+
+def short_moment(seed: int) -> Day:
+    """One that nobody pays and one that is paid while the bank is asked; played once per line."""
+    return _day(seed, (UNPAID, WHILE_ASKED), "8s")
+
+
+# promises ------------------------------------------------------------------------------------------------------------
+
+
+def _right_in_the_end(today: Shop) -> Finding | None:
+    state = dict(today.rows("SELECT order_key, state FROM orders"))
+    free = dict(today.rows("SELECT item, free FROM stock"))
+    # Those that were paid long ago come first: who cancels them does not look at all.
+    for order in sorted(today.orders.values(), key=lambda one: one.how != PAID):
+        found = (state.get(order.key), free.get(order.item))
+        given = None if found[1] is None else found[1] - order.free
+        where = f"{order.key} ({order.how}): its state, and how many of its item are free"
+        if found[0] not in ("unpaid", "paid", "cancelled"):
+            return Finding(STATE_RULE, where, ("cancelled", order.free + 1), found, lab=today.lab)
+        kept = order.key in today.at_bank and order.key not in today.given_back
+        belief, rule = _broken(today, order, kept, found[0], given)
+        if rule:
+            expected = ("paid", order.free) if order.key in today.at_bank else ("cancelled", order.free + 1)
+            return Finding(rule, where, expected, found, lab=today.lab, belief=belief)
+    return None
+
+
+def _nobody_waits_for_the_bank(today: Shop) -> Finding | None:
+    if not today.held_up:
+        return None
+    where = f"the payment of {today.held_up[0]}"
+    return Finding(BEFORE_RULE, where, "written at once", "it had to wait while you asked the bank", lab=today.lab)
+
+
+def _pays_now(today: Shop) -> None:
+    """Whoever has not paid pays between two lines of the listener."""
+    for order in today.orders.values():
+        if order.how == UNPAID:
+            today.pays(order)
+
+
+def _broken(today: Shop, order: Order, kept: bool, state: str | None, given: int | None) -> tuple[str, str]:
+    """The belief and the rule that an order's end breaks; empty texts if it is right. ``given``: back to stock."""
+    crashed = bool(today.lab.journal.of("fault.killed"))
+    # 1. Paid in good time: stays paid, and its item stays away.
+    if order.how in (PAID, ONLY_AT_BANK):
+        if state == "cancelled" and order.how == PAID:
+            return "lab08.cancel_all", refutation("lab08.cancel_all")
+        if state == "cancelled":
+            return "lab08.table_knows_all", refutation("lab08.table_knows_all")
+        return ("", "") if given == 0 else ("", PAID_RULE)
+    # 2. Money and a cancelled order.
+    if kept and (state != "paid" or given != 0):
+        return "lab08.look_then_cancel", refutation("lab08.look_then_cancel")
+    # 3. Cancelled, and the item is back once.
+    if not kept and state != "cancelled":
+        return "", STILL_RULE
+    if not kept and given != 1:
+        if given is not None and given > 1:
+            return "lab08.cancelled_again", refutation("lab08.cancelled_again")
+        if given not in (None, 0):
+            return "", FREE_RULE
+        return "", HALF_RULE if not crashed else refutation("lab08.two_transactions")
+    return "", ""
+
+
+CANCEL_UNPAID = EveryCrash(
+    "lab08.cancel_unpaid",
+    "cancel_unpaid(lab, ask_bank)",
+    points=4,
+    about="payments of the same moment, and a death at every line",
+    days=[busy_moment],
+    crash_day=short_moment,
+    node=NODE,
+    at="line",
+    most=60,
+    promises=(
+        no_surprise(GROUP, rules=LOCKED),
+        writes_committed(GROUP),
+        _nobody_waits_for_the_bank,
+        _right_in_the_end,
+    ),
+    meeting=Meeting("the customer pays", _pays_now),
+)

@@ -1,0 +1,117 @@
+"""Lab 08's your-turn tasks: what is right is counted in the learner's own world.
+
+    too_high  worst  wave                the first part: a level beyond the table, the most levels, after a crash
+    one_names_many  patience  your_way   the second: op messages, how long the broker asks, what comes twice
+
+What is said to a wrong answer is in the lab's sources.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mqlab.course.cases.lab08.relay import fewest
+from mqlab.course.teach.tasks import Task
+from mqlab.rocketmq.wire import names
+
+HIGH_LEVEL, HIGHEST_LEVEL, DOWN_S, WITHIN_MS = 40, 5, 120, 2_000
+MANY, FEW = 40, 4
+
+
+def _asked_level(lab: Any) -> str:
+    # The broker writes the level that it took, not the one that was asked for.
+    levels = [int(one.properties["DELAY"]) for one in lab.store().messages(names.SCHEDULE_TOPIC)]
+    return "" if levels == [HIGHEST_LEVEL] else f"Set LEVEL to {HIGH_LEVEL} and run the cell first."
+
+
+def _came_after_s(lab: Any) -> int:
+    (waited,) = lab.store().messages(names.SCHEDULE_TOPIC)
+    (came,) = lab.store().messages("orders")
+    return int(came.store_timestamp - waited.store_timestamp + 500) // 1000
+
+
+def _worst() -> int:
+    counts = fewest()[:600]
+    return counts.index(max(counts))
+
+
+def _started_ms(lab: Any) -> int:
+    return int(lab.journal.of("fault.start")[0].now_ms)
+
+
+def _was_down(lab: Any) -> str:
+    down_s = (_started_ms(lab) - lab.journal.of("fault.killed")[0].now_ms) // 1000
+    return "" if down_s == DOWN_S else f"In your last run it was down for {down_s} s: set DOWN to {DOWN_S} first."
+
+
+def _in_the_wave(lab: Any) -> int:
+    start_ms = _started_ms(lab)
+    return sum(0 <= one.store_timestamp - start_ms < WITHIN_MS for one in lab.store().messages("orders"))
+
+
+def _sent_many(lab: Any) -> str:
+    count = len(lab.journal.of("transaction.prepared"))
+    return "" if count == MANY else f"In your last run there were {count} orders: set ORDERS to {MANY} first."
+
+
+def _op_messages(lab: Any) -> int:
+    return len(list(lab.store().messages(names.OP_HALF_TOPIC)))
+
+
+def _questions(lab: Any) -> int:
+    return sum("asked" in values for _, values in lab.journal.changes("transaction.checked"))
+
+
+def _few_questions(lab: Any) -> str:
+    return "" if _questions(lab) == FEW else f"The broker asked {_questions(lab)} times: set MOST to {FEW} first."
+
+
+def _seconds_after_stored(lab: Any, kind: str) -> int:
+    """From the half message to the last change of a kind."""
+    half = next(iter(lab.store().messages(names.HALF_TOPIC)))
+    return int(lab.journal.changes(kind)[-1][0].now_ms - half.store_timestamp) // 1000
+
+
+def _seconds(one: Any, other: Any) -> bool:
+    """The same number of seconds, give or take one: a look comes a few ms before or after a full second."""
+    return isinstance(one, int | float) and isinstance(other, int | float) and abs(one - other) <= 1
+
+
+def _broker_died(matrix: Any) -> str:
+    return "" if matrix.data()["node"] == "broker-a" else 'On this board the shop dies: set DIES to "broker-a" first.'
+
+
+def _cells(matrix: Any, *, twice: bool) -> int:
+    rows = list(matrix.cells())
+    return sum("twice" in str(row.outcome) for row in rows) if twice else len(rows)
+
+
+TASKS = (
+    Task(
+        "lab08.too_high",
+        right=_came_after_s,
+        wrong={"none": lambda lab: 0, "standard": lambda lab: 7_200},
+        unready=_asked_level,
+    ),
+    Task("lab08.worst", right=_worst, wrong={"longest": lambda: 599}),
+    Task("lab08.wave", right=_in_the_wave, wrong={"one_minute": lambda lab: 60}, unready=_was_down),
+    Task(
+        "lab08.one_names_many",
+        right=_op_messages,
+        wrong={"each": lambda lab: MANY, "one": lambda lab: 1},
+        unready=_sent_many,
+    ),
+    Task(
+        "lab08.patience",
+        right=lambda lab: _seconds_after_stored(lab, "transaction.given_up"),
+        wrong={"last": lambda lab: _seconds_after_stored(lab, "transaction.checked"), "standard": lambda lab: 480},
+        unready=_few_questions,
+        same=_seconds,
+    ),
+    Task(
+        "lab08.your_way",
+        right=lambda matrix: _cells(matrix, twice=True),
+        wrong={"bad": lambda matrix: 0, "all": lambda matrix: _cells(matrix, twice=False)},
+        unready=_broker_died,
+    ),
+)

@@ -1,0 +1,106 @@
+"""lab13.when: from when to when somebody was harmed by an incident.
+
+harmed {group: [msg_id]} ─▶ (since, until) in ms      beside the truth: overlap over union, or a minute at each end
+
+since    the first harmed message was stored, or the first needless call began
+until    the last one was consumed, given up, or called again; midnight, if one still waits
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mqlab.course.cases.forbids import FORBIDS
+from mqlab.course.cases.lab13.days import JudgedDay, by_group, days_of, pairs_of
+from mqlab.course.kit import tuple_of
+from mqlab.course.kit.scored import Scored
+from mqlab.course.kit.scores import overlap
+from mqlab.course.teach.exercises import Call, Finding
+from mqlab.course.words import refutation
+from mqlab.scales import HOUR, MINUTE, SECOND, time_text
+
+NEAR_ENOUGH = 0.8
+ENDS_LATE_RULE = (
+    "Harm ends when the last harmed message is consumed, given up, or called again: only one that was called, is not "
+    "dead and still waits makes it end at midnight"
+)
+_MS_OF_A_DAY = 10**12  # a time in seconds is smaller
+
+
+def calls(seed: int) -> Iterator[Call]:
+    """Each incident of the days of a seed."""
+    return calls_of(days_of(seed))
+
+
+def calls_of(days: Iterable[JudgedDay]) -> Iterator[Call]:
+    """Each incident of some days."""
+    for day in days:
+        for told in day.incidents:
+            yield Call(
+                facts=day.store,
+                harmed=by_group(pairs_of(told)),
+                given=told,
+                right=(told["harm_since_ms"], told["harm_until_ms"]),
+                about=f"{day.name}, {named(told)}",
+            )
+
+
+def named(told: Any) -> str:
+    """An incident as a message names it.
+
+    >>> named({"kind": "slow_consumer", "group": "billing"})
+    'slow_consumer of billing'
+    """
+    return f"{told['kind']} of {told['group']}" if told["group"] else str(told["kind"])
+
+
+def in_ms(call: Call, found: tuple[int, int]) -> Finding | None:
+    """Times of another unit, or of another clock."""
+    if min(found) < _MS_OF_A_DAY:
+        return _finding(call, found, "Times are ms since 1970, as in the tables; these are too small")
+    away = [one - other for one, other in zip(found, call.right, strict=True)]
+    hours = round(away[0] / HOUR)
+    if hours and all(abs(one - hours * HOUR) <= MINUTE for one in away):
+        return _finding(call, found, refutation("lab13.local_time"), "lab13.local_time")
+    return None
+
+
+def overlaps(call: Call, found: tuple[int, int]) -> Finding | None:
+    """A stretch that is too long, too short, or elsewhere."""
+    since, until = call.right
+    near = abs(found[0] - since) <= MINUTE and abs(found[1] - until) <= MINUTE
+    share = overlap(found, call.right)
+    if near or share >= NEAR_ENOUGH:
+        return None
+    too_late, too_early = found[0] - since, until - found[1]
+    if too_late > MINUTE and too_late >= too_early:
+        return _finding(call, found, refutation("lab13.first_alarm"), "lab13.first_alarm", share / 2)
+    if too_early > MINUTE:
+        return _finding(call, found, refutation("lab13.repaired_is_over"), "lab13.repaired_is_over", share / 2)
+    rule = "Only the harmed messages count: not what else their group did on that day, and not their earlier tries"
+    if found[1] - until > max(MINUTE, since - found[0]):
+        rule = ENDS_LATE_RULE
+    return _finding(call, found, rule, share=share / 2)
+
+
+def _finding(call: Call, found: tuple[int, int], rule: str, belief: str = "", share: float = 0.0) -> Finding:
+    return Finding(rule, call.about, _shown(call.right), _shown(found), call=call, belief=belief, share=share)
+
+
+def _shown(times: tuple[int, int]) -> str:
+    return " to ".join(time_text(one, SECOND) if one >= _MS_OF_A_DAY else str(one) for one in times)
+
+
+WHEN = Scored(
+    "lab13.when",
+    "when(facts, harmed)",
+    points=3,
+    about="every kind of incident",
+    opens="with_day",
+    calls=calls,
+    returns=tuple_of(since=int, until=int),
+    judges=(in_ms, overlaps),
+    forbids=FORBIDS["lab13.when"],
+    limits={"seconds": 120, "total_seconds": 600},
+)

@@ -1,0 +1,118 @@
+"""lab13.whom: exactly whom a day harmed: lost, late or twice.
+
+    facts, calendar ─▶ {group: [msg_id]}      beside the truth: common over all, at least 0.99
+
+Whatever is too much or missing is sorted by the reason, and the largest reason is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from mqlab.course.cases.forbids import FORBIDS
+from mqlab.course.cases.lab13.days import JudgedDay, Pairs, by_group, days_of
+from mqlab.course.kit.scored import Scored
+from mqlab.course.kit.scores import jaccard
+from mqlab.course.teach.exercises import Call, Finding
+from mqlab.course.words import refutation
+
+ENOUGH = 0.99
+LATE_MS = 300_000
+NOBODY_HARMED = "Consumed within five minutes, or stored less than five minutes before midnight: nobody was harmed"
+Reason = tuple[Pairs, str, str]  # what is wrong, the belief behind it, or a rule
+
+BELIEVED_HARMED: tuple[tuple[str, Callable[[JudgedDay, Any], bool]], ...] = (
+    ("lab13.filtered_is_lost", lambda day, row: not row.reads),
+    ("lab13.tests_count", lambda day, row: (row.group, row.msg_id) in day.meant),
+    (
+        "lab13.retry_is_harm",
+        lambda day, row: row.calls > 1 and row.successes and row.done_ms - row.stored_ms <= LATE_MS,
+    ),
+)
+BELIEVED_WELL: tuple[tuple[str, Callable[[Any], bool]], ...] = (
+    ("lab13.consumed_is_well", lambda row: row.successes > 0),
+    ("lab13.lag_zero", lambda row: not row.successes and not row.calls),
+    ("lab13.dead_is_done", lambda row: not row.successes and row.calls > 0),
+)
+
+
+def calls(seed: int) -> Iterator[Call]:
+    """The days of a seed."""
+    return calls_of(days_of(seed))
+
+
+def calls_of(days: Iterable[JudgedDay]) -> Iterator[Call]:
+    """A call for each of some days."""
+    for day in days:
+        yield Call(facts=day.store, calendar=list(day.calendar), given=day, right=by_group(day.harmed), about=day.name)
+
+
+def exact(call: Call, value: Mapping[str, list[str]]) -> Finding | None:
+    """The pairs that are too many or missing, by their reason."""
+    day: JudgedDay = call.given
+    found = frozenset((group, one) for group, ids in value.items() for one in ids)
+    score = jaccard(found, day.harmed)
+    if score >= ENOUGH:
+        return None
+    reasons = [*_too_many(day, found - day.harmed), *_missing(day, found)]
+    pairs, belief, rule = max(reasons, key=lambda reason: len(reason[0]))
+    group, msg_id = min(pairs)
+    wrong = pairs <= found
+    place = f"{call.about}, {group}: {msg_id}"
+    expected, got = ("not harmed", "harmed") if wrong else ("harmed", "not harmed")
+    counts = f"{len(pairs)} such messages"
+    return Finding(
+        rule or refutation(belief), place, expected, f"{got}, and {counts}", call=call, belief=belief, share=score / 2
+    )
+
+
+def _too_many(day: JudgedDay, extra: Pairs) -> Iterator[Reason]:
+    rows = _rows(day)
+    unknown = frozenset(pair for pair in extra if pair not in rows)
+    if unknown:
+        yield unknown, "", "A group and an id of the day belong together: {group: [msg_id]}"
+    left = set(extra - unknown)
+    for belief, fits in BELIEVED_HARMED:
+        mine = frozenset(pair for pair in left if fits(day, rows[pair]))
+        left -= mine
+        if mine:
+            yield mine, belief, ""
+    if left:
+        yield frozenset(left), "", NOBODY_HARMED
+
+
+def _missing(day: JudgedDay, found: Pairs) -> Iterator[tuple[Pairs, str, str]]:
+    rows, missing = _rows(day), set(day.harmed - found)
+    # 1. Everything of a broker, and nothing of the others.
+    brokers = sorted({rows[pair].broker for pair in day.harmed})
+    for broker in brokers if len(brokers) > 1 else ():
+        mine = frozenset(pair for pair in missing if rows[pair].broker == broker)
+        if mine == missing and not any(pair in rows and rows[pair].broker == broker for pair in found):
+            yield mine, "lab13.one_broker", ""
+            return
+    # 2. A way of being harmed.
+    for belief, fits in BELIEVED_WELL:
+        mine = frozenset(pair for pair in missing if fits(rows[pair]))
+        if mine:
+            yield mine, belief, ""
+
+
+def _rows(day: JudgedDay) -> dict[tuple[str, str], Any]:
+    rows = day.facts.life
+    pairs = zip(rows["group"].tolist(), rows["msg_id"].tolist(), strict=True)
+    return dict(zip(pairs, rows.itertuples(), strict=True))
+
+
+WHOM = Scored(
+    "lab13.whom",
+    "whom(facts, calendar)",
+    points=5,
+    about="whole days",
+    opens="with_day",
+    calls=calls,
+    returns={str: [str]},
+    judges=(exact,),
+    forbids=FORBIDS["lab13.whom"],
+    limits={"seconds": 120, "total_seconds": 600},
+)

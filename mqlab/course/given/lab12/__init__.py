@@ -1,0 +1,1 @@
+"""Streams over films of what brokers stored, for lab 12."""

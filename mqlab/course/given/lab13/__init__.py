@@ -1,0 +1,1 @@
+"""Days with incidents, and what could be known of them, for lab 13."""

@@ -1,0 +1,1 @@
+"""A cluster's day in the time machine, for lab 14."""

@@ -1,0 +1,1 @@
+"""The judge's side of the wall: cases, worlds that answers may use, and verdicts."""

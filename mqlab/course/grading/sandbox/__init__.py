@@ -1,0 +1,1 @@
+"""Where answers run: a process behind a wall, what it may use, and how values cross."""

@@ -1,0 +1,1 @@
+"""Notebooks on their way: handed out, worked on, handed in, read as data and rebuilt."""

@@ -1,0 +1,190 @@
+"""What a class predicted, read out of the notebooks that were handed in: a count per answer of each question.
+
+``mqlab grade`` calls it before the first answer is judged. Nothing in a notebook is executed here.
+
+    a click        the cell's saved output: application/vnd.mqlab.prediction+json {"prediction", "answer", …}
+    in Python      the cell's text: predict("lab07.first_retry", "10")
+    of several     the last click before the run showed what happens, else the text, else a late click
+
+Anybody may have written a notebook: what is not an answer to the question counts as "another answer", and its text is
+kept nowhere. A student counts once per question.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mqlab.course.grading.submissions.finding import Submission
+from mqlab.course.grading.submissions.lab_files import Lab
+from mqlab.course.grading.submissions.notebook_file import NotANotebook, Notebook, read_notebook
+from mqlab.course.teach.clicking import PREDICTION_MIME
+from mqlab.course.teach.exercises import Prediction, manifest
+
+LONGEST_SOURCE = 20_000
+MOST_OUTPUTS = 1_000
+WHOLE_NUMBER = re.compile(r"-?\d{1,15}")
+LARGEST = 10**15
+OTHER = "another answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One answer to a question: its key, its text, and how many students gave it."""
+
+    key: str
+    text: str
+    students: int
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """The answers of a class to one question.
+
+    ``silent``: students who handed in a notebook without an answer. ``late``: those who first answered after the run.
+    """
+
+    lab: str
+    prediction: str
+    question: str
+    bars: tuple[Bar, ...]
+    silent: int
+    late: int
+
+    @property
+    def answers(self) -> int:
+        """How many students answered."""
+        return sum(bar.students for bar in self.bars)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """One answer in a notebook; of a student's, the one with the highest ``rank`` counts, and among equals the last."""
+
+    prediction: str
+    answer: Any
+    rank: int
+
+
+CLICKED, WRITTEN, LATE = 2, 1, 0
+
+
+def class_predictions(labs: Iterable[Lab], submissions: Sequence[Submission]) -> list[Histogram]:
+    """A histogram for each question of some labs, in the labs' order."""
+    histograms = []
+    for lab in labs:
+        asked = [one for one in manifest(lab.manifest_id).predictions if _is_asked_in(lab, one.id)]
+        handed_in = [one for one in submissions if one.lab == lab.number and one.files]
+        given = [predicted(one.files) for one in handed_in] if asked else []
+        histograms += [_histogram(lab, one, given) for one in asked]
+    return histograms
+
+
+def _is_asked_in(lab: Lab, prediction_id: str) -> bool:
+    """Whether a lab's notebooks ask a question: those of one part ask only some of the manifest's."""
+    return any(prediction_id in cell.source for cell in lab.notebook.cells)
+
+
+def _histogram(lab: Lab, asked: Prediction, given: Sequence[Mapping[str, _Found]]) -> Histogram:
+    found = [one[asked.id] for one in given if asked.id in one]
+    counts = Counter(_key(asked, one.answer) for one in found)
+    # Choices in their own order, also those that nobody took; numbers in theirs.
+    if asked.choices:
+        bars = [Bar(key, text, counts[key]) for key, text in asked.choices]
+    else:
+        bars = [Bar(key, "", counts[key]) for key in sorted(counts.keys() - {OTHER}, key=int)]
+    if counts[OTHER]:
+        bars.append(Bar("", OTHER, counts[OTHER]))
+    late = sum(one.rank == LATE for one in found)
+    return Histogram(lab.id, asked.id, asked.question, tuple(bars), len(given) - len(found), late)
+
+
+def _key(asked: Prediction, answer: Any) -> str:
+    """The answer as a key of the question; OTHER for whatever is no answer to it."""
+    if isinstance(answer, bool) or not isinstance(answer, int | str):
+        return OTHER
+    if asked.choices:
+        keys = {str(key) for key, _ in asked.choices}
+        return answer if isinstance(answer, str) and answer in keys else OTHER
+    text = str(answer) if isinstance(answer, int) and abs(answer) < LARGEST else answer
+    return str(int(text)) if isinstance(text, str) and WHOLE_NUMBER.fullmatch(text) else OTHER
+
+
+def predicted(files: Iterable[Path]) -> dict[str, _Found]:
+    """A student's answer to each question, from all files of a submission; files that cannot be read have none."""
+    best: dict[str, _Found] = {}
+    late: dict[str, Any] = {}
+    for path in files:
+        try:
+            notebook = read_notebook(path)
+        except NotANotebook:
+            continue
+        for one in (*_written(notebook), *_clicked(notebook)):
+            if one.prediction not in best or one.rank >= best[one.prediction].rank:
+                best[one.prediction] = one
+            if one.rank == LATE:
+                late[one.prediction] = one.answer
+    # A text whose own output says that it came after the run is late, too.
+    return {
+        name: replace(one, rank=LATE) if one.rank == WRITTEN and _same(one.answer, late.get(name)) else one
+        for name, one in best.items()
+    }
+
+
+def _same(written: Any, clicked: Any) -> bool:
+    """Whether the text gives the answer that an output has: there, a number is text."""
+    if isinstance(written, int) and abs(written) >= LARGEST:  # too long to be written out
+        return False
+    return isinstance(clicked, str) and str(written) == clicked
+
+
+def _clicked(notebook: Notebook) -> Iterator[_Found]:
+    """The predictions in the saved outputs of a notebook."""
+    try:
+        cells = json.loads(notebook.data.decode("utf-8-sig")).get("cells")
+    except (ValueError, RecursionError):
+        return
+    left = MOST_OUTPUTS
+    for cell in cells if isinstance(cells, list) else ():
+        outputs = cell.get("outputs") if isinstance(cell, dict) else None
+        for output in outputs if isinstance(outputs, list) else ():
+            bundle = output.get("data") if isinstance(output, dict) else None
+            said = bundle.get(PREDICTION_MIME) if isinstance(bundle, dict) else None
+            if not isinstance(said, dict) or left == 0:
+                continue
+            left -= 1
+            name = said.get("prediction")
+            if isinstance(name, str) and said.get("answer") is not None:
+                yield _Found(name, said["answer"], CLICKED if said.get("before_reveal") is True else LATE)
+
+
+def _written(notebook: Notebook) -> Iterator[_Found]:
+    """The predictions in the text of a notebook's cells: calls of ``predict`` with a constant answer."""
+    for cell in notebook.code:
+        if "predict(" not in cell.source or len(cell.source) > LONGEST_SOURCE:
+            continue
+        try:
+            tree = ast.parse(cell.source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "predict":
+                named = {word.arg: word.value for word in call.keywords}
+                values = [*call.args, *(named[name] for name in ("prediction_id", "answer") if name in named)]
+                name, answer = [_constant(value) for value in (*values, None, None)[:2]]
+                if isinstance(name, str) and answer is not None and answer is not ...:
+                    yield _Found(name, answer, WRITTEN)
+
+
+def _constant(node: ast.expr | None) -> Any:
+    """The value of a constant or of a negative number; None for every other expression."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        value = node.operand.value
+        return -value if isinstance(value, int) else None
+    return node.value if isinstance(node, ast.Constant) else None

@@ -1,0 +1,153 @@
+"""How far a learner is, read from the saved notebooks of a folder as data; nothing in them is run.
+
+``mqlab progress`` shows it.
+
+    predicted     answers kept in the outputs, or written in the cells     mqlab.course.grading.submissions.predictions
+    tried         exercises whose check has found something or passed      the check's saved output
+    passed        exercises whose last saved check passed                  the same
+    your turn     questions about the learner's own world, answered right  application/vnd.mqlab.answer+json
+
+Several copies of a notebook count together: what one of them has is there. Hidden checks and points are not known here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mqlab.course.grading.submissions.notebook_file import NotANotebook, read_notebook
+from mqlab.course.grading.submissions.predictions import predicted
+from mqlab.course.teach.answering import ANSWER_MIME
+from mqlab.course.teach.exercises import manifest
+from mqlab.course.words import has_words, words_of
+from mqlab.errors import UsageError
+from mqlab.lab.views import Table
+
+LAB = re.compile(r"\b(lab\d\d)\.\w+")
+CHECKED = re.compile(r'\bcheck\("(lab\d\d\.\w+)"')
+PASSED, FAILED = "✓", "✗"
+
+
+@dataclass(slots=True)
+class Done:
+    """What the notebooks of one lab hold: the files, and ids of what was tried, passed and answered right."""
+
+    files: list[Path] = field(default_factory=list)
+    tried: set[str] = field(default_factory=set)
+    passed: set[str] = field(default_factory=set)
+    answered: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class LabProgress:
+    """One lab: pairs of how many are done and how many there are."""
+
+    lab: str
+    predicted: tuple[int, int]
+    tried: tuple[int, int]
+    passed: tuple[int, int]
+    your_turn: tuple[int, int]
+    minutes: int
+
+
+def progress(folder: Path) -> list[LabProgress]:
+    """The progress in each lab that has a notebook in a folder, in the order of the labs."""
+    found: dict[str, Done] = {}
+    for path in sorted(folder.glob("*.ipynb")):
+        for lab, cells in _labs_of(path):
+            done = found.setdefault(lab, Done())
+            done.files.append(path)
+            for cell in cells:
+                _note(cell, done)
+    return [made for lab, done in sorted(found.items()) if (made := _counted(lab, done)) is not None]
+
+
+def table(found: Sequence[LabProgress]) -> Table:
+    """The progress as a table: "3 of 4" in each column, "" where a lab has none of the kind."""
+    return Table(
+        {
+            "lab": one.lab.removeprefix("lab"),
+            "predicted": _of(one.predicted),
+            "exercises tried": _of(one.tried),
+            "public checks pass": _of(one.passed),
+            "your turn": _of(one.your_turn),
+            "minutes": one.minutes or "",
+        }
+        for one in found
+    )
+
+
+def _of(pair: tuple[int, int]) -> str:
+    return f"{pair[0]} of {pair[1]}" if pair[1] else ""
+
+
+def _labs_of(path: Path) -> Iterator[tuple[str, list[Any]]]:
+    """The lab of a notebook with its cells; nothing for what cannot be read or names no lab."""
+    try:
+        cells = json.loads(read_notebook(path).data.decode("utf-8-sig")).get("cells")
+    except (NotANotebook, ValueError, RecursionError):
+        return
+    code = [cell for cell in cells or () if isinstance(cell, dict) and cell.get("cell_type") == "code"]
+    # A lab may speak of another one; its own name comes most often.
+    names = LAB.findall("\n".join(_source(cell) for cell in code))
+    if names:
+        yield max(sorted(set(names)), key=names.count), code
+
+
+def _source(cell: dict[str, Any]) -> str:
+    return _text(cell.get("source"))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        value = "".join(line for line in value if isinstance(line, str))
+    return value if isinstance(value, str) else ""
+
+
+def _note(cell: dict[str, Any], done: Done) -> None:
+    """Take what a cell's saved outputs say."""
+    checked = CHECKED.search(_source(cell))
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        if not isinstance(output, dict):
+            continue
+        held = output.get("data")
+        data: dict[str, Any] = held if isinstance(held, dict) else {}
+        kept = data.get(ANSWER_MIME)
+        if isinstance(kept, dict) and kept.get("right") is True and isinstance(kept.get("task"), str):
+            done.answered.add(kept["task"])
+        if checked is None:
+            continue
+        said = _text(data.get("text/plain")).lstrip()
+        if said.startswith(PASSED):
+            done.passed.add(checked[1])
+        if said.startswith((PASSED, FAILED)) or output.get("ename") == "CheckFailed":
+            done.tried.add(checked[1])
+
+
+def _counted(lab: str, done: Done) -> LabProgress | None:
+    try:
+        asked = manifest(lab)
+    except UsageError:  # a course's own lab, or none
+        return None
+    exercises = {one.id for one in asked.exercises}
+    tasks = {one.id for one in asked.tasks}
+    questions = {one.id for one in asked.predictions}
+    answers = {name for name in predicted(done.files) if name in questions}
+    minutes = words_of(lab).total_minutes() if has_words(lab) else 0
+    return LabProgress(
+        lab,
+        (len(answers), len(questions)),
+        _pair(done.tried, exercises),
+        _pair(done.passed, exercises),
+        _pair(done.answered, tasks),
+        minutes,
+    )
+
+
+def _pair(done: Iterable[str], of: set[str]) -> tuple[int, int]:
+    return len(of.intersection(done)), len(of)

@@ -1,0 +1,88 @@
+"""What an exercise of the kit is made of: its form makes cases from seeds, for the notebook and for grading.
+
+    Exercise.form ─┬─ Values  (Pure, Fields)   calls ─▶ an answer's value ─▶ shape, slips, rules ─▶ Finding
+                   ├─ Tables  (Rows)           calls ─▶ an answer's rows ─▶ slips, rules, promises ─▶ Finding
+                   └─ World                    a Day ─▶ played with the answer ─▶ promises ─▶ Finding
+
+``variants`` is for what is not in the package: hidden cases of the same generator, with names of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mqlab.course.teach.exercises import Answers, Case, Exercise, Finding
+
+SECONDS = 5.0
+"""How long a public check may take."""
+SPARK_SECONDS = 30.0
+"""How long one may take that asks Spark, in a session that is warm."""
+
+
+class Form(Protocol):
+    """What makes an exercise's cases."""
+
+    @property
+    def name(self) -> str:
+        """The name that the exercise asks for."""
+
+    @property
+    def about(self) -> str:
+        """What its cases are, in a few words."""
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """What its cases count, by name; "" for those made from a seed. Empty: all or nothing."""
+
+    def judge(self, answers: Answers, made: Any) -> Finding | None:
+        """The first thing that is wrong with the answers, for what a maker made; None if all is well."""
+
+    def make(self, seed: int) -> Any:
+        """What the answers are judged by, from a seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A special case: its name, and what makes it from a seed. The exercise's ``weights`` may name it."""
+
+    name: str
+    make: Callable[[int], Any]
+
+
+def case_of(form: Form, name: str, make: Callable[[], Any], weight_of: str | None = None) -> Case:
+    """One case; what it is judged by is made when it is run."""
+    ready: list[Any] = []
+
+    def prepare() -> None:
+        ready[:] = [make()]
+
+    def run(answers: Answers) -> Finding | None:
+        return form.judge(answers, ready.pop() if ready else make())
+
+    weight = form.weights.get(name if weight_of is None else weight_of, 0.0)
+    return Case(name, run, weight, prepare)
+
+
+def seeded(form: Form) -> Callable[[int], Case]:
+    """The maker of an exercise's cases from seeds."""
+    return lambda seed: case_of(form, f"{form.about}, seed {seed}", lambda: form.make(seed), "")
+
+
+def variants(asked: Exercise, *special: Variant) -> Callable[[int], tuple[Case, ...]]:
+    """Special cases of an exercise, for a lab's hidden file: each is made from the class's seed and its own number."""
+
+    def made(seed: int) -> tuple[Case, ...]:
+        return tuple(
+            case_of(asked.form, one.name, functools.partial(one.make, seed + number))
+            for number, one in enumerate(special)
+        )
+
+    return made
+
+
+def first(findings: Iterable[Finding | None]) -> Finding | None:
+    """The first finding there is."""
+    return next((finding for finding in findings if finding is not None), None)

@@ -1,0 +1,54 @@
+"""Yesterday's clicks: what the saved notebook of this kernel says that was chosen, read as data.
+
+    a new kernel, Run All ── predict("lab00.audit") ──▶ kept_answer("lab00.audit") ── the notebook's file ──▶ "11:00"
+
+Jupyter tells a kernel the path of its notebook in JPY_SESSION_NAME. Without it, or when the file cannot be read, there
+is no kept answer, and the question is open. Nothing of the file is executed.
+Left out: notebooks that are not saved as a file (a browser's own storage).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mqlab.course.teach.clicking import PREDICTION_MIME
+
+PATH_IN = "JPY_SESSION_NAME"
+LARGEST_FILE = 64 << 20  # bytes
+
+
+def kept_answer(prediction_id: str) -> str | None:
+    """The last answer that was given before the run, as text; None when the notebook keeps none."""
+    path = os.environ.get(PATH_IN, "")
+    if not path.endswith(".ipynb"):
+        return None
+    found = None
+    for data in _kept(Path(path)):
+        if data.get("prediction") == prediction_id and data.get("before_reveal") is True:
+            found = str(data.get("answer"))
+    return found
+
+
+def _kept(path: Path) -> Iterator[dict[str, Any]]:
+    """Every kept answer in a notebook's file, in the order of its cells."""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            return
+        notebook = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return
+    for cell in _list(notebook, "cells"):
+        for output in _list(cell, "outputs"):
+            bundle = output.get("data") if isinstance(output, dict) else None
+            data = bundle.get(PREDICTION_MIME) if isinstance(bundle, dict) else None
+            if isinstance(data, dict):
+                yield data
+
+
+def _list(value: Any, name: str) -> list[Any]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []

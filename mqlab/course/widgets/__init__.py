@@ -1,0 +1,110 @@
+"""Things to click in a notebook, each a thin shell over a plain controller that tests and scripts can use, too.
+
+Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first one.
+
+    explore(story, seed=7)      the time machine: move in a story, change it, fork it; its controller is a Stepper
+    crash_matrix(variants, …)   variants of an answer, and how each ends for every place of a crash
+    log_xray()                  a real store: every action, its bytes, and what a crash takes
+    console(lab)                RocketMQ Dashboard's pages over a Lab or a store directory
+    retry_clock()               an order that fails, on an axis of log time, with the learner's settings
+    long_poll_scope()           pulls that the broker holds, beside a program that asks every n milliseconds
+    backlog_tank()              a drawn curve of traffic, the lag it leaves behind, and the limit that binds
+    offset_strip()              messages finished in any order, and what each place knows of the offset; crash now
+    tag_trap_board()            two members with different tags: each order's way through both filters
+    knows_board()               what name servers, a shop and billing believe about a broker that dies, changes or joins
+    lanes_board()               events in threads, in order, or in lanes of one order each; who overtakes whom
+    biography_board(units, …)   what happened to a message, in the log and in each group, event by event
+    percentile_board(samples)   two samples whose sizes are moved: the percentile of both, and the mean of the two
+    echo_chart(calls)           when messages were stored, and when a group was called with them
+    watermark_board(looks)      what a stream that counts by time keeps, gives and drops, batch by batch
+    allocation_board()          who reads which queue, over joins and leaves; the hash ring; a queue with two owners
+
+Each is a Board (mqlab.course.widgets.frame.board): data made once, and a module of mqlab/course/widgets that shows it with and
+without a kernel. ``.table()`` gives its facts as text, ``.state`` what the learner has chosen.
+Each is imported when it is first used: a notebook shows one or two of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from mqlab.course.widgets.boards.allocation import AllocationBoard, allocation_board
+    from mqlab.course.widgets.boards.backlog.tank import BacklogTank, backlog_tank
+    from mqlab.course.widgets.boards.biography.board import BiographyBoard, biography_board, biography_of_run
+    from mqlab.course.widgets.boards.console.board import Console, console
+    from mqlab.course.widgets.boards.crash_matrix.board import CrashMatrix, crash_matrix
+    from mqlab.course.widgets.boards.echoes.board import EchoChart, echo_chart
+    from mqlab.course.widgets.boards.knows.board import KnowsBoard, knows_board
+    from mqlab.course.widgets.boards.lanes.board import LanesBoard, lanes_board
+    from mqlab.course.widgets.boards.log_xray.board import LogXray, log_xray
+    from mqlab.course.widgets.boards.long_poll.scope import LongPollScope, long_poll_scope
+    from mqlab.course.widgets.boards.offset_strip import OffsetStripBoard, offset_strip
+    from mqlab.course.widgets.boards.percentiles.board import PercentileBoard, percentile_board
+    from mqlab.course.widgets.boards.retry_clock.board import RetryClock, retry_clock
+    from mqlab.course.widgets.boards.tag_trap.board import TagTrapBoard, tag_trap_board
+    from mqlab.course.widgets.boards.time_machine.explorer import Explorer, explore
+    from mqlab.course.widgets.boards.time_machine.stepper import Stepper
+    from mqlab.course.widgets.boards.watermark.board import WatermarkBoard, watermark_board
+
+__all__ = [
+    "AllocationBoard",
+    "BacklogTank",
+    "BiographyBoard",
+    "Console",
+    "CrashMatrix",
+    "EchoChart",
+    "Explorer",
+    "KnowsBoard",
+    "LanesBoard",
+    "LogXray",
+    "LongPollScope",
+    "OffsetStripBoard",
+    "PercentileBoard",
+    "RetryClock",
+    "Stepper",
+    "TagTrapBoard",
+    "WatermarkBoard",
+    "allocation_board",
+    "backlog_tank",
+    "biography_board",
+    "biography_of_run",
+    "console",
+    "crash_matrix",
+    "echo_chart",
+    "explore",
+    "knows_board",
+    "lanes_board",
+    "log_xray",
+    "offset_strip",
+    "long_poll_scope",
+    "percentile_board",
+    "retry_clock",
+    "tag_trap_board",
+    "watermark_board",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "allocation": ("AllocationBoard", "allocation_board"),
+        "backlog.tank": ("BacklogTank", "backlog_tank"),
+        "console_board": ("Console", "console"),
+        "crash_board": ("CrashMatrix", "crash_matrix"),
+        "days.biography": ("BiographyBoard", "biography_board", "biography_of_run"),
+        "days.echoes": ("EchoChart", "echo_chart"),
+        "days.percentiles": ("PercentileBoard", "percentile_board"),
+        "days.watermark": ("WatermarkBoard", "watermark_board"),
+        "explorer": ("Explorer", "explore"),
+        "knows.board": ("KnowsBoard", "knows_board"),
+        "lanes.board": ("LanesBoard", "lanes_board"),
+        "log_xray_board": ("LogXray", "log_xray"),
+        "long_poll.scope": ("LongPollScope", "long_poll_scope"),
+        "offsets": ("OffsetStripBoard", "offset_strip"),
+        "retry_clock_board": ("RetryClock", "retry_clock"),
+        "stepper": ("Stepper",),
+        "tag_trap.board": ("TagTrapBoard", "tag_trap_board"),
+    },
+)

@@ -1,0 +1,1 @@
+"""A folder per board: its Python, its kept runs and its JavaScript."""

@@ -1,0 +1,1 @@
+"""The biography board: what happened to one message."""

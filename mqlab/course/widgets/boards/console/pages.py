@@ -1,0 +1,420 @@
+"""The console's pages: what RocketMQ Dashboard shows, each part with the verb of ``lab.admin`` that answered it.
+
+Mirrors: the pages Cluster, Topic, Consumer and Message of RocketMQ Dashboard.
+
+    cluster              brokers with their rates, addresses, name servers, producers
+    topics, topic        kinds, queues and messages; one topic's route, queues, settings, groups, newest messages
+    groups, group        members and lag; one group's progress, subscriptions member by member, problems, dead letters
+    messages, message    the newest ones; one message with its properties, its state in each group, its trace
+
+A verb that fails leaves its part with the error's text, and the other parts as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import MqlabError, UsageError
+from mqlab.lab.views.table import Table, shown_value
+from mqlab.lab.views.text_width import cut
+from mqlab.rocketmq.admin.connections import online_members
+from mqlab.rocketmq.admin.groups import groups_at
+from mqlab.rocketmq.answers import Shown
+from mqlab.rocketmq.wire import names, property_names
+
+if TYPE_CHECKING:
+    from mqlab.rocketmq.admin import Admin
+    from mqlab.rocketmq.wire.message import MessageExt
+
+MAX_ROWS = 200
+MAX_TEXT = 300
+OPENS = {"topic": "topic", "group": "group", "offset_msg_id": "message"}  # column -> the page that its values open
+NEWEST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of a page: a table or the text of an error, and the verb that was asked.
+
+    ``choose`` names a column whose values the reader can choose among, ``first`` the one that is chosen at first.
+    ``resend`` is a group whose dead letters these are.
+    """
+
+    title: str
+    verb: str
+    table: Table = field(default_factory=lambda: Table([]))
+    error: str = ""
+    notes: tuple[str, ...] = ()
+    choose: str = ""
+    first: str = ""
+    resend: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The section as the page gets it: every value as the text that a table shows."""
+        columns = self.table.columns
+        rows = [[cut(shown_value(name, row[name]), MAX_TEXT) for name in columns] for row in self.table[:MAX_ROWS]]
+        more = len(self.table) - MAX_ROWS
+        notes = [*self.notes, *([f"{more} more rows are not shown here."] if more > 0 else [])]
+        numbers = [all(_is_number(row[name]) for row in self.table) for name in columns]
+        opens = [OPENS.get(name, "") for name in columns]
+        return {
+            "title": self.title,
+            "verb": self.verb,
+            "columns": list(columns),
+            "rows": rows,
+            "numbers": numbers,
+            "opens": opens,
+            "error": self.error,
+            "notes": notes,
+            "empty": self.table.empty,
+            "choose": self.choose,
+            "first": self.first,
+            "resend": self.resend,
+        }
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def section(title: str, verb: str, ask: Callable[[], Any], empty: str = "none", **more: Any) -> Section:
+    """What ``ask`` answers, rows or an answer of ``lab.admin``, as a section; an MqlabError as its text."""
+    try:
+        found = ask()
+    except MqlabError as error:
+        return Section(title, verb, error=str(error))
+    if isinstance(found, Section):
+        return found
+    notes = tuple(found.shown_notes()) if isinstance(found, Shown) else ()
+    table = found.table() if isinstance(found, Shown) else Table(found)
+    return Section(title, verb, Table(table.rows, columns=table.columns, empty=empty), notes=notes, **more)
+
+
+# the cluster ------------------------------------------------------------------------------------------------------
+
+
+def cluster(admin: Admin, _: str = "") -> list[Section]:
+    """The brokers, their addresses, the name servers and the connected producers."""
+    servers = [{"name_server": address} for address in sorted(admin.name_servers.addresses)]
+    return [
+        section("Brokers", "cluster_list()", admin.cluster_list, "no broker is registered"),
+        section("Addresses", "examine_broker_cluster_info()", admin.examine_broker_cluster_info),
+        section("Name servers", "", lambda: servers),
+        section("Producers", "get_all_producer_info()", admin.get_all_producer_info, "no producer is connected"),
+    ]
+
+
+# topics -----------------------------------------------------------------------------------------------------------
+
+
+def topics(admin: Admin, _: str = "") -> list[Section]:
+    """Every topic: its kind, its queues, how many messages it has and when the newest was stored."""
+    verb = "fetch_all_topic_list()"
+    listed = section("All topics", verb, lambda: _topic_rows(admin), choose="kind", first="NORMAL")
+    return [listed]
+
+
+def _topic_rows(admin: Admin) -> list[dict[str, Any]]:
+    rows = []
+    for name in admin.fetch_all_topic_list():
+        row: dict[str, Any] = {"topic": name.topic, "kind": name.kind}
+        try:
+            queues = admin.examine_topic_route_info(name.topic).queue_datas
+            row |= {
+                "brokers": len(queues),
+                "read_queues": sum(each.read_queue_nums for each in queues),
+                "write_queues": sum(each.write_queue_nums for each in queues),
+                "perm": ", ".join(sorted({str(each.perm) for each in queues})),
+            }
+            stats = admin.examine_topic_stats(name.topic)
+            newest = max((each.last_update_timestamp for each in stats), default=0)
+            stored = sum(each.max_offset - each.min_offset for each in stats)
+            row |= {"messages": stored, "last_timestamp": newest or None}
+        except MqlabError as error:
+            row["problem"] = str(error)
+        rows.append(row)
+    return rows
+
+
+def topic(admin: Admin, name: str) -> list[Section]:
+    """One topic: route, queues, settings at every broker, the groups that read it, its newest messages."""
+    return [
+        section("Route", f"examine_topic_route_info({name!r})", lambda: admin.examine_topic_route_info(name)),
+        section("Queues", f"examine_topic_stats({name!r})", lambda: _without_topic(admin.examine_topic_stats(name))),
+        section(
+            "Groups that read it",
+            f"query_topic_consume_by_who({name!r})",
+            lambda: _readers(admin, name),
+            "no group is online for it or has offsets of it",
+        ),
+        section("Settings", f"examine_topic_config({name!r}, broker)", lambda: _topic_settings(admin, name)),
+        section(
+            "Newest messages",
+            f"query_message_by_offset({name!r}, broker, queue_id, queue_offset)",
+            lambda: [found_row(each) for each in newest_messages(admin, name)],
+            "no messages",
+        ),
+    ]
+
+
+def _without_topic(rows: Any) -> list[dict[str, Any]]:
+    """Rows with a queue: broker and queue id as columns of their own, as the page names the topic already."""
+    found = []
+    for row in rows:
+        values = {each.name: getattr(row, each.name) for each in fields(row)}
+        queue = values.pop("message_queue")
+        found.append({"broker": queue.broker_name, "queue_id": queue.queue_id, **values})
+    return found
+
+
+def _readers(admin: Admin, name: str) -> list[dict[str, Any]]:
+    rows = []
+    for reader in admin.query_topic_consume_by_who(name):
+        stats = admin.examine_consume_stats(reader, name)
+        members = len(online_members(admin, reader))
+        rows.append({"group": reader, "members": members, "lag": stats.total_diff, "inflight": stats.total_inflight})
+    return rows
+
+
+def _topic_settings(admin: Admin, name: str) -> list[dict[str, Any]]:
+    rows = []
+    for broker, _ in admin.brokers_of(name):
+        found = admin.examine_topic_config(name, broker)
+        rows += [{"broker": broker, "setting": each.name, "value": getattr(found, each.name)} for each in fields(found)]
+    return rows
+
+
+def newest_messages(admin: Admin, name: str) -> list[MessageExt]:
+    """The newest message of each queue of a topic, newest first, at most 40."""
+    found = []
+    for stats in list(admin.examine_topic_stats(name))[:NEWEST]:
+        if stats.max_offset > stats.min_offset:
+            queue = stats.message_queue
+            place = queue.broker_name, queue.queue_id, stats.max_offset - 1
+            found.append(admin.query_message_by_offset(name, *place))
+    return sorted(found, key=_newest_first)
+
+
+def _newest_first(message: MessageExt) -> tuple[int, str]:
+    return -message.store_timestamp, message.offset_msg_id
+
+
+# groups -----------------------------------------------------------------------------------------------------------
+
+
+def groups(admin: Admin, _: str = "") -> list[Section]:
+    """Every group: members, how it consumes, lag, messages pulled and not confirmed, dead letters."""
+    listed = section("All groups", "query_all_groups()", lambda: _group_rows(admin), "no group")
+    return [listed]
+
+
+def _group_rows(admin: Admin) -> list[dict[str, Any]]:
+    rows = []
+    for name in admin.query_all_groups():
+        row: dict[str, Any] = {"group": name}
+        try:
+            members = online_members(admin, name)
+            stats = admin.examine_consume_stats(name)
+            row |= {
+                "members": len(members),
+                "lag": stats.total_diff,
+                "inflight": stats.total_inflight,
+                "consume_tps": stats.consume_tps,
+                "dead_letters": _stored(admin, names.dlq_topic(name)),
+            }
+        except MqlabError as error:
+            row["problem"] = str(error)
+        rows.append(row)
+    return rows
+
+
+def _stored(admin: Admin, topic_name: str) -> int:
+    """How many messages a topic has; 0 if there is no such topic."""
+    if topic_name not in {each.topic for each in admin.fetch_all_topic_list()}:
+        return 0
+    return sum(each.max_offset - each.min_offset for each in admin.examine_topic_stats(topic_name))
+
+
+def group(admin: Admin, name: str) -> list[Section]:
+    """One group: lag by topic, progress by queue, members, what each subscribes to, problems, letters, settings."""
+    return [
+        section("Lag", f"lag({name!r})", lambda: [_without_group(row) for row in admin.lag(name)], "no offsets"),
+        section("Progress", f"examine_consume_stats({name!r})", lambda: admin.examine_consume_stats(name)),
+        section(
+            "Members",
+            f"examine_consumer_connection_info({name!r})",
+            lambda: admin.examine_consumer_connection_info(name),
+        ),
+        section(
+            "Subscriptions, member by member",
+            f"get_consumer_running_info({name!r}, client_id)",
+            lambda: subscriptions(admin, name),
+        ),
+        section("Problems", f"consumer_problems({name!r})", lambda: admin.consumer_problems(name), "none found"),
+        section(
+            "Dead letters",
+            f"query_dlq({name!r})",
+            lambda: [found_row(each) for each in admin.query_dlq(name)],
+            resend=name,
+        ),
+        section(
+            "Settings", f"examine_subscription_group_config({name!r}, broker)", lambda: _group_settings(admin, name)
+        ),
+    ]
+
+
+def _without_group(row: Any) -> dict[str, Any]:
+    return {each.name: getattr(row, each.name) for each in fields(row) if each.name != "group"}
+
+
+def subscriptions(admin: Admin, name: str) -> Section:
+    """What each online member subscribes to, as it says itself, and whether that is what the first member says."""
+    rows: list[dict[str, Any]] = []
+    expected: Mapping[str, tuple[str, str]] | None = None
+    differ = 0
+    members = admin.examine_consumer_connection_info(name).connections
+    for member in members:
+        wanted = admin.get_consumer_running_info(name, member.client_id).subscriptions
+        own = {each.topic: (each.sub_string, each.expression_type) for each in wanted}
+        expected = own if expected is None else expected
+        # A topic that only the first member has differs, too.
+        differ += own != expected
+        for each in sorted({*own, *expected}):
+            expression, kind = own.get(each, (None, None))
+            same = own.get(each) == expected.get(each)
+            word = "first member" if own is expected else "same" if same else "≠ differs"
+            rows.append(
+                {"client_id": member.client_id, "topic": each, "expression": expression, "type": kind, "compared": word}
+            )
+    verdict = f"Consistent: all {len(members)} members subscribe to the same."
+    if len(members) == 1:
+        verdict = "One member: nothing to compare."
+    if differ:
+        verdict = f"Not consistent: {differ} of {len(members)} members differ from the first. A group must agree."
+    verb = f"get_consumer_running_info({name!r}, client_id)"
+    return Section("Subscriptions, member by member", verb, Table(rows), notes=(verdict,))
+
+
+def _group_settings(admin: Admin, name: str) -> list[dict[str, Any]]:
+    rows = []
+    for broker, address in admin.brokers():
+        # Asking for the settings of a group that a broker does not have would create it there.
+        if name in groups_at(admin, address):
+            found = admin.examine_subscription_group_config(name, broker)
+            rows += [
+                {"broker": broker, "setting": each.name, "value": getattr(found, each.name)} for each in fields(found)
+            ]
+    return rows
+
+
+# messages ---------------------------------------------------------------------------------------------------------
+
+
+def messages(admin: Admin, _: str = "") -> list[Section]:
+    """The newest message of each queue of the topics that users made, newest first."""
+    verb = "query_message_by_offset(topic, broker, queue_id, queue_offset)"
+    newest = section("The newest message of each queue", verb, lambda: _newest_rows(admin), "no messages")
+    return [newest]
+
+
+def _newest_rows(admin: Admin) -> list[dict[str, Any]]:
+    topics = [each.topic for each in admin.fetch_all_topic_list() if each.kind == "NORMAL"]
+    found = [each for name in topics for each in newest_messages(admin, name)]
+    return [found_row(each) for each in sorted(found, key=_newest_first)]
+
+
+def found_row(message: MessageExt) -> dict[str, Any]:
+    """A message as a row of a list; its offset id opens its page."""
+    return {
+        "offset_msg_id": message.offset_msg_id,
+        "topic": message.topic,
+        "keys": message.keys,
+        "tags": message.tags,
+        "queue": f"{message.broker_name} {message.queue_id}",
+        "queue_offset": message.queue_offset,
+        "store_timestamp": message.store_timestamp,
+        "reconsume_times": message.reconsume_times,
+        "body": message.body,
+    }
+
+
+FACTS = (
+    "msg_id",
+    "offset_msg_id",
+    "topic",
+    "broker_name",
+    "queue_id",
+    "queue_offset",
+    "physical_offset",
+    "store_size",
+    "born_timestamp",
+    "store_timestamp",
+    "sys_flag",
+    "flag",
+    "reconsume_times",
+    "prepared_transaction_offset",
+)
+
+
+def message(admin: Admin, offset_msg_id: str) -> list[Section]:
+    """One message: what is stored of it, its properties, its state in each group, its trace."""
+    try:
+        found = admin.view_message(offset_msg_id)
+    except MqlabError as error:
+        return [Section("What is stored", f"view_message({offset_msg_id!r})", error=str(error))]
+    # A column's name says how its values are shown, so each fact becomes a text here.
+    facts = [{"field": name, "value": shown_value(name, getattr(found, name))} for name in (*FACTS, "body")]
+    facts += [
+        {"field": name, "value": ":".join(map(str, getattr(found, name)))} for name in ("born_host", "store_host")
+    ]
+    own = [{"property": name, "value": value} for name, value in found.properties.items()]
+    traced = "nothing: a client traces with enable_trace=True, and its trace arrives up to half a second later"
+    return [
+        section("What is stored", f"view_message({offset_msg_id!r})", lambda: facts),
+        section("Properties", "", lambda: own),
+        *_origin(admin, found),
+        section(
+            "In each group",
+            "message_track_detail(message)",
+            lambda: _track(admin, found),
+            "no group is online for its topic or has offsets of it",
+        ),
+        section("Trace", f"view_trace({found.msg_id!r})", lambda: admin.view_trace(found.msg_id), traced),
+    ]
+
+
+def _origin(admin: Admin, found: MessageExt) -> list[Section]:
+    """The message that a retry or a dead letter is a copy of; no section for a message that is not a copy."""
+    origin = found.properties.get(property_names.ORIGIN_MESSAGE_ID)
+    if origin is None:
+        return []
+    return [section("Copy of", f"view_message({origin!r})", lambda: [found_row(admin.view_message(origin))])]
+
+
+def _track(admin: Admin, found: MessageExt) -> Any:
+    """A copy is tracked through the message that it is a copy of."""
+    origin = found.properties.get(property_names.ORIGIN_MESSAGE_ID)
+    return admin.message_track_detail(found if origin is None else admin.view_message(origin))
+
+
+PAGES: Mapping[str, Callable[[Admin, str], list[Section]]] = {
+    "cluster": cluster,
+    "topics": topics,
+    "topic": topic,
+    "groups": groups,
+    "group": group,
+    "messages": messages,
+    "message": message,
+}
+OF_ONE_THING = ("topic", "group", "message")
+
+
+def page_of(admin: Admin, page: str, name: str = "") -> list[Section]:
+    """The sections of a page, asked now. UsageError for a page that does not exist or lacks the name of its thing."""
+    if page not in PAGES:
+        raise UsageError(f"the console has no page {page!r}", hint=f"has: {', '.join(PAGES)}")
+    if page in OF_ONE_THING and not name:
+        raise UsageError(f"the page {page!r} needs a name", hint=f'console.open("{page}", "…")')
+    return PAGES[page](admin, name)

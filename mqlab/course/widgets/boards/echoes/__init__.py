@@ -1,0 +1,1 @@
+"""The echo chart: every call by two times."""

@@ -1,0 +1,209 @@
+"""The knows board: who believes what about two brokers, before and after something happens to one of them.
+
+    board = knows_board(happens="power_off")     a machine falls silent
+    board.play(name_servers=2, poll_s=10)        what the controls do
+    board.at("30s")                              what everybody believes 30 s after it happened
+    board.learned()  board.sends()  board.wasted     when each learned of it; every send of the shop; those in vain
+
+An exported page has all runs of the recorded choices (``RECORDED``), a notebook that was saved has the run shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from mqlab.course.widgets.boards.knows.runs import (
+    AFTER_MS,
+    BROKERS,
+    GROUP,
+    HAPPENS,
+    SHOP,
+    WATCHED_MS,
+    Belief,
+    KnowsRun,
+    KnowsSettings,
+    play_knows,
+)
+from mqlab.course.widgets.frame.board import Board
+from mqlab.durations import milliseconds
+from mqlab.errors import UsageError
+from mqlab.lab.views.table import Table
+
+RECORDED: Mapping[str, tuple[Any, ...]] = {"happens": HAPPENS, "name_servers": (1, 2), "poll_s": (10, 30)}
+CHOICES: Mapping[str, tuple[Any, ...]] = {
+    "happens": HAPPENS,
+    "name_servers": (1, 2),
+    "poll_s": (5, 10, 30, 60, 120),
+    "register_s": (10, 30, 60),
+}
+NAMES = tuple(CHOICES)
+TRUTH = {
+    "kill": "killed",
+    "power_off": "without power",
+    "partition": "running, not heard by nameserver-1",
+    "wipe": "running",
+    "queues": "running, with 8 queues",
+    "joins": "running",
+}
+
+
+class KnowsBoard(Board):
+    """The explorer; ``knows_board`` makes one. ``run`` is the run shown, ``state["moment_ms"]`` the moment."""
+
+    module, label = "knows", "Who knows what"
+    state_defaults: ClassVar[Mapping[str, Any]] = {"moment_ms": 0}
+
+    def __init__(self, settings: KnowsSettings, recorded: Mapping[str, tuple[Any, ...]]) -> None:
+        super().__init__()
+        self._recorded = recorded
+        self.run: KnowsRun = play_knows(settings)
+
+    @property
+    def settings(self) -> KnowsSettings:
+        """The settings of the run shown now."""
+        return self.run.settings
+
+    def play(self, **changes: Any) -> KnowsBoard:
+        """Play again with some settings changed: the keywords of ``knows_board``."""
+        self.run = play_knows(changed(self.settings, changes))
+        self.set("moment_ms", 0)
+        self.renew()
+        return self
+
+    def at(self, after: str | int) -> Table:
+        """What everybody believes so long after it happened, and since when."""
+        ms = milliseconds(after)
+        rows = [row_of(self.run.believes(observer, ms)) for observer in self.run.observers]
+        return Table(rows, title=f"What everybody believes {ms / 1000:g} s after it happened")
+
+    def learned(self) -> dict[str, float | None]:
+        """Observer -> seconds until it changed its mind; None if it never did while the board watched."""
+        since = {observer: self.run.since(observer) for observer in self.run.observers}
+        return {observer: None if ms is None else ms / 1000 for observer, ms in since.items()}
+
+    def sends(self) -> Table:
+        """Every send of the shop: when, which broker it tried first, which has stored it."""
+        rows = [
+            {
+                "at (s)": send.began_ms / 1000,
+                "took (ms)": send.ended_ms - send.began_ms,
+                "tried": send.tried,
+                "stored": send.stored or "nowhere",
+            }
+            for send in self.run.sends
+        ]
+        return Table(rows, title="Sends of the shop, seconds after it happened")
+
+    @property
+    def wasted(self) -> int:
+        """Sends that tried broker-b after it had happened and were not stored there."""
+        return sum(one.began_ms >= 0 and one.tried == BROKERS[1] and one.stored != BROKERS[1] for one in self.run.sends)
+
+    @property
+    def failed(self) -> int:
+        """Sends that were not stored anywhere."""
+        return sum(not one.stored for one in self.run.sends)
+
+    @property
+    def summary(self) -> str:
+        """The run in one line."""
+        said = [f"{name} {'never' if s is None else f'after {s:g} s'}" for name, s in self.learned().items()]
+        return f"{self.settings.happens}: {', '.join(said)}; {self.wasted} sends in vain, {self.failed} failed"
+
+    def table(self) -> Table:
+        """Each change of a belief: the text twin."""
+        rows = [{"after (s)": belief.ms / 1000, **row_of(belief, since=False)} for belief in self.run.beliefs]
+        return Table(rows, title=self.summary)
+
+    def data(self) -> dict[str, Any]:
+        """The run shown and, for a page without a kernel, all recorded ones, by their settings."""
+        runs = {key_of(self.settings): shown(self.run)}
+        for chosen in self.combinations(self._recorded):
+            settings = KnowsSettings(**chosen)
+            runs[key_of(settings)] = shown(play_knows(settings))
+        return {
+            "runs": runs,
+            "now": self.settings.as_json(),
+            "choices": {name: list(CHOICES[name]) for name in NAMES},
+            "brokers": list(BROKERS),
+            "from_ms": -WATCHED_MS,
+            "until_ms": AFTER_MS,
+            "truth": TRUTH,
+        }
+
+    def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """``play`` with the settings of the page's controls; its answer is the run."""
+        if name != "play":
+            return super().asked(name, arguments)
+        self.run = play_knows(changed(KnowsSettings(), arguments))
+        return shown(self.run)
+
+
+def knows_board(
+    *,
+    happens: str = "kill",
+    name_servers: int = 1,
+    poll_s: int = 30,
+    register_s: int = 30,
+    recorded: Mapping[str, tuple[Any, ...]] = RECORDED,
+) -> KnowsBoard:
+    """Two brokers, a shop that sends, billing that reads: what each believes, before and after something happens.
+
+    ``happens``: "kill", "power_off", "partition" (from nameserver-1), "wipe" (its write permission), "queues" (eight of
+    four), "joins". ``poll_s``: clients ask for routes so often; ``register_s``: brokers register so often.
+    ``recorded`` are the choices that pages without a kernel have, for each setting.
+
+    >>> board = knows_board(recorded={})
+    >>> board.learned()
+    {'nameserver-1': 0.5, 'shop': 27.0, 'billing': 28.5}
+    """
+    given = {"happens": happens, "name_servers": name_servers, "poll_s": poll_s, "register_s": register_s}
+    return KnowsBoard(changed(KnowsSettings(), given), recorded)
+
+
+def changed(before: KnowsSettings, changes: Mapping[str, Any]) -> KnowsSettings:
+    """Settings with some of them replaced. UsageError for a setting that does not exist."""
+    for name in changes:
+        if name not in NAMES:
+            raise UsageError(f"the knows board has no setting {name!r}", hint=", ".join(NAMES))
+    return replace(before, **changes)
+
+
+def words(observer: str, queues: tuple[int, int]) -> str:
+    """What an observer believes about one broker.
+
+    >>> words("nameserver-1", (4, 0)), words("shop", (0, 4)), words("billing", (0, 0))
+    ('4 to read, 0 to write', '4 to write', 'none')
+    """
+    read, write = queues
+    if observer == SHOP:
+        return f"{write} to write" if write else "none"
+    if observer == GROUP:
+        return f"{read} to read" if read else "none"
+    return f"{read} to read, {write} to write" if read or write else "not registered"
+
+
+def row_of(belief: Belief, since: bool = True) -> dict[str, Any]:
+    """A belief as a row: who, each broker's queues, since when."""
+    row = {"who": belief.observer}
+    row |= {broker: words(belief.observer, one) for broker, one in zip(BROKERS, belief.queues, strict=True)}
+    if not since:
+        return row
+    return row | {"since": f"{belief.ms / 1000:g} s after it" if belief.ms > 0 else "before it happened"}
+
+
+def key_of(settings: KnowsSettings) -> str:
+    """The name of a run in the page's data."""
+    return "|".join(str(settings.as_json()[name]) for name in NAMES)
+
+
+def shown(run: KnowsRun) -> dict[str, Any]:
+    """A run as the page gets it."""
+    beliefs = [
+        [one.ms, one.observer, [words(one.observer, queues) for queues in one.queues], sum(one.queues[1])]
+        for one in run.beliefs
+    ]
+    sends = [[one.began_ms, one.tried, one.stored] for one in run.sends]
+    return {"beliefs": beliefs, "sends": sends, "asks": dict(run.asks)}

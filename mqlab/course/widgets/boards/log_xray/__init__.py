@@ -1,0 +1,1 @@
+"""The log X-ray: a store's files after every action."""

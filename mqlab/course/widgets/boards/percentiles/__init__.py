@@ -1,0 +1,1 @@
+"""The percentile board: percentiles of two samples and of both together."""

@@ -1,0 +1,1 @@
+"""The retry clock: an order that fails, on an axis of log time."""

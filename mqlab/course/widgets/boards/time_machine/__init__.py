@@ -1,0 +1,1 @@
+"""The time machine: any moment of a story, and forks of it."""

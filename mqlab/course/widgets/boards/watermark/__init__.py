@@ -1,0 +1,1 @@
+"""The watermark board: what a stream keeps, gives and drops."""

@@ -1,0 +1,146 @@
+"""The words that a lab says beside its prose: questions, refutations, hints, notes, model answers, minutes.
+
+They are written in the lab's source, between its prose and its code. ``make labs`` puts them here: one file per lab,
+for all its parts. Manifests, predictions, tasks and hints read them; nobody writes them by hand.
+
+    solutions/source/07a_retries.py ─┐
+    solutions/source/07b_dead.py    ─┴─▶ mqlab/course/words/lab07.json ─▶ words_of("lab07")
+
+How the source spells them is at the head of solutions/words.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mqlab.errors import UsageError
+
+FOLDER = Path(__file__).parent
+
+
+class Choice(NamedTuple):
+    """One answer to choose. ``refutation`` is what is said to somebody who chose it, also where it was right."""
+
+    key: str
+    text: str
+    refutation: str
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionWords:
+    """A question before a run. Without choices it asks for a whole number. ``right``: the key that a run will give.
+
+    ``beliefs`` maps the key of a choice to the id of the belief that it stands for.
+    """
+
+    question: str
+    choices: tuple[Choice, ...]
+    right: str
+    note: str
+    beliefs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ExerciseWords:
+    """An exercise's title, its three hints, and what is said when its checks pass."""
+
+    title: str
+    hints: tuple[str, str, str]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWords:
+    """A question about what the learner changed. ``wrong`` maps a name of a wrong answer to what is said to it.
+
+    The name "" stands for every other wrong answer.
+    """
+
+    question: str
+    wrong: Mapping[str, str]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionWords:
+    """A question without a check, and a model answer."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefWords:
+    """A wrong belief: the question that brings it out, what somebody who holds it says, and what is said to them."""
+
+    question: str
+    claim: str
+    refutation: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabWords:
+    """All words of one lab. ``minutes`` maps each part ("00", "01a") to its sections and their minutes."""
+
+    lab: str
+    predictions: Mapping[str, PredictionWords] = field(default_factory=dict)
+    exercises: Mapping[str, ExerciseWords] = field(default_factory=dict)
+    tasks: Mapping[str, TaskWords] = field(default_factory=dict)
+    reflections: Mapping[str, ReflectionWords] = field(default_factory=dict)
+    beliefs: Mapping[str, BeliefWords] = field(default_factory=dict)
+    minutes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def total_minutes(self, part: str = "") -> int:
+        """The minutes of one part, or of all parts."""
+        return sum(sum(sections.values()) for name, sections in self.minutes.items() if part in ("", name))
+
+
+@functools.cache
+def words_of(lab: str) -> LabWords:
+    """The words of a lab ("lab07"). UsageError if its source has none, or was not built."""
+    path = FOLDER / f"{lab}.json"
+    if not path.is_file():
+        raise UsageError(f"there are no words of {lab}", hint="write them in its source, then run: make labs")
+    return from_data(lab, json.loads(path.read_text("utf-8")))
+
+
+def refutation(belief: str) -> str:
+    """What is said to somebody who holds a belief ("lab10.queue_number"), without its full stop, as rules are.
+
+    UsageError for a belief without words.
+    """
+    lab = belief.partition(".")[0]
+    words = words_of(lab).beliefs.get(belief)
+    if words is None:
+        hint = "write it in the lab's source as a [belief] cell or as a choice, then run: make labs"
+        raise UsageError(f"{lab} has no words for the belief {belief!r}", hint=hint)
+    return words.refutation.removesuffix(".")
+
+
+def has_words(lab: str) -> bool:
+    """Whether the lab's words are in its source. (Those of older labs are in their manifests.)"""
+    return lab.isidentifier() and (FOLDER / f"{lab}.json").is_file()
+
+
+def from_data(lab: str, data: Mapping[str, Any]) -> LabWords:
+    """The words in the content of a file. KeyError or TypeError for content of another form."""
+    return LabWords(
+        lab,
+        predictions={
+            name: PredictionWords(**one | {"choices": tuple(Choice(*choice) for choice in one["choices"])})
+            for name, one in data["predictions"].items()
+        },
+        exercises={
+            name: ExerciseWords(one["title"], tuple(one["hints"]), one["note"])
+            for name, one in data["exercises"].items()
+        },
+        tasks={name: TaskWords(**one) for name, one in data["tasks"].items()},
+        reflections={name: ReflectionWords(**one) for name, one in data["reflections"].items()},
+        beliefs={name: BeliefWords(**one) for name, one in data["beliefs"].items()},
+        minutes=data["minutes"],
+    )

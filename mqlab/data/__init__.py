@@ -1,0 +1,1 @@
+"""Days of traffic: written, read as columns, and analysed with Spark."""

@@ -1,0 +1,1 @@
+"""Writes the stores of a day, slice by slice."""

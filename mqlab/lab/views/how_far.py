@@ -1,0 +1,218 @@
+"""How far a group has read a queue, message by message, and the three places that remember one number of it.
+
+Lab 04 shows it before and after crashes.
+
+    orders 0    ■■■■■▤■▒▒▒░░░░░      finished 0..4, 6; in a listener 5; pulled 7..9; not pulled 10..14
+                     ▲               in memory 5
+                     ▲               at the broker 5
+                ▲                    in the file 0
+
+Left out: a time axis (the board mqlab.course.widgets.offset_strip moves in time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from mqlab.lab.views.picture import Canvas, Picture, text_pixels
+from mqlab.lab.views.table import Table
+from mqlab.lab.views.theme import AMBER, BLUE, GREEN, INK, MUTED, PAPER, RULE, VIOLET, WASH, colour
+from mqlab.rocketmq.wire.message import MessageQueue
+
+BAR_PIXELS, BAR_CHARACTERS = 520, 40
+CELLS_WITH_NUMBERS = 26
+BAR_HEIGHT, MARK_ROW, MARGIN = 26, 22, 18
+FINISHED, RUNNING, PULLED, WAITING = VIOLET, colour("pale-amber"), colour("pale-violet"), WASH
+LEGEND = (
+    (FINISHED, "finished"),
+    (RUNNING, "in a listener"),
+    (PULLED, "pulled, waiting"),
+    (WAITING, "not pulled"),
+)
+LETTERS = {FINISHED: "■", RUNNING: "▤", PULLED: "▒", WAITING: "░"}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStanding:
+    """One queue of one group: what became of each message, and the next offset by memory, broker and file (or None)."""
+
+    queue: MessageQueue
+    min_offset: int
+    max_offset: int
+    pulled: int
+    finished: frozenset[int]
+    running: frozenset[int]
+    in_memory: int | None
+    at_broker: int | None
+    in_file: int | None
+
+    @property
+    def name(self) -> str:
+        """Topic and number of the queue."""
+        return f"{self.queue.topic} {self.queue.queue_id}"
+
+    @property
+    def places(self) -> list[tuple[str, int | None, str]]:
+        """What each of the three remembers: words, offset, colour."""
+        return [
+            ("in memory", self.in_memory, BLUE),
+            ("at the broker", self.at_broker, GREEN),
+            ("in the file", self.in_file, AMBER),
+        ]
+
+    def state(self, offset: int) -> str:
+        """The fill of one message."""
+        if offset in self.running:
+            return RUNNING
+        if offset in self.finished:
+            return FINISHED
+        return PULLED if offset < self.pulled else WAITING
+
+    def runs(self) -> list[tuple[int, int, str]]:
+        """Neighbours of one state: first offset, end, fill."""
+        found: list[tuple[int, int, str]] = []
+        for offset in range(self.min_offset, self.max_offset):
+            state = self.state(offset)
+            if found and found[-1][2] == state:
+                found[-1] = (found[-1][0], offset + 1, state)
+            else:
+                found.append((offset, offset + 1, state))
+        return found
+
+    def words(self) -> str:
+        """The states in words."""
+        parts = []
+        for fill, meaning in LEGEND:
+            places = [_spelled(first, end) for first, end, state in self.runs() if state == fill]
+            if places:
+                parts.append(f"{meaning} {', '.join(places[:6])}{', …' if len(places) > 6 else ''}")
+        return "; ".join(parts) or "nothing stored"
+
+    def remembered(self) -> str:
+        """The three numbers in words."""
+        return ", ".join(f"{words} {'nothing' if offset is None else offset}" for words, offset, _ in self.places)
+
+
+class HowFar(Picture):
+    """Standings of queues, drawn.
+
+    >>> queue = MessageQueue("orders", "broker-a", 0)
+    >>> print(HowFar([QueueStanding(queue, 0, 4, 3, frozenset({1, 2}), frozenset({0}), 0, 0, None)]))
+    orders 0  finished 1..2; in a listener 0; not pulled 3
+    ▤▤▤▤▤▤▤▤▤▤■■■■■■■■■■■■■■■■■■■■░░░░░░░░░░
+    in memory 0, at the broker 0, in the file nothing
+    """
+
+    def __init__(self, standings: Iterable[QueueStanding], *, title: str = "") -> None:
+        self.standings = list(standings)
+        self.title = title
+
+    @property
+    def alt(self) -> str:
+        told = [f"{one.name}: {one.words()}; next offset {one.remembered()}" for one in self.standings]
+        return f"{self.title or 'How far'}: {'; '.join(told) or 'no queues'}"
+
+    def table(self) -> Table:
+        """One row per queue: the three offsets, and how many messages are in which state."""
+        rows = []
+        for one in self.standings:
+            counts = {meaning: _count(one, fill) for fill, meaning in LEGEND}
+            rows.append(
+                {
+                    "queue": one.name,
+                    "in_memory": one.in_memory,
+                    "at_broker": one.at_broker,
+                    "in_file": one.in_file,
+                    **counts,
+                }
+            )
+        return Table(rows, title=self.title, empty="no queues")
+
+    def text(self) -> str:
+        lines = [self.title] if self.title else []
+        for one in self.standings:
+            place = _scale(one, BAR_CHARACTERS)
+            bar = "".join(LETTERS[fill] * (place(end) - place(first)) for first, end, fill in one.runs())
+            lines += [f"{one.name}  {one.words()}", *([bar] if bar else []), one.remembered()]
+        return "\n".join(lines if self.standings else [*lines, "no queues"])
+
+    def svg(self) -> str:
+        left = max((text_pixels(one.name) for one in self.standings), default=0) + MARGIN + 12
+        head = 26 if self.title else 0
+        each = BAR_HEIGHT + 3 * MARK_ROW + 14
+        height = MARGIN + head + each * len(self.standings) + 26
+        canvas = Canvas(left + BAR_PIXELS + 190, height)
+        if self.title:
+            canvas.text(MARGIN, MARGIN + 8, self.title, bold=True)
+        for number, one in enumerate(self.standings):
+            self._queue(canvas, one, left, MARGIN + head + each * number)
+        x = left
+        for fill, meaning in LEGEND:
+            canvas.box(x, height - 24, 12, 12, fill, border=RULE)
+            canvas.text(x + 18, height - 14, meaning, MUTED, size=11)
+            x += 40 + text_pixels(meaning)
+        return canvas.svg()
+
+    def _queue(self, canvas: Canvas, one: QueueStanding, left: int, y: int) -> None:
+        place = _scale(one, BAR_PIXELS)
+        canvas.text(MARGIN, y + 18, one.name)
+        canvas.box(left, y, BAR_PIXELS, BAR_HEIGHT, PAPER, border=RULE)
+        # 1. The messages: one cell each while there is room for numbers, else stretches of one state.
+        cells: Sequence[tuple[int, int, str]] = one.runs()
+        with_numbers = 0 < one.max_offset - one.min_offset <= CELLS_WITH_NUMBERS
+        if with_numbers:
+            cells = [(offset, offset + 1, one.state(offset)) for offset in range(one.min_offset, one.max_offset)]
+        for first, end, fill in cells:
+            x, width = left + place(first), place(end) - place(first)
+            canvas.box(x, y, width, BAR_HEIGHT, fill, border=RULE, title=f"{_spelled(first, end)}: {_meaning(fill)}")
+            if with_numbers:
+                ink = PAPER if fill == FINISHED else INK
+                canvas.text(x + width // 2, y + 17, str(first), ink, anchor="middle", size=10, halo=False)
+        # 2. The three places that remember, each with a line from the bar down to its words.
+        for row, (words, offset, ink) in enumerate(one.places):
+            at = y + BAR_HEIGHT + MARK_ROW * (row + 1) - 6
+            if offset is None:
+                canvas.text(left, at + 4, f"{words}: nothing", ink)
+                continue
+            x = left + place(min(max(offset, one.min_offset), one.max_offset))
+            canvas.line(x, y + BAR_HEIGHT, x, at, ink, dashed=row == 2)
+            canvas.text(x + 8, at + 4, f"{words}: next is {offset}", ink, bold=True)
+            canvas.box(x - 3, at - 3, 6, 6, ink)
+
+
+def _scale(one: QueueStanding, length: int) -> Callable[[int], int]:
+    """Offset -> place on a bar of some length; a state of few messages among many stays visible."""
+    span = max(one.max_offset - one.min_offset, 1)
+    if span <= length:
+        return lambda offset: (offset - one.min_offset) * length // span
+    # Every stretch gets at least four units; the rest is shared by size.
+    runs = one.runs()
+    least = min(4, length // max(len(runs), 1))
+    rest = length - least * len(runs)
+    ends, x = {one.min_offset: 0}, 0
+    for first, end, _ in runs:
+        x += least + (end - first) * rest // span
+        ends[end] = x
+    ends[one.max_offset] = length
+
+    def place(offset: int) -> int:
+        if offset in ends:
+            return ends[offset]
+        before = max(known for known in ends if known <= offset)
+        after = min(known for known in ends if known >= offset)
+        return ends[before] + (offset - before) * (ends[after] - ends[before]) // max(after - before, 1)
+
+    return place
+
+
+def _spelled(first: int, end: int) -> str:
+    return str(first) if end - first == 1 else f"{first}..{end - 1}"
+
+
+def _meaning(fill: str) -> str:
+    return dict(LEGEND)[fill]
+
+
+def _count(one: QueueStanding, fill: str) -> int:
+    return sum(end - first for first, end, state in one.runs() if state == fill)

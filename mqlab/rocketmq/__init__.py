@@ -1,0 +1,1 @@
+"""RocketMQ: its files, frames, nodes and clients in plain Python, driven from outside through ports."""

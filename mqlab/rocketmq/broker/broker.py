@@ -1,0 +1,199 @@
+"""One broker: builds its parts from the tables upwards, starts them and stops them.
+
+Mirrors: BrokerController.
+
+    frame ─▶ Remoting ─▶ request_table[code] ─▶ a handler (sending, pulling, …) ─▶ tables and store ─▶ reply
+                                                store.dispatch ─▶ _arrived ─▶ held pulls, schedule, transaction check
+
+    start       load the tables · recover the store · listen · register at the name servers · arm the timers
+    shutdown    unregister · disarm the timers · save the tables · close the store · close the channels
+
+Left out: POP, thread pools per kind of request; the second ("VIP") port is opened by mqlab.cluster.serving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mqlab.errors import UsageError
+from mqlab.rocketmq.broker.broadcast_offsets import BroadcastOffsets
+from mqlab.rocketmq.broker.config import BrokerConfig
+from mqlab.rocketmq.broker.long_polling import CHECK_PERIOD_MS, HeldPulls
+from mqlab.rocketmq.broker.membership import Membership
+from mqlab.rocketmq.broker.pulling import Pulling
+from mqlab.rocketmq.broker.putting import Putter
+from mqlab.rocketmq.broker.registration import Registration
+from mqlab.rocketmq.broker.replication.ha_client import HaClient
+from mqlab.rocketmq.broker.replication.ha_server import HaServer
+from mqlab.rocketmq.broker.replication.ha_status import HaStatus
+from mqlab.rocketmq.broker.replication.replication import Replication
+from mqlab.rocketmq.broker.replication.roles import settings_of_role
+from mqlab.rocketmq.broker.replication.slave_synchronize import SlaveSynchronize
+from mqlab.rocketmq.broker.request_table import request_table
+from mqlab.rocketmq.broker.schedule import Schedule
+from mqlab.rocketmq.broker.state import open_state
+from mqlab.rocketmq.broker.table_files import table_savers
+from mqlab.rocketmq.broker.tables.users import UserTable
+from mqlab.rocketmq.broker.tools.assignments import Assignments
+from mqlab.rocketmq.broker.transaction_check import TransactionCheck
+from mqlab.rocketmq.broker.transactions import Transactions
+from mqlab.rocketmq.ports import Ports
+from mqlab.rocketmq.remoting.endpoint import Remoting
+from mqlab.rocketmq.store.config import StoreConfig
+from mqlab.rocketmq.wire import names
+from mqlab.rocketmq.wire.bodies import TopicConfig
+
+
+class Broker:
+    """A broker node. ``store_directory`` is where its store and configuration files are. Mirrors BrokerController."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        config: BrokerConfig,
+        *,
+        store_directory: str,
+        store_config: StoreConfig | None = None,
+        name_servers: Iterable[str] = (),
+        memory_bytes: int | None = None,
+        users: UserTable | None = None,
+    ) -> None:
+        # 1. The state, and the files of its tables.
+        config, store_config = settings_of_role(config, store_config or StoreConfig())
+        state = self.state = open_state(
+            ports, config, store_config, store_directory=store_directory, memory_bytes=memory_bytes, users=users
+        )
+        self._savers = table_savers(state, store_directory)
+        given, ports = ports, state.ports
+
+        # 2. The services, each of them made of the state and of services above it.
+        self.held_pulls = HeldPulls(
+            given.clock,
+            state.store.max_offset,
+            check_period_ms=CHECK_PERIOD_MS if config.long_polling_enable else config.short_polling_time_mills,
+            note=ports.note,
+        )
+        putter = Putter(state)
+        self._schedule = Schedule(state, putter)
+        self._transactions = Transactions(state, putter)
+        self._transaction_check = TransactionCheck(state, putter)
+        self._broadcast_offsets = BroadcastOffsets(state)
+        self._membership = Membership(state, self.held_pulls)
+        pulling = Pulling(state, self.held_pulls, self._broadcast_offsets)
+        ha_server, ha_client = HaServer(ports, state.store, state.identity.ha_address), HaClient(ports, state.store)
+
+        # 3. What answers requests, and what sends requests of its own.
+        name_servers = list(name_servers)
+        self._assignments = Assignments(state, name_servers)
+        handlers = request_table(
+            state,
+            putter,
+            self._transactions,
+            pulling,
+            self._membership,
+            HaStatus(state, ha_server, ha_client),
+            self._assignments,
+        )
+        self.remoting = Remoting(given, handlers, on_channel_closed=self._membership.channel_closed)
+        self.replication = Replication(state, ha_server, ha_client, SlaveSynchronize(state, self.remoting))
+        self.registration = Registration(state, self.remoting, self.replication, name_servers)
+
+        # 4. The names by which labs and tests look at a broker.
+        self.ports, self.store = given, state.store
+        self.topics, self.groups = state.topics, state.groups
+        self.consumers, self.producers = state.consumers, state.producers
+        self.offset_table, self.delay_offset_table = state.offset_table, state.delay_offset_table
+        self.transaction_metrics, self.queue_locks = state.transaction_metrics, state.queue_locks
+        self.stats, self.store_stats = state.stats, state.store_stats
+        identity = state.identity
+        self.address, self.ha_address, self.is_slave = identity.address, identity.ha_address, identity.is_slave
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The settings as they are now: UPDATE_BROKER_CONFIG changes them."""
+        return self.state.config
+
+    @property
+    def is_running(self) -> bool:
+        """True from ``start()`` to ``shutdown()``."""
+        return self.state.is_running
+
+    @property
+    def started_ms(self) -> int:
+        """When the broker was started, in ms of its own clock."""
+        return self.state.started_ms
+
+    def start(self) -> None:
+        """Load tables, recover the store, listen, register. Raises StoreError or CorruptionError for damaged files."""
+        state = self.state
+        state.started_ms = state.now_ms()
+        # 1. What the files hold. Messages that the store recovers wake no pulls and no timers.
+        for saver in self._savers:
+            saver.load()
+        self.store.load()
+        self._schedule.correct_offsets()
+        self.store.on_arrival = self._arrived
+        self.store.start()
+        # 2. Requests may come from now on.
+        state.is_running = True
+        self.remoting.listen(self.address)
+        # 3. Timers and links.
+        for saver in self._savers:
+            saver.start()
+        self.replication.start()
+        if not self.is_slave:
+            self._schedule.start()
+            self._transaction_check.start()
+        self.registration.start()
+
+    def shutdown(self) -> None:
+        """Stop cleanly: nothing that was acknowledged or committed is lost."""
+        if not self.is_running:
+            return
+        # 1. Clients learn from the name servers to go elsewhere.
+        self.registration.stop()
+        self.state.is_running = False
+        # 2. Nothing starts any more.
+        self.replication.stop()
+        self.held_pulls.clear()
+        self._membership.stop()
+        self._assignments.stop()
+        self._broadcast_offsets.stop()
+        self._transaction_check.stop()
+        self._transactions.stop()
+        self._schedule.stop()
+        # 3. Everything in memory goes to its file.
+        for saver in self._savers:
+            saver.stop()
+        self.store.shutdown()
+        self.remoting.close()
+
+    def create_topic(self, config: TopicConfig) -> None:
+        """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does. Raises UsageError for one that is not allowed."""
+        problem = self.topics.problem_of(config)
+        if problem is not None:
+            raise UsageError(problem)
+        self.topics.update(config)
+
+    def _arrived(
+        self,
+        topic: str,
+        queue_id: int,
+        next_queue_offset: int,
+        tags_code: int,
+        store_timestamp: int,
+        properties: Mapping[str, str],
+    ) -> None:
+        """A message became readable. Mirrors NotifyMessageArrivingListener."""
+        if self.is_slave:
+            self.store_stats.dispatched += 1
+        elif topic == names.SCHEDULE_TOPIC:
+            self._schedule.arrived(queue_id, tags_code)
+        elif topic == names.HALF_TOPIC or topic == names.OP_HALF_TOPIC:
+            self._transaction_check.look()
+        self.held_pulls.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
+
+    def __repr__(self) -> str:
+        life = "running" if self.is_running else "stopped"
+        name = f"{self.config.broker_name}{f' slave {self.config.broker_id}' if self.is_slave else ''}"
+        return f"<Broker {name} {self.address} {life}: {len(self.topics)} topics, {self.store!r}>"

@@ -1,0 +1,163 @@
+"""The last step before the store: every message passes here, from a producer, a retry, the schedule or a transaction.
+
+Mirrors: HookUtils (checkBeforePutMessage, handleScheduleMessage).
+
+    a message with DELAY 3 for orders/2          the same message as it is stored
+    topic orders, queue 2                        topic SCHEDULE_TOPIC_XXXX, queue 2 (level - 1)
+    properties DELAY=3 …                         properties DELAY=3 REAL_TOPIC=orders REAL_QID=2 …
+
+Left out: the timer wheel (messages with TIMER_ properties are refused, as with timerWheelEnable=false), inner batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mqlab.rocketmq.broker.state import BrokerState
+from mqlab.rocketmq.promises import Promise
+from mqlab.rocketmq.remoting.requests import Refused
+from mqlab.rocketmq.store import put_result
+from mqlab.rocketmq.store.config import parse_delay_levels
+from mqlab.rocketmq.store.put_result import MESSAGE_ILLEGAL, PutResult
+from mqlab.rocketmq.wire import names, properties, sys_flag
+from mqlab.rocketmq.wire import property_names as p
+from mqlab.rocketmq.wire.codes import ResponseCode
+from mqlab.rocketmq.wire.java_hash import hash_map_order
+from mqlab.rocketmq.wire.java_numbers import parse_int
+from mqlab.rocketmq.wire.record import Record
+
+WHEEL_TIMER_NOT_ENABLE = "WHEEL_TIMER_NOT_ENABLE"
+PARSED_MAP_CAPACITY = 128  # string2messageProperties makes a HashMap of this size
+MAX_TOPIC_BYTES = 127
+MAX_RETRY_TOPIC_BYTES = 255
+_TIMER_REQUESTS = (p.TIMER_DELIVER_MS, p.TIMER_DELAY_MS, p.TIMER_DELAY_SEC)
+
+STORED_CODES = {
+    put_result.PUT_OK: ResponseCode.SUCCESS,
+    put_result.FLUSH_DISK_TIMEOUT: ResponseCode.FLUSH_DISK_TIMEOUT,
+    put_result.FLUSH_SLAVE_TIMEOUT: ResponseCode.FLUSH_SLAVE_TIMEOUT,
+    "SLAVE_NOT_AVAILABLE": ResponseCode.SLAVE_NOT_AVAILABLE,
+}
+"""Statuses after which the message is stored, and their response codes."""
+
+REFUSED_CODES = {
+    put_result.MESSAGE_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
+    put_result.PROPERTIES_SIZE_EXCEEDED: ResponseCode.MESSAGE_ILLEGAL,
+    put_result.SERVICE_NOT_AVAILABLE: ResponseCode.SERVICE_NOT_AVAILABLE,
+    put_result.OS_PAGE_CACHE_BUSY: ResponseCode.SYSTEM_BUSY,
+    put_result.CREATE_MAPPED_FILE_FAILED: ResponseCode.SYSTEM_ERROR,
+    WHEEL_TIMER_NOT_ENABLE: ResponseCode.SYSTEM_ERROR,
+}
+
+
+def encode_as_java(property_map: Mapping[str, str], capacity: int = PARSED_MAP_CAPACITY) -> bytes:
+    """Properties in the order of Java's HashMap, so that the stored bytes equal those of a real broker.
+
+    >>> encode_as_java({"TAGS": "a", "KEYS": "k"})
+    b'TAGS\\x01a\\x02KEYS\\x01k\\x02'
+    """
+    return properties.encode({name: property_map[name] for name in hash_map_order(property_map, capacity)})
+
+
+def delay_level_of(property_map: Mapping[str, str]) -> int:
+    """The delay level a message asks for, 0 for none. Raises Refused, SYSTEM_ERROR, for a DELAY that is not an Integer.
+
+    Mirrors Message.getDelayTimeLevel, whose NumberFormatException becomes the answer to the send.
+
+    >>> delay_level_of({"DELAY": "3"}), delay_level_of({})
+    (3, 0)
+    """
+    try:
+        return parse_int(property_map.get(p.DELAY, "0"))
+    except ValueError as error:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"the property {p.DELAY} is not a delay level: {error}") from error
+
+
+def delayed_form(record: Record, level: int, max_level: int) -> Record:
+    """The message as it waits in the schedule topic; a level above the highest becomes the highest.
+
+    Mirrors transformDelayLevelMessage.
+    """
+    level = min(level, max_level)
+    property_map = {name: value for name, value in record.property_map.items() if name not in _TIMER_REQUESTS}
+    property_map[p.DELAY] = str(level)
+    property_map[p.REAL_TOPIC] = record.topic
+    property_map[p.REAL_QID] = str(record.queue_id)
+    return record.changed(
+        topic=names.SCHEDULE_TOPIC, queue_id=level - 1, properties=encode_as_java(property_map), magic=None
+    )
+
+
+class Putter:
+    """Checks a message, moves it to the schedule topic if it is delayed, and stores it.
+
+    The counters of the store count it, also when it is refused.
+    """
+
+    def __init__(self, state: BrokerState) -> None:
+        self._store = state.store
+        self._max_delay_level = len(parse_delay_levels(state.store.config.message_delay_level))
+        self._stats = state.store_stats
+
+    def put(self, record: Record, *, delay_level: int = 0) -> PutResult:
+        """Store one message, in the schedule topic when ``delay_level`` is above 0.
+
+        The level is an argument because a message that was delivered late still has the property DELAY.
+        """
+        problem = _topic_problem(record.topic)
+        if problem is not None:
+            return PutResult.refused(MESSAGE_ILLEGAL, problem)
+        if _may_wait(record):
+            if delay_level > 0:
+                record = delayed_form(record, delay_level, self._max_delay_level)
+            elif b"TIMER_DEL" in record.properties and _asks_for_timer(record.property_map):
+                return PutResult.refused(WHEEL_TIMER_NOT_ENABLE, "the timer wheel is off: use delay levels")
+        return self._counted(self._store.put(record))
+
+    def place_of(self, record: Record, delay_level: int) -> tuple[str, int]:
+        """The topic and queue in which ``put`` stores a message."""
+        if delay_level > 0 and _may_wait(record):
+            return names.SCHEDULE_TOPIC, min(delay_level, self._max_delay_level) - 1
+        return record.topic, record.queue_id
+
+    def put_batch(self, records: list[Record]) -> PutResult:
+        """Store the messages of one batch together."""
+        problem = _topic_problem(records[0].topic)
+        if problem is not None:
+            return PutResult.refused(MESSAGE_ILLEGAL, problem)
+        return self._counted(self._store.put_batch(records))
+
+    def when_safe(self, result: PutResult) -> Promise[str]:
+        """Resolves to the status of the put when it is flushed and copied as configured; counts how long that took."""
+        safe = self._store.wait_durable(result)
+        if not safe.done:
+            safe.then(lambda _: self._stats.waited(result.store_timestamp))
+        return safe
+
+    def _counted(self, result: PutResult) -> PutResult:
+        if result.message_count:
+            self._stats.put(result.message_count, result.size)
+        else:
+            self._stats.failed += 1
+        return result
+
+
+def refusal(result: PutResult) -> tuple[int, str]:
+    """The response code and remark for a message that was not stored."""
+    return REFUSED_CODES.get(result.status, ResponseCode.SYSTEM_ERROR), f"{result.status}: {result.reason}"
+
+
+def _may_wait(record: Record) -> bool:
+    """False for a message whose flag marks it as a half message: RocketMQ delays plain and committed messages only."""
+    kind = sys_flag.transaction_type(record.sys_flag)
+    return kind in (sys_flag.TRANSACTION_NOT_TYPE, sys_flag.TRANSACTION_COMMIT)
+
+
+def _topic_problem(topic: str) -> str | None:
+    length = len(topic.encode("utf-8", "replace"))
+    limit = MAX_RETRY_TOPIC_BYTES if topic.startswith(names.RETRY_PREFIX) else MAX_TOPIC_BYTES
+    return f"topic of {length} bytes, at most {limit} are allowed: {topic}" if length > limit else None
+
+
+def _asks_for_timer(property_map: Mapping[str, str]) -> bool:
+    return p.TIMER_OUT_MS not in property_map and any(name in property_map for name in _TIMER_REQUESTS)

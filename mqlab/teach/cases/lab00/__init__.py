@@ -1,5 +1,0 @@
-"""Lab 00: manifest, days, judges."""
-
-from mqlab.teach.cases.lab00.manifest import MANIFEST
-
-__all__ = ["MANIFEST"]

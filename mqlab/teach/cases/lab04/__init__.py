@@ -1,5 +1,0 @@
-"""Lab 04: manifest, exercises (offsets, own_queue, resets, once, rescue), your-turn tasks (tasks)."""
-
-from mqlab.teach.cases.lab04.manifest import MANIFEST
-
-__all__ = ["MANIFEST"]

@@ -1,5 +1,0 @@
-"""Lab 07: manifest, exercises (retries, redrive, listeners), days of failure (days, bank)."""
-
-from mqlab.teach.cases.lab07.manifest import MANIFEST
-
-__all__ = ["MANIFEST"]

@@ -1,5 +1,0 @@
-"""Lab 11: manifest, exercises (bodies, calls, life), the days on which they take place, and the tasks."""
-
-from mqlab.teach.cases.lab11.manifest import MANIFEST
-
-__all__ = ["MANIFEST"]

@@ -1,5 +1,0 @@
-"""Lab 14: manifest, exercises (following, shortening, first_step, findings), the book of rules and the clusters."""
-
-from mqlab.teach.cases.lab14.manifest import MANIFEST
-
-__all__ = ["MANIFEST"]

@@ -1,0 +1,147 @@
+"""Names and files as other programs write them, and work that was begun in more than one place."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import dataclasses
+import io
+import json
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab.course.grading.judging.verdict import GRADED, PASSED, ExerciseResult, Record
+from mqlab.course.grading.reports import statistics
+from mqlab.course.grading.reports.course_sheet import filled
+from mqlab.course.grading.submissions.finding import find_submissions, read_roster, student_of
+from mqlab.course.grading.submissions.lab_files import Lab, open_lab
+from mqlab.course.grading.submissions.notebook_file import parse_notebook
+from mqlab.course.grading.submissions.rebuild import transplant
+from tests.course.grading.course import RIGHT, save, untouched, with_answers
+
+NFC, NFD = (unicodedata.normalize(form, "Zoë Müller") for form in ("NFC", "NFD"))
+
+
+@pytest.fixture
+def lab(course: Path) -> Lab:
+    return open_lab(course, "99")
+
+
+def test_cells_of_a_sheet_keep_their_line_ends(tmp_path: Path) -> None:
+    head = ["Identifier", "Full name", "Grade", "Feedback comments"]
+    rows = [
+        ["Participant 11", "Ann Ek", "", "<p>Good.</p>\n<p>See me</p>"],
+        ["Participant 12", NFC, "", "one\u2028two"],
+    ]
+    text = io.StringIO()
+    csv.writer(text).writerows([head, *rows])
+    sheet = save(text.getvalue(), tmp_path / "Grades.csv")
+    result = ExerciseResult("lab99.total", "Add up", 3, PASSED)
+    made, lost = filled(sheet, [Record(one, "lab99", GRADED, exercises=(result,)) for one in ("Ann Ek 11", NFD)])
+    back = list(csv.reader(io.StringIO(made, newline="")))
+    assert lost == [] and back == [head, *([*row[:2], "3", row[3]] for row in rows)]
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_roster_may_be_separated_as_excel_does_it(mark: str, encoding: str, tmp_path: Path) -> None:
+    text = f"Name{mark}Email\r\nNodira K{mark}n@x\r\n{NFD}{mark}z@x\r\n"
+    assert read_roster(save(text.encode(encoding), tmp_path / "class.csv")) == ["Nodira K", NFC]
+
+
+def test_a_name_is_one_name_however_its_accents_are_spelled(lab: Lab, course: Path, tmp_path: Path) -> None:
+    save(untouched(course), tmp_path / NFD / "99-tiny.ipynb")
+    (one,) = find_submissions(tmp_path, [lab], [NFC])
+    assert one.student == NFC and one.path is not None
+
+
+@pytest.mark.parametrize("file", ["99-tiny.ipynb", "my work (final).ipynb", "Lab.IPYNB"])
+def test_moodles_flat_downloads_are_named_by_student(file: str, lab: Lab, course: Path, tmp_path: Path) -> None:
+    name = f"Ann Ek_4711_assignsubmission_file_{file}"
+    save(untouched(course), tmp_path / name)
+    (one,) = find_submissions(tmp_path, [lab])
+    assert student_of(name) == one.student == "Ann Ek 4711" and one.path == tmp_path / name
+
+
+def test_an_ending_in_capitals_is_an_ending(lab: Lab, course: Path, tmp_path: Path) -> None:
+    save(untouched(course), tmp_path / "anna.IPYNB")
+    save(untouched(course), tmp_path / "boris" / "X.IPYNB")
+    assert [(one.student, one.path is not None) for one in find_submissions(tmp_path, [lab])] == [
+        ("anna", True),
+        ("boris", True),
+    ]
+
+
+def test_negative_numbers_of_the_class_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = statistics.Difficulty(*[None] * len(dataclasses.fields(statistics.Difficulty)))  # type: ignore[arg-type]
+    one = dataclasses.replace(one, exercise="lab99.total", students=3, solved=0.5, mean=0.5, tells_apart=-0.25)
+    monkeypatch.setattr(statistics, "difficulties", lambda _: [one])
+    monkeypatch.setattr(statistics, "_by_lab", lambda _: [("lab99", [])])
+    assert '"-0.25"' in statistics.csv_text([])
+
+
+# begun work ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_untouched_copy_never_beats_begun_work(lab: Lab, course: Path, tmp_path: Path) -> None:
+    worked = with_answers(untouched(course), RIGHT)
+    save(worked, tmp_path / "anna" / "99-tiny-Copy1.ipynb")
+    save(untouched(course), tmp_path / "anna" / "99-tiny.ipynb")
+    save(untouched(course), tmp_path / "anna" / "99-tiny-2026-03-05.ipynb")
+    (one,) = find_submissions(tmp_path, [lab])
+    assert one.name == "anna/99-tiny-Copy1.ipynb" and "99-tiny-Copy1.ipynb was judged" in one.note
+
+
+def test_work_that_was_begun_in_two_copies_is_judged_together(lab: Lab, course: Path, tmp_path: Path) -> None:
+    for name, source in RIGHT.items():
+        save(with_answers(untouched(course), {name: source}), tmp_path / "anna" / f"99-tiny-{name[6:]}.ipynb")
+    (one,) = find_submissions(tmp_path, [lab])
+    assert len(one.files) == 2 and "with what was begun only in 99-tiny-box.ipynb" in one.note
+
+
+def cells_with(course: Path, source: str, original: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    notebook = untouched(course)
+    (cell,) = [cell for cell in notebook["cells"] if cell["id"] == "lab99-total"]
+    if original is not None:
+        cell["source"] = original
+    second = copy.deepcopy(cell) | {"id": "another", "source": source}
+    notebook["cells"].insert(notebook["cells"].index(cell) + 1, second)
+    return notebook, second
+
+
+def test_an_untouched_cell_never_beats_a_begun_one(lab: Lab, course: Path) -> None:
+    notebook, second = cells_with(course, f"# exercise: lab99.total\n{RIGHT['lab99.total']}")
+    taken = transplant(lab, parse_notebook(json.dumps(notebook).encode()))
+    assert taken.answers["lab99.total"] == second["source"]
+    assert [note.text for note in taken.notes] == ["lab99.total: 2 answer cells; a begun one was judged"]
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "twice = lambda x: 2 * x",
+        "Pair = collections.namedtuple('Pair', 'a b')",
+        "def twice(x):\n    return 2 * x",
+        "twice = functools.partial(pow, 2)",
+        "twice = functools.lru_cache()(len)",
+    ],
+)
+@pytest.mark.parametrize("place", ["added", "changed"])
+def test_helpers_of_any_kind_count_in_any_cell(lab: Lab, course: Path, helper: str, place: str) -> None:
+    notebook = untouched(course)
+    if place == "changed":
+        notebook["cells"][1]["source"] = f"print(1)\n{helper}"
+    else:
+        notebook["cells"].append({"cell_type": "code", "id": "mine", "metadata": {}, "outputs": [], "source": helper})
+    text = "\n".join(transplant(lab, parse_notebook(json.dumps(notebook).encode())).set_up)
+    assert helper.splitlines()[0] in text and "print" not in text
+
+
+def test_a_pasted_photo_does_not_make_a_notebook_malformed(lab: Lab, course: Path) -> None:
+    notebook = with_answers(untouched(course), RIGHT)
+    photo = f"![me](data:image/png;base64,{'QUJD' * 1_000_000})"
+    notebook["cells"].append({"cell_type": "markdown", "id": "photo", "metadata": {}, "source": photo})
+    assert len(transplant(lab, parse_notebook(json.dumps(notebook).encode())).answers) == 2
