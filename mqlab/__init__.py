@@ -3,7 +3,8 @@
     from mqlab import Lab, Message, MessageQueue, play, CONSUME_SUCCESS, RECONSUME_LATER
 
 The names below are what a notebook needs; each is imported when first used, so that ``import mqlab`` costs nothing.
-Left out: everything a notebook imports from its own room (mqlab.rocketmq.store, mqlab.course.teach, mqlab.data.spark, …).
+Left out: everything a notebook imports from its own room (mqlab.rocketmq.store, mqlab.course.teach, mqlab.data.spark,
+…).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "client.statuses": (
+        "rocketmq.client.statuses": (
             "COMMIT",
             "COMMIT_MESSAGE",
             "CONSUME_SUCCESS",
@@ -65,9 +66,9 @@ __getattr__, __dir__ = lazy_names(
             "UNKNOW",
             "UNKNOWN",
         ),
-        "connected": ("connect",),
-        "lab.crashes": ("every_crash",),
-        "lab.lab": ("Lab", "play"),
-        "wire.message": ("Message", "MessageExt", "MessageQueue"),
+        "cluster.connected": ("connect",),
+        "lab.world.crashes": ("every_crash",),
+        "lab.world.lab": ("Lab", "play"),
+        "rocketmq.wire.message": ("Message", "MessageExt", "MessageQueue"),
     },
 )

@@ -100,7 +100,7 @@ class StoreError(MqlabError):
 
 
 class PartFailed(StoreError):
-    """A broker cannot keep what it was asked to, because one of its parts has failed; see mqlab.rocketmq.store.failures."""
+    """A broker cannot keep what it was asked to, because one of its parts has failed; see rocketmq.store.failures."""
 
 
 class RemotingError(MqlabError):

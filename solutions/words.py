@@ -26,7 +26,7 @@ Then come labelled blocks; a block goes on in lines that are indented by two spa
     # %% [answer] lab00.unindexed                 the notebook: the prose, whose last paragraph is the question;
     # Change `PAUSE` above and run the cell again. How many …?     a cell with answer("lab00.unindexed", …, lab) follows
     #
-    # wrong all: That is every message of the log …     a wrong answer that the task (mqlab.course.teach.tasks) knows by name
+    # wrong all: That is every message of the log …     a wrong answer that the task knows by name
     # wrong: Count the rows of the log that …           every other wrong answer
     # note: …                                           said to a right answer
 

@@ -13,6 +13,7 @@ import datetime
 import json
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -142,13 +143,17 @@ def grade(
     if sheet is not None:
         _fill_sheet(sheet, records, out)
     _print_records(records, as_json)
-    for line in unused:
-        click.echo(
-            f"overrides.csv: {line.student} has no exercise {line.exercise} here; that line was not used", err=True
-        )
-    click.echo(f"reports: {out / 'index.html'}", err=True)
+    _say_where(out, unused)
     if len(records) < len(found):
         sys.exit(1)
+
+
+def _say_where(out: Path, unused: Iterable[Any]) -> None:
+    """Where the reports are, and which lines of overrides.csv were for nobody."""
+    for line in unused:
+        text = f"overrides.csv: {line.student} has no exercise {line.exercise} here; that line was not used"
+        click.echo(text, err=True)
+    click.echo(f"reports: {out / 'index.html'}", err=True)
 
 
 def _labs(course: Path, wanted: tuple[str, ...]) -> list[Any]:

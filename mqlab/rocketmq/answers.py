@@ -1,27 +1,33 @@
-"""The form of an admin answer: a dataclass, or rows of dataclasses, that print and show as a table.
+"""The form of an admin answer: a dataclass, or rows of dataclasses, that can be shown as a table.
 
 Mirrors: the printing half of mqadmin's SubCommands. Every answer of ``lab.admin`` is one of these.
 
     Rows([QueueStats(...), …])      rows[0].max_offset   for row in rows   rows.to_pandas()   print(rows)
     Detail (a dataclass)            plan.rows, plan.warnings, print(plan)
 
-Sort and select rows in Python.
+An answer says which rows it has; the table is drawn by whoever called ``draw_answers_with``. mqlab.lab does so, and
+without it an answer prints one row per line. Sort and select rows in Python.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from typing import Any, Generic, TypeVar, overload
 
+from mqlab.errors import UsageError
 from mqlab.rocketmq.wire.message import MessageExt
 
-if TYPE_CHECKING:
-    import pandas
-
-    from mqlab.lab.views import Table
-
 T = TypeVar("T")
+
+_draw: Callable[[Sequence[Any], str], Any] | None = None
+
+
+def draw_answers_with(draw: Callable[[Sequence[Any], str], Any]) -> None:
+    """Set what draws the table of an answer: a function of its rows and its title. mqlab.lab sets its own."""
+    global _draw
+    _draw = draw
 
 
 class Shown:
@@ -41,13 +47,13 @@ class Shown:
         """Lines below the table."""
         return ()
 
-    def table(self) -> Table:
-        """The answer as a table."""
-        from mqlab.lab.views import Table
+    def table(self) -> Any:
+        """The answer as a table (mqlab.lab.views.Table). Raises UsageError while nothing draws tables."""
+        if _draw is None:
+            raise UsageError("nothing is here to draw a table", hint="import mqlab.lab, or use shown_rows()")
+        return _draw([_as_row(row) for row in self.shown_rows()], self.shown_title())
 
-        return Table([_as_row(row) for row in self.shown_rows()], title=self.shown_title())
-
-    def to_pandas(self) -> pandas.DataFrame:
+    def to_pandas(self) -> Any:
         """The answer's rows as a DataFrame."""
         return self.table().to_pandas()
 
@@ -56,7 +62,11 @@ class Shown:
         return plain(self)
 
     def __str__(self) -> str:
-        return "\n".join([self.table().text(), *self.shown_notes()])
+        if _draw is None:
+            lines = [self.shown_title(), *(str(_as_row(row)) for row in self.shown_rows())]
+        else:
+            lines = [self.table().text()]
+        return "\n".join([*lines, *self.shown_notes()])
 
     def whole_text(self) -> str:
         """The answer as text, with every row: what a command line prints."""
@@ -64,10 +74,10 @@ class Shown:
         return "\n".join([table.text(len(table.rows)), *self.shown_notes()])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from markupsafe import Markup
-
-        notes = Markup("").join(Markup("<div>{}</div>").format(line) for line in self.shown_notes())
-        return {"text/plain": str(self), "text/html": str(self.table().html() + notes)}
+        if _draw is None:
+            return {"text/plain": str(self)}
+        notes = "".join(f"<div>{escape(line)}</div>" for line in self.shown_notes())
+        return {"text/plain": str(self), "text/html": f"{self.table().html()}{notes}"}
 
 
 class Rows(Shown, Sequence[T], Generic[T]):

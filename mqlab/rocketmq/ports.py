@@ -1,7 +1,8 @@
 """The ports through which everything unpredictable enters a node: Clock, Network, Files, Workers, a seeded rng.
 
 Mirrors: what Java code takes from the JDK (System.currentTimeMillis, Netty, MappedByteBuffer, ExecutorService).
-The simulated drivers are in mqlab.lab.runtime.sim, the real ones in mqlab.lab.runtime.threads and mqlab.rocketmq.machine.files.
+The simulated drivers are in mqlab.lab.runtime.sim, the real ones in mqlab.lab.runtime.threads and
+mqlab.rocketmq.machine.files.
 
     node code ── ports.clock.call_later(5_000, self.persist, "offset.persist")
               ── ports.network.connect("10.0.0.2:10911", on_data, on_closed)

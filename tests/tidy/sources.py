@@ -15,7 +15,7 @@ PACKAGE = ROOT / "mqlab"
 
 @dataclass(frozen=True)
 class Module:
-    """One file of the package: ``name`` dotted, ``room`` the first part under mqlab ("" for mqlab itself)."""
+    """One file of the package: ``name`` is dotted, ``wing`` and ``room`` are where it stands (see ``room_of``)."""
 
     name: str
     path: Path
@@ -24,7 +24,11 @@ class Module:
 
     @property
     def room(self) -> str:
-        return [*self.name.split("."), ""][1]
+        return room_of(self.name)
+
+    @property
+    def wing(self) -> str:
+        return self.room.partition(".")[0]
 
     @property
     def is_package(self) -> bool:
@@ -41,6 +45,19 @@ class Import:
     target: str
     line: int
     lazy: bool
+
+
+WINGS = ("rocketmq", "lab", "cluster", "data", "course")
+
+
+def room_of(name: str) -> str:
+    """The room of a dotted name: "rocketmq.store", or the wing for its own file, "errors", "cli"; "" for mqlab itself.
+
+    >>> room_of("mqlab.rocketmq.store.flush"), room_of("mqlab.lab"), room_of("mqlab.cli.lab"), room_of("mqlab")
+    ('rocketmq.store', 'lab', 'cli', '')
+    """
+    parts = name.split(".")[1:]
+    return ".".join(parts[:2] if parts and parts[0] in WINGS else parts[:1])
 
 
 def assert_none(objections: Iterable[str]) -> None:

@@ -10,8 +10,14 @@ import pytest
 
 from tests.tidy.sources import Module, assert_none, in_rooms, modules, parse
 
-GROUND = {"errors", "ports", "promises", "durations"}
-CORE = frozenset(GROUND | {"wire", "filter", "inspector", "store", "remoting", "broker", "client", "nameserver"})
+CORE = frozenset(
+    {"errors", "durations"}
+    | {
+        f"rocketmq.{room}"
+        for room in ("answers", "ports", "promises", "settings", "signals", "state_table", "stats_item")
+    }
+    | {f"rocketmq.{room}" for room in ("wire", "filter", "store", "remoting", "broker", "client", "nameserver")}
+)
 BANNED_MODULES = {"time", "random", "uuid", "threading", "socket", "asyncio", "queue", "secrets"}
 BANNED_CALLS = {"open", "input", "id", "hash"}  # id() and hash(text) differ between runs
 BANNED_METHODS = {"now", "today", "utcnow"}  # of datetime and date: the clock comes through a port

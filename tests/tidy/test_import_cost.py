@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
 
 from mqlab.course import widgets
-from tests.tidy.sources import ROOT, modules
+from tests.tidy.sources import PACKAGE, ROOT, modules
 from tests.tidy.test_bans import CORE
 
 # In a fresh interpreter without site-packages: nothing but the standard library can be imported at all.
@@ -23,6 +25,29 @@ import {module}
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
 SLOW = {"asyncio", "multiprocessing", "unittest", "tkinter", "xml", "http", "ssl", "ctypes.wintypes"}
+
+
+EMPTY_PROGRAM = """
+import importlib.util, json, os, shutil, sys
+sys.path.insert(0, sys.argv[1])
+import mqlab.rocketmq
+from mqlab.rocketmq.store import MessageStore
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
+from mqlab.rocketmq.wire.message import Message
+directory, killed = sys.argv[2], sys.argv[2] + "-killed"
+with MessageStore.open(directory, mapped_file_size_commit_log=4 << 20) as store:
+    for number in range(6000):
+        store.put(Message("orders", b"%d" % number, keys=f"order-{number}"))
+    shutil.copytree(directory, killed)
+shutil.rmtree(killed + "/consumequeue")
+with MessageStore.open(killed, mapped_file_size_commit_log=4 << 20) as store:
+    scanned = store.recovery_report.units_scanned
+reader = StoreReader(killed)
+(queue,) = reader.queues("orders")
+same = reader.max_physical_offset == StoreReader(directory).max_physical_offset
+numpy = importlib.util.find_spec("numpy") is not None
+print(json.dumps({"units": scanned, "queue": queue.max_offset, "same_log": same, "numpy": numpy}))
+"""
 
 
 def loads(module: str, root: Path = ROOT) -> list[str]:
@@ -38,10 +63,26 @@ def test_mqlab_itself_needs_the_standard_library_alone() -> None:
     assert not [name for name in loaded if name.split(".")[0] in SLOW]
 
 
-def test_every_core_module_needs_the_standard_library_alone() -> None:
-    names = [module.name for module in modules() if module.room in CORE]
-    assert len(names) > 10
+def test_every_module_of_rocketmq_needs_the_standard_library_alone() -> None:
+    names = [module.name for module in modules() if module.room in CORE or module.wing == "rocketmq"]
+    assert len(names) > 200
     loads(", ".join(names))
+
+
+def test_a_store_is_written_killed_and_recovered_where_only_python_is_installed(tmp_path: Path) -> None:
+    """In an environment of its own, with the wing and the ground files alone, and more units than numpy is used for."""
+    wheel = tmp_path / "site" / "mqlab"
+    shutil.copytree(PACKAGE / "rocketmq", wheel / "rocketmq", ignore=shutil.ignore_patterns("__pycache__"))
+    for file in PACKAGE.glob("*.py"):
+        shutil.copy(file, wheel)
+    venv.create(tmp_path / "empty", with_pip=False)
+    program = tmp_path / "program.py"
+    program.write_text(EMPTY_PROGRAM, "utf-8")
+    python = tmp_path / "empty" / "bin" / "python"
+    command = [python, "-I", program, tmp_path / "site", tmp_path / "store"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout) == {"units": 6000, "queue": 6000, "same_log": True, "numpy": False}
 
 
 def test_a_lab_loads_no_clients_pictures_threads_or_readers_before_they_are_asked_for() -> None:
@@ -102,8 +143,9 @@ def test_an_explorer_is_loaded_without_the_others() -> None:
 
 
 def test_each_explorer_is_what_its_name_says_even_after_a_module_beside_it_was_imported() -> None:
-    for module in (ROOT / "mqlab" / "widgets").glob("*.py"):
-        importlib.import_module(f"mqlab.course.widgets.{module.stem}")
+    for module in (PACKAGE / "course" / "widgets").iterdir():
+        if module.stem != "__pycache__" and not module.stem.startswith("__"):
+            importlib.import_module(f"mqlab.course.widgets.{module.stem}")
     found = {name: getattr(widgets, name) for name in widgets.__all__}
     assert {name: value.__name__ for name, value in found.items()} == {name: name for name in widgets.__all__}
 

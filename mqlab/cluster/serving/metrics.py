@@ -10,7 +10,8 @@ Left out: histograms of latencies and sizes, figures of POP and timers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mqlab.rocketmq.broker import Broker
@@ -50,72 +51,65 @@ class ServerMetrics:
         def put(kind: Any, name: str, about: str, value: float, **labels: str) -> None:
             rows.setdefault((kind, name, about), []).append((labels, value))
 
-        counter, gauge = self._kinds
+        counter, gauge = (partial(put, kind) for kind in self._kinds)
         for broker in server.brokers:
-            own = {"cluster": broker.config.broker_cluster_name, "node_id": broker.config.broker_name}
-            put(gauge, "rocketmq_broker_permission", "4 reads, 2 writes", broker.config.broker_permission, **own)
-            put(gauge, "rocketmq_topic_number", "topics", len(broker.topics), **own)
-            put(gauge, "rocketmq_consumer_group_number", "consumer groups", len(broker.groups), **own)
-            log_bytes = broker.store.max_physical_offset - broker.store.min_physical_offset
-            put(gauge, "rocketmq_storage_size", "bytes of log", log_bytes, **own)
-            put(
-                gauge,
-                "rocketmq_storage_dispatch_behind_bytes",
-                "bytes of log that consumers do not see yet",
-                broker.store.dispatch_behind_bytes,
-                **own,
-            )
-            put(
-                gauge,
-                "rocketmq_storage_flush_behind_bytes",
-                "bytes that are not synced",
-                broker.store.max_physical_offset - broker.store.flushed_offset,
-                **own,
-            )
-            put(
-                gauge,
-                "mqlab_failed_parts",
-                "parts that have failed and are tried again",
-                len(broker.store.failures),
-                **own,
-            )
-            for topic in [
-                each.topic_name for each in broker.topics.values() if not broker.topics.is_system(each.topic_name)
-            ]:
-                total = broker.stats.total
-                put(
-                    counter,
-                    "rocketmq_messages_in",
-                    "messages stored",
-                    total(stats.TOPIC_PUT_NUMS, topic),
-                    topic=topic,
-                    **own,
-                )
-                put(
-                    counter,
-                    "rocketmq_throughput_in",
-                    "bytes stored",
-                    total(stats.TOPIC_PUT_SIZE, topic),
-                    topic=topic,
-                    **own,
-                )
-            for topic, group, messages, size, lag in _of_groups(broker):
-                labels = {**own, "topic": topic, "consumer_group": group}
-                put(counter, "rocketmq_messages_out", "messages that pulls got", messages, **labels)
-                put(counter, "rocketmq_throughput_out", "bytes that pulls got", size, **labels)
-                put(gauge, "rocketmq_consumer_lag_messages", "messages after the group's offset", lag, **labels)
+            _put_broker(broker, counter, gauge)
         peers = server.loop.peers
-        put(gauge, "mqlab_connections", "open connections", len(peers.connections))
-        put(counter, "mqlab_received_bytes", "bytes from all peers", peers.received_bytes)
-        put(counter, "mqlab_sent_bytes", "bytes to all peers", peers.sent_bytes)
-        put(counter, "mqlab_failures", "errors that left a handler", server.loop.failures)
+        gauge("mqlab_connections", "open connections", len(peers.connections))
+        counter("mqlab_received_bytes", "bytes from all peers", peers.received_bytes)
+        counter("mqlab_sent_bytes", "bytes to all peers", peers.sent_bytes)
+        counter("mqlab_failures", "errors that left a handler", server.loop.failures)
         for reason, count in sorted(peers.closed_for.items()):
-            put(counter, "mqlab_closed_connections", "connections that the server closed", count, reason=reason)
+            counter("mqlab_closed_connections", "connections that the server closed", count, reason=reason)
         for (kind, name, about), found in rows.items():
             metric = kind(name, about, labels=sorted(found[0][0]))
             for labels, value in found:
                 metric.add_metric([labels[label] for label in sorted(labels)], value)
             yield metric
+
+
+def _put_broker(broker: Broker, counter: Callable[..., None], gauge: Callable[..., None]) -> None:
+    """The metrics of one broker: its store, its topics, its groups."""
+    own = {"cluster": broker.config.broker_cluster_name, "node_id": broker.config.broker_name}
+    gauge("rocketmq_broker_permission", "4 reads, 2 writes", broker.config.broker_permission, **own)
+    gauge("rocketmq_topic_number", "topics", len(broker.topics), **own)
+    gauge("rocketmq_consumer_group_number", "consumer groups", len(broker.groups), **own)
+    log_bytes = broker.store.max_physical_offset - broker.store.min_physical_offset
+    gauge("rocketmq_storage_size", "bytes of log", log_bytes, **own)
+    gauge(
+        "rocketmq_storage_dispatch_behind_bytes",
+        "bytes of log that consumers do not see yet",
+        broker.store.dispatch_behind_bytes,
+        **own,
+    )
+    gauge("mqlab_failed_parts", "parts that have failed and are tried again", len(broker.store.failures), **own)
+    gauge(
+        "rocketmq_storage_flush_behind_bytes",
+        "bytes that are not synced",
+        broker.store.max_physical_offset - broker.store.flushed_offset,
+        **own,
+    )
+    for topic in [each.topic_name for each in broker.topics.values() if not broker.topics.is_system(each.topic_name)]:
+        total = broker.stats.total
+        counter(
+            "rocketmq_messages_in",
+            "messages stored",
+            total(stats.TOPIC_PUT_NUMS, topic),
+            topic=topic,
+            **own,
+        )
+        counter(
+            "rocketmq_throughput_in",
+            "bytes stored",
+            total(stats.TOPIC_PUT_SIZE, topic),
+            topic=topic,
+            **own,
+        )
+    for topic, group, messages, size, lag in _of_groups(broker):
+        labels = {**own, "topic": topic, "consumer_group": group}
+        counter("rocketmq_messages_out", "messages that pulls got", messages, **labels)
+        counter("rocketmq_throughput_out", "bytes that pulls got", size, **labels)
+        gauge("rocketmq_consumer_lag_messages", "messages after the group's offset", lag, **labels)
 
 
 def _of_groups(broker: Broker) -> Iterator[tuple[str, str, int, int, int]]:

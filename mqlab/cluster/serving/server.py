@@ -25,12 +25,12 @@ from mqlab.cluster.runtime.tcp import Address
 from mqlab.cluster.serving.plan import BrokerPlan, ServingPlan, numeric
 from mqlab.cluster.serving.users import of_one_broker
 from mqlab.errors import LimitReached, MqlabError
-from mqlab.lab.inspector import StoreInspector
 from mqlab.rocketmq.broker import Broker
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.nameserver import NameServer
 from mqlab.rocketmq.promises import Promise
 from mqlab.rocketmq.remoting.access import Access
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 
 log = logging.getLogger("mqlab.server")
 
@@ -250,6 +250,6 @@ def _after_last_message(plan: ServingPlan) -> int:
     latest_ms = 0
     for broker in plan.brokers:
         if (broker.directory / "commitlog").is_dir():
-            last_ms = StoreInspector(broker.directory).last_store_timestamp()
+            last_ms = StoreReader(broker.directory).last_store_timestamp()
             latest_ms = max(latest_ms, 0 if last_ms is None else last_ms + 1)
     return latest_ms

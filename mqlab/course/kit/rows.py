@@ -321,23 +321,8 @@ def Rows(
     name = signature.partition("(")[0]
     by_part = {"": rules} if isinstance(rules, str) and rules else dict(rules or {})
     said = told(id, words)
-    form = Tables(
-        id,
-        name,
-        signature,
-        about,
-        calls,
-        tuple(columns),
-        tuple(by),
-        through,
-        by_part,
-        slips,
-        explain,
-        promises,
-        again,
-        close or {},
-        weights or {},
-    )
+    asked = (id, name, signature, about, calls, tuple(columns), tuple(by), through)
+    form = Tables(*asked, by_part, slips, explain, promises, again, close or {}, weights or {})
     defines = (name, through) if through else (name,)
     return Exercise(
         id,

@@ -5,8 +5,8 @@ Every lab has such cells; they give no points.
     answer("lab00.unindexed", ..., lab)     nothing answered yet: the question
     answer("lab00.unindexed", 2, lab)       right, or what is to be said to this answer
 
-The rule computes what is right from what is given after the value (mqlab.course.teach.tasks), so every world has its own right
-answer. A wrong answer is no error: the notebook runs on.
+The rule computes what is right from what is given after the value (mqlab.course.teach.tasks), so every world has its
+own right answer. A wrong answer is no error: the notebook runs on.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Labs 01 and 10 use them. The real stores were written by RocketMQ itself; datase
     datasets/real-stores.tar.xz ──(check sum)──▶ a temporary directory of your own     real_store("clean")   closed
                                                                                        real_store("killed")  kill -9
     datasets/small-day.tar.xz ───(check sum)──▶  a day of an order platform            small_day()           two brokers
-    mqlab.course.given.lab11.played_day ──(played once)──▶ a day with every cause in it             played_day()          its truth
+    mqlab.course.given.lab11.played_day ──(played once)──▶ a day with every cause in it  played_day()  its truth
 
 Nothing is downloaded: the archives come with the labs.
 """

@@ -28,7 +28,7 @@ from mqlab.course.teach.exercises import Answers, Case, Finding
 from mqlab.errors import NotGiven
 
 PACKAGE = Path(mqlab.__file__).resolve().parent
-THE_SIMULATION = str(PACKAGE / "runtime")
+THE_SIMULATION = str(PACKAGE / "lab" / "runtime")
 THE_IMPORT_SYSTEM = "<frozen importlib"
 
 

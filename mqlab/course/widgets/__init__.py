@@ -19,8 +19,8 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
     watermark_board(looks)      what a stream that counts by time keeps, gives and drops, batch by batch
     allocation_board()          who reads which queue, over joins and leaves; the hash ring; a queue with two owners
 
-Each is a Board (mqlab.course.widgets.frame.board): data made once, and a module of mqlab/course/widgets that shows it with and
-without a kernel. ``.table()`` gives its facts as text, ``.state`` what the learner has chosen.
+Each is a Board (mqlab.course.widgets.frame.board): data made once, and a module of mqlab/course/widgets that shows it
+with and without a kernel. ``.table()`` gives its facts as text, ``.state`` what the learner has chosen.
 Each is imported when it is first used: a notebook shows one or two of them.
 """
 
@@ -89,22 +89,22 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "allocation": ("AllocationBoard", "allocation_board"),
-        "backlog.tank": ("BacklogTank", "backlog_tank"),
-        "console_board": ("Console", "console"),
-        "crash_board": ("CrashMatrix", "crash_matrix"),
-        "days.biography": ("BiographyBoard", "biography_board", "biography_of_run"),
-        "days.echoes": ("EchoChart", "echo_chart"),
-        "days.percentiles": ("PercentileBoard", "percentile_board"),
-        "days.watermark": ("WatermarkBoard", "watermark_board"),
-        "explorer": ("Explorer", "explore"),
-        "knows.board": ("KnowsBoard", "knows_board"),
-        "lanes.board": ("LanesBoard", "lanes_board"),
-        "log_xray_board": ("LogXray", "log_xray"),
-        "long_poll.scope": ("LongPollScope", "long_poll_scope"),
-        "offsets": ("OffsetStripBoard", "offset_strip"),
-        "retry_clock_board": ("RetryClock", "retry_clock"),
-        "stepper": ("Stepper",),
-        "tag_trap.board": ("TagTrapBoard", "tag_trap_board"),
+        "boards.allocation": ("AllocationBoard", "allocation_board"),
+        "boards.backlog.tank": ("BacklogTank", "backlog_tank"),
+        "boards.console.board": ("Console", "console"),
+        "boards.crash_matrix.board": ("CrashMatrix", "crash_matrix"),
+        "boards.biography.board": ("BiographyBoard", "biography_board", "biography_of_run"),
+        "boards.echoes.board": ("EchoChart", "echo_chart"),
+        "boards.percentiles.board": ("PercentileBoard", "percentile_board"),
+        "boards.watermark.board": ("WatermarkBoard", "watermark_board"),
+        "boards.time_machine.explorer": ("Explorer", "explore"),
+        "boards.knows.board": ("KnowsBoard", "knows_board"),
+        "boards.lanes.board": ("LanesBoard", "lanes_board"),
+        "boards.log_xray.board": ("LogXray", "log_xray"),
+        "boards.long_poll.scope": ("LongPollScope", "long_poll_scope"),
+        "boards.offset_strip": ("OffsetStripBoard", "offset_strip"),
+        "boards.retry_clock.board": ("RetryClock", "retry_clock"),
+        "boards.time_machine.stepper": ("Stepper",),
+        "boards.tag_trap.board": ("TagTrapBoard", "tag_trap_board"),
     },
 )

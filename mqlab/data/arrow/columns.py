@@ -1,6 +1,7 @@
 """The columns of a commit log, and units of a file turned into a batch of them.
 
-Mirrors: MessageExt; the fixed fields come from the layout table of mqlab.rocketmq.wire, so there is one layout. Used by lab 10.
+Mirrors: MessageExt; the fixed fields come from the layout table of mqlab.rocketmq.wire, so there is one layout. Used by
+lab 10.
 
     fixed fields     an 88-byte window over the file, gathered by position, read as the struct that LAYOUT describes
                      (100 or 112 bytes where a host is IPv6: rows are grouped by the two bits of their sys_flag)

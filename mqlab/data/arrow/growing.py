@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mqlab.errors import CorruptionError
-from mqlab.lab.inspector.inspector import StoreInspector
 from mqlab.rocketmq.store.reading.log_reader import BLANK, UNIT, Piece, Segment, segment_at
 from mqlab.rocketmq.store.reading.queue_reader import QueueReader
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 from mqlab.rocketmq.store.reading.torn_units import is_torn
 from mqlab.rocketmq.wire.record_layout import BLANK_SIZE, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, check_body
 from mqlab.rocketmq.wire.units import PREBLANK_SIZE, CqUnit
@@ -46,7 +46,7 @@ class LogEnd(NamedTuple):
     queues: int
 
 
-def confirmed_end(inspector: StoreInspector, known: int | None = None) -> int:
+def confirmed_end(inspector: StoreReader, known: int | None = None) -> int:
     """The physical offset of the end of the last unit that is surely complete.
 
     ``known`` is a place between two units that an earlier call or the reader of a range has reached: the search
@@ -55,7 +55,7 @@ def confirmed_end(inspector: StoreInspector, known: int | None = None) -> int:
     return log_end(inspector, known).offset
 
 
-def log_end(inspector: StoreInspector, known: int | None = None) -> LogEnd:
+def log_end(inspector: StoreReader, known: int | None = None) -> LogEnd:
     """The confirmed end, and the end that the queues know. The queues are read first: a broker writes them last."""
     units = [unit for queue in inspector.queues() if (unit := newest_unit(queue)) is not None]
     queues = max((unit.physical_offset + unit.size for unit in units), default=0)
@@ -68,7 +68,7 @@ def newest_unit(queue: QueueReader) -> CqUnit | None:
     return None if unit is None or unit.size == PREBLANK_SIZE else unit
 
 
-def _end(inspector: StoreInspector, known: int | None, newest_first: Sequence[CqUnit]) -> int:
+def _end(inspector: StoreReader, known: int | None, newest_first: Sequence[CqUnit]) -> int:
     segments = inspector.log.segments()
     if not segments:
         return 0
@@ -86,7 +86,7 @@ def _end(inspector: StoreInspector, known: int | None, newest_first: Sequence[Cq
     return end
 
 
-def boundary_before(inspector: StoreInspector, known: int, limit: int) -> int:
+def boundary_before(inspector: StoreReader, known: int, limit: int) -> int:
     """The last place between two units from ``known`` (which is one) up to ``limit``; else ``known``."""
     segments = inspector.log.segments()
     segment = segment_at(segments, limit)
@@ -105,7 +105,7 @@ def boundary_before(inspector: StoreInspector, known: int, limit: int) -> int:
         window *= 8
 
 
-def first_unit(inspector: StoreInspector, known: int) -> Piece | None:
+def first_unit(inspector: StoreReader, known: int) -> Piece | None:
     """The first unit from ``known`` on, which may be after the blank of a full file; None when there is no unit."""
     segments = inspector.log.segments()
     piece = inspector.log.piece_at(known, segments)
@@ -115,13 +115,13 @@ def first_unit(inspector: StoreInspector, known: int) -> Piece | None:
     return piece if piece is not None and piece.kind == UNIT else None
 
 
-def unit_end(inspector: StoreInspector, known: int) -> int:
+def unit_end(inspector: StoreReader, known: int) -> int:
     """The end of the first unit from ``known`` on; ``known`` if there is no unit."""
     piece = first_unit(inspector, known)
     return known if piece is None else piece.physical_offset + piece.size
 
 
-def place_after(inspector: StoreInspector, known: int, count: int, limit: int) -> tuple[int, int]:
+def place_after(inspector: StoreReader, known: int, count: int, limit: int) -> tuple[int, int]:
     """The place after ``count`` units from ``known`` on, at most ``limit`` (both are places between two units), and
     how many units that are.
 
@@ -148,7 +148,7 @@ def place_after(inspector: StoreInspector, known: int, count: int, limit: int) -
     return min(place, limit), units
 
 
-def is_boundary(inspector: StoreInspector, place: int) -> bool:
+def is_boundary(inspector: StoreReader, place: int) -> bool:
     """Whether a unit begins or ends at a physical offset, or a file begins there."""
     segments = inspector.log.segments()
     unit = inspector.log.unit_at(place, segments)
@@ -161,7 +161,7 @@ def is_boundary(inspector: StoreInspector, place: int) -> bool:
     return before is not None and begin + before.size == place
 
 
-def unit_before(inspector: StoreInspector, place: int) -> Piece | None:
+def unit_before(inspector: StoreReader, place: int) -> Piece | None:
     """The last unit before a place between two units; None when it was deleted or there never was one."""
     segments = inspector.log.segments()
     if not segments or place <= segments[0].start:
@@ -169,7 +169,7 @@ def unit_before(inspector: StoreInspector, place: int) -> Piece | None:
     return inspector.log.unit_at(boundary_before(inspector, segments[0].start, place - 1), segments)
 
 
-def _newest_dispatched(inspector: StoreInspector, newest_first: Sequence[CqUnit]) -> _Known | None:
+def _newest_dispatched(inspector: StoreReader, newest_first: Sequence[CqUnit]) -> _Known | None:
     """The end of the newest unit that a consume queue and the log agree on."""
     for unit in newest_first:
         piece = inspector.log.unit_at(unit.physical_offset)
@@ -178,13 +178,13 @@ def _newest_dispatched(inspector: StoreInspector, newest_first: Sequence[CqUnit]
     return None
 
 
-def _newest_file(inspector: StoreInspector, segments: list[Segment]) -> int:
+def _newest_file(inspector: StoreReader, segments: list[Segment]) -> int:
     """The start of the newest file that begins with a unit: all files before it are full."""
     begun = [segment.start for segment in segments if inspector.log.unit_at(segment.start, segments) is not None]
     return begun[-1] if begun else segments[0].start
 
 
-def _walk(inspector: StoreInspector, segments: list[Segment], begin: _Known) -> int:
+def _walk(inspector: StoreReader, segments: list[Segment], begin: _Known) -> int:
     """The end of the last complete unit, found from unit to unit, over the blanks of full files."""
     end = position = begin.physical_offset
     newest = begin.store_timestamp
@@ -211,7 +211,7 @@ def _is_whole(piece: Piece) -> bool:
     return piece.stored_physical_offset == piece.physical_offset and not is_torn(piece.view, start, piece.size)
 
 
-def _something_at(inspector: StoreInspector, segments: list[Segment], position: int) -> bool:
+def _something_at(inspector: StoreReader, segments: list[Segment], position: int) -> bool:
     """Whether the log goes on here: the bytes are neither zeros nor a blank."""
     piece, segment = inspector.log.piece_at(position, segments), segment_at(segments, position)
     if piece is None or segment is None or piece.kind == BLANK:

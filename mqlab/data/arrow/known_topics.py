@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from mqlab.data.arrow.growing import log_end
 from mqlab.data.arrow.stores import Store
 from mqlab.errors import CorruptionError, UsageError
-from mqlab.lab.inspector.inspector import StoreInspector
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 from mqlab.rocketmq.wire import names
 
 MAX_NAMES = 20
@@ -49,7 +49,7 @@ def check_topics(stores: Sequence[Store], topics: Sequence[str]) -> None:
 
 def topics_of(store: Store) -> set[str] | None:
     """The topics that queues and topics.json name; None when the log may have others."""
-    inspector = StoreInspector(store.directory)
+    inspector = StoreReader(store.directory)
     end = log_end(inspector)
     if end.offset > max(end.queues, inspector.min_physical_offset):
         return None

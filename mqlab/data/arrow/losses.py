@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 from mqlab.data.arrow.growing import LogEnd, newest_unit
 from mqlab.errors import CorruptionError
-from mqlab.lab.inspector.inspector import StoreInspector
 from mqlab.rocketmq.store.reading.queue_reader import QueueReader
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 
 
 class DataLossWarning(UserWarning):
@@ -58,7 +58,7 @@ class Loss:
         )
 
 
-def find_losses(inspector: StoreInspector, end: LogEnd, first: int, last: int | None = None) -> list[Loss]:
+def find_losses(inspector: StoreReader, end: LogEnd, first: int, last: int | None = None) -> list[Loss]:
     """The losses in the part that is read, from the offset ``first`` up to ``last``; None: up to where the log ends.
 
     A read that ends before the log does is not affected by what is missing after it.
@@ -79,7 +79,7 @@ def report(losses: Iterable[Loss], fail_on_data_loss: bool) -> None:
         warnings.warn(str(loss), DataLossWarning, stacklevel=3)
 
 
-def _loss(inspector: StoreInspector, start: int, stop: int) -> Loss:
+def _loss(inspector: StoreReader, start: int, stop: int) -> Loss:
     """The loss between two physical offsets, counted by the queues' units that point there."""
     messages, furthest, witness = 0, -1, "no queue has a unit there"
     for queue in inspector.queues():

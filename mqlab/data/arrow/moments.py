@@ -16,13 +16,13 @@ from __future__ import annotations
 import mmap
 
 from mqlab.data.arrow.ranges import next_unit
-from mqlab.lab.inspector.inspector import StoreInspector
 from mqlab.rocketmq.store.reading.log_reader import GAP, UNIT, Segment
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 
 NEAR = 65_536  # bytes that are walked from unit to unit
 
 
-def first_stored_at(inspector: StoreInspector, timestamp_ms: int, end: int) -> int:
+def first_stored_at(inspector: StoreReader, timestamp_ms: int, end: int) -> int:
     """The physical offset of the first unit stored at or after a moment (ms); ``end`` when all units are older.
 
     ``end`` is a place between two units, such as ``confirmed_end``; what comes after it is not looked at.
@@ -53,13 +53,13 @@ def first_stored_at(inspector: StoreInspector, timestamp_ms: int, end: int) -> i
     return _walked(inspector, segments, older, timestamp_ms, end)
 
 
-def _is_before(inspector: StoreInspector, segments: list[Segment], place: int, timestamp_ms: int, end: int) -> bool:
+def _is_before(inspector: StoreReader, segments: list[Segment], place: int, timestamp_ms: int, end: int) -> bool:
     """Whether a unit begins at a place before ``end`` and is older than the moment."""
     unit = inspector.log.unit_at(place, segments) if place < end else None
     return unit is not None and unit.store_timestamp < timestamp_ms
 
 
-def _walked(inspector: StoreInspector, segments: list[Segment], place: int, timestamp_ms: int, end: int) -> int:
+def _walked(inspector: StoreReader, segments: list[Segment], place: int, timestamp_ms: int, end: int) -> int:
     """The first unit from ``place`` on that is not older than the moment.
 
     A damaged stretch right before it counts as part of it: the reader of the range has to come to it and report it.

@@ -1,6 +1,7 @@
 """Splits the properties of many units at once: one pass finds all names and values, from which columns are taken.
 
-Mirrors: MessageDecoder.string2messageProperties, which parses one string; mqlab.rocketmq.wire.properties defines what is right.
+Mirrors: MessageDecoder.string2messageProperties, which parses one string; mqlab.rocketmq.wire.properties defines what
+is right.
 
     texts    KEYS 01 k1 k2 02 TAGS 01 paid 02 │ TAGS 01 订单 │ ...          those of all rows, one after the other
     token    ├ name ┤    ├ value ┤                                         from a row's begin or an 02 to the next one

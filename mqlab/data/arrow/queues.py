@@ -24,7 +24,7 @@ from mqlab.data.arrow.known_topics import check_topics
 from mqlab.data.arrow.property_columns import numbers
 from mqlab.data.arrow.stores import Store, StorePath, find_stores
 from mqlab.errors import UsageError
-from mqlab.lab.inspector.inspector import StoreInspector
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 from mqlab.rocketmq.wire.java_hash import tags_code
 from mqlab.rocketmq.wire.units import CQ_LAYOUT, CQ_UNIT_SIZE, PREBLANK_SIZE
 
@@ -92,7 +92,7 @@ def tags_of(expression: str) -> tuple[str, ...]:
 def plan_queues(store: Store, selection: QueueSelection = EVERY_UNIT) -> list[QueueRange]:
     """The files of a store's queues with the units that can be read now, queue by queue."""
     ranges = []
-    for queue in StoreInspector(store.directory).queues():
+    for queue in StoreReader(store.directory).queues():
         if selection.topics and queue.topic not in selection.topics:
             continue
         if selection.queues and queue.queue_id not in selection.queues:

@@ -22,8 +22,8 @@ from typing import Protocol, TypeVar
 from mqlab.data.arrow.growing import log_end
 from mqlab.data.arrow.losses import find_losses, report
 from mqlab.data.arrow.stores import Store
-from mqlab.lab.inspector.inspector import StoreInspector
 from mqlab.rocketmq.store.reading.log_reader import Segment
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 from mqlab.rocketmq.wire.record_layout import FIXED_PARTS, MAGIC_V1, MAGIC_V2, fixed_offset
 
 MAGIC_AT = fixed_offset("magic")
@@ -57,7 +57,7 @@ def plan(
     need not begin there. Without an end: up to the last unit that is complete now. Raises CorruptionError when queues
     know messages there that the log does not hold; without ``fail_on_data_loss`` it warns of them instead.
     """
-    inspector = StoreInspector(store.directory)
+    inspector = StoreReader(store.directory)
     log = log_end(inspector)
     first = inspector.min_physical_offset if start is None else start
     last = log.offset if end is None else min(end, log.offset)
@@ -76,11 +76,11 @@ def plan_between(store: Store, target_bytes: int, start: int, end: int) -> list[
     def bounds(view: mmap.mmap, segment: Segment) -> tuple[int, int]:
         return max(start, segment.start), min(end, segment.end)
 
-    return _ranges(StoreInspector(store.directory), store, start, end, target_bytes, bounds)
+    return _ranges(StoreReader(store.directory), store, start, end, target_bytes, bounds)
 
 
 def _ranges(
-    inspector: StoreInspector,
+    inspector: StoreReader,
     store: Store,
     first: int,
     last: int,

@@ -27,8 +27,8 @@ from mqlab.data.arrow.columns import TIME, Column
 from mqlab.data.arrow.property_columns import PAIRS
 from mqlab.data.arrow.stores import Store, StorePath, find_stores
 from mqlab.errors import CorruptionError, UsageError
-from mqlab.lab.inspector.inspector import StoreInspector
 from mqlab.rocketmq.store.reading.queue_reader import QueueReader
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 from mqlab.rocketmq.wire import java_json
 
 Row = dict[str, Any]
@@ -47,7 +47,7 @@ class StoreTable:
 
     name: str
     columns: tuple[Column, ...]
-    rows: Callable[[StoreInspector], Iterator[Row]]
+    rows: Callable[[StoreReader], Iterator[Row]]
 
     @property
     def schema(self) -> pyarrow.Schema:
@@ -56,7 +56,7 @@ class StoreTable:
     def read(self, store: Store) -> pyarrow.RecordBatch:
         """All rows of one store. Raises CorruptionError."""
         try:
-            rows = [{"broker_name": store.broker_name, **row} for row in self.rows(StoreInspector(store.directory))]
+            rows = [{"broker_name": store.broker_name, **row} for row in self.rows(StoreReader(store.directory))]
             return pyarrow.RecordBatch.from_pylist(rows, self.schema)
         except (AttributeError, TypeError, ValueError, OverflowError) as error:  # so are pyarrow's errors
             raise CorruptionError(
@@ -79,7 +79,7 @@ def table_named(name: str) -> StoreTable:
     return TABLES[name]
 
 
-def _bounds(inspector: StoreInspector) -> Iterator[Row]:
+def _bounds(inspector: StoreReader) -> Iterator[Row]:
     for queue in inspector.queues():
         low, high = queue.min_offset, queue.max_offset
         first, last = (queue.unit(low), queue.unit(high - 1)) if low < high else (None, None)
@@ -93,7 +93,7 @@ def _bounds(inspector: StoreInspector) -> Iterator[Row]:
         }
 
 
-def _lag(inspector: StoreInspector) -> Iterator[Row]:
+def _lag(inspector: StoreReader) -> Iterator[Row]:
     queues: dict[tuple[str, int], QueueReader] = {(q.topic, q.queue_id): q for q in inspector.queues()}
     for row in _offsets(inspector):
         queue = queues.get((row["topic"], row["queue_id"]))
@@ -102,20 +102,20 @@ def _lag(inspector: StoreInspector) -> Iterator[Row]:
         yield {**row, "min_offset": low, "broker_offset": high, "lag": high - row["consumer_offset"]}
 
 
-def _offsets(inspector: StoreInspector) -> Iterator[Row]:
+def _offsets(inspector: StoreReader) -> Iterator[Row]:
     for key, queues in _objects(inspector, "consumerOffset.json", "offsetTable"):
         topic, _, group = key.partition("@")
         for queue_id, offset in _numbers(inspector, "consumerOffset.json", queues):
             yield {"group": group, "topic": topic, "queue_id": queue_id, "consumer_offset": offset}
 
 
-def _delays(inspector: StoreInspector) -> Iterator[Row]:
+def _delays(inspector: StoreReader) -> Iterator[Row]:
     table = _config(inspector, "delayOffset.json").get("offsetTable") or {}
     for level, offset in _numbers(inspector, "delayOffset.json", table):
         yield {"delay_level": level, "queue_id": level - 1, "delivered_offset": offset}
 
 
-def _filters(inspector: StoreInspector) -> Iterator[Row]:
+def _filters(inspector: StoreReader) -> Iterator[Row]:
     for topic, of_topic in _objects(inspector, "consumerFilter.json", "filterDataByTopic"):
         for group, data in (of_topic.get("groupFilterData") or {}).items():
             # The file has milliseconds, the columns have microseconds; 0 means that the group is still alive.
@@ -130,10 +130,10 @@ def _filters(inspector: StoreInspector) -> Iterator[Row]:
             }
 
 
-def _named(file: str, table: str, key: str, fields: Mapping[str, str]) -> Callable[[StoreInspector], Iterator[Row]]:
+def _named(file: str, table: str, key: str, fields: Mapping[str, str]) -> Callable[[StoreReader], Iterator[Row]]:
     """Rows of a file that holds objects by name; ``fields``: column -> the name in the file."""
 
-    def rows(inspector: StoreInspector) -> Iterator[Row]:
+    def rows(inspector: StoreReader) -> Iterator[Row]:
         for name, value in _objects(inspector, file, table):
             attributes = [(str(k), str(v)) for k, v in (value.get("attributes") or {}).items()]
             settings = {column: value.get(field) for column, field in fields.items()}
@@ -142,7 +142,7 @@ def _named(file: str, table: str, key: str, fields: Mapping[str, str]) -> Callab
     return rows
 
 
-def _config(inspector: StoreInspector, file: str) -> dict[str, Any]:
+def _config(inspector: StoreReader, file: str) -> dict[str, Any]:
     value = inspector.config(file)
     if value is None:
         return {}
@@ -151,7 +151,7 @@ def _config(inspector: StoreInspector, file: str) -> dict[str, Any]:
     return value
 
 
-def _objects(inspector: StoreInspector, file: str, table: str) -> Iterator[tuple[str, dict[Any, Any]]]:
+def _objects(inspector: StoreReader, file: str, table: str) -> Iterator[tuple[str, dict[Any, Any]]]:
     """The objects by name that a file holds in one of its tables. Raises CorruptionError for anything else."""
     found = _config(inspector, file).get(table) or {}
     if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
@@ -161,7 +161,7 @@ def _objects(inspector: StoreInspector, file: str, table: str) -> Iterator[tuple
     yield from ((str(name), value) for name, value in found.items())
 
 
-def _numbers(inspector: StoreInspector, file: str, table: Any) -> Iterator[tuple[int, int]]:
+def _numbers(inspector: StoreReader, file: str, table: Any) -> Iterator[tuple[int, int]]:
     try:
         yield from sorted((java_json.to_int(key), java_json.to_long(value)) for key, value in table.items())
     except (AttributeError, TypeError, ValueError) as error:
@@ -173,7 +173,7 @@ def _numbers(inspector: StoreInspector, file: str, table: Any) -> Iterator[tuple
         ) from error
 
 
-def _path(inspector: StoreInspector, file: str) -> str:
+def _path(inspector: StoreReader, file: str) -> str:
     return f"{inspector.directory}/config/{file}"
 
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 
 from mqlab.data.arrow.growing import boundary_before, place_after, unit_end
 from mqlab.data.spark.log_places import Offsets
-from mqlab.lab.inspector import StoreInspector
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 
 
-def cut_to_bytes(begins: Offsets, ends: Offsets, limit: int, inspectors: Mapping[str, StoreInspector]) -> Offsets:
+def cut_to_bytes(begins: Offsets, ends: Offsets, limit: int, inspectors: Mapping[str, StoreReader]) -> Offsets:
     """The ends of brokers with something to read, so that together they have ``limit`` bytes or less, or one unit."""
     backlog = backlog_of(begins, ends)
     total = sum(backlog.values())
@@ -29,7 +29,7 @@ def cut_to_bytes(begins: Offsets, ends: Offsets, limit: int, inspectors: Mapping
     return _at_least_one(begins, cut, backlog, inspectors)
 
 
-def cut_to_units(begins: Offsets, ends: Offsets, limit: int, inspectors: Mapping[str, StoreInspector]) -> Offsets:
+def cut_to_units(begins: Offsets, ends: Offsets, limit: int, inspectors: Mapping[str, StoreReader]) -> Offsets:
     """The same with ``limit`` units or less; a share that a broker does not use goes to those after it."""
     backlog = backlog_of(begins, ends)
     cut: Offsets = {}
@@ -47,7 +47,7 @@ def backlog_of(begins: Offsets, ends: Offsets) -> dict[str, int]:
 
 
 def _at_least_one(
-    begins: Offsets, cut: Offsets, backlog: Mapping[str, int], inspectors: Mapping[str, StoreInspector]
+    begins: Offsets, cut: Offsets, backlog: Mapping[str, int], inspectors: Mapping[str, StoreReader]
 ) -> Offsets:
     """The cut, in which the longest backlog gives one unit when no broker gives any."""
     if backlog and all(cut[name] == begins[name] for name in cut):

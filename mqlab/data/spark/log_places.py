@@ -21,7 +21,7 @@ from mqlab.data.arrow.losses import DataLossWarning
 from mqlab.data.arrow.moments import first_stored_at
 from mqlab.data.spark.option_values import number_of, time_of
 from mqlab.errors import StoreError, UsageError
-from mqlab.lab.inspector.inspector import StoreInspector
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 
 EARLIEST, LATEST = "earliest", "latest"
 
@@ -41,7 +41,7 @@ class LogPlaces:
     only: int | None = None
     option: str = ""
 
-    def offsets(self, inspectors: Mapping[str, StoreInspector], end_of: Callable[[str], int]) -> Offsets:
+    def offsets(self, inspectors: Mapping[str, StoreReader], end_of: Callable[[str], int]) -> Offsets:
         """The physical offset in each broker's log; ``end_of`` says where a log ends now.
 
         Raises UsageError for a broker that is not there, and for an offset after the end of its log.
@@ -53,7 +53,7 @@ class LogPlaces:
             )
         return {name: self._offset(name, inspector, end_of) for name, inspector in inspectors.items()}
 
-    def _offset(self, name: str, inspector: StoreInspector, end_of: Callable[[str], int]) -> int:
+    def _offset(self, name: str, inspector: StoreReader, end_of: Callable[[str], int]) -> int:
         if name in self.named:
             end = end_of(name)
             if self.named[name] > end:
@@ -115,7 +115,7 @@ def check_order(begin: LogPlaces, end: LogPlaces) -> None:
             )
 
 
-def check_not_deleted(name: str, inspector: StoreInspector, begin: int, fail_on_data_loss: bool) -> int:
+def check_not_deleted(name: str, inspector: StoreReader, begin: int, fail_on_data_loss: bool) -> int:
     """``begin``, or the first place of a broker's log when its units from there on were deleted and that is allowed.
 
     Raises StoreError when it is not.

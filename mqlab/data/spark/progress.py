@@ -6,8 +6,8 @@ Mirrors: mqadmin consumerProgress (broker offset, consumer offset, diff), for a 
     ├── read ──────┼── batch ──────┼── not read ──┼── not complete ─┤      physical offsets of one broker's log
                    └ bytes_behind, units_behind, seconds_behind: from here to confirmed_end
 
-Lab 12 draws the table as a strip per broker (mqlab.lab.views.batch_strip). Spark reports offsets and rows of a batch, but
-neither bytes nor seconds: a query's progress carries no metrics of a source that is written in Python.
+Lab 12 draws the table as a strip per broker (mqlab.lab.views.batch_strip). Spark reports offsets and rows of a batch,
+but neither bytes nor seconds: a query's progress carries no metrics of a source that is written in Python.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.data.arrow.growing import boundary_before, confirmed_end, first_unit, place_after
 from mqlab.data.arrow.stores import Store, StorePath, find_stores
 from mqlab.data.spark.checkpoints import Batch, newest_batches
-from mqlab.lab.inspector.inspector import StoreInspector
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 
 if TYPE_CHECKING:
     import pandas
@@ -74,7 +74,7 @@ class _Log:
     """A log as it is now, in physical offsets, and the store time of its newest complete unit (0: it has none)."""
 
     broker_name: str
-    inspector: StoreInspector
+    inspector: StoreReader
     start: int
     confirmed_end: int
     file_end: int
@@ -82,7 +82,7 @@ class _Log:
 
 
 def _log_of(store: Store) -> _Log:
-    inspector = StoreInspector(store.directory)
+    inspector = StoreReader(store.directory)
     end = confirmed_end(inspector)
     segments = inspector.log.segments()
     start = inspector.min_physical_offset

@@ -177,8 +177,8 @@ def as_text(settings: dict[str, Any]) -> dict[str, str]:
 def register(spark: SparkSession) -> SparkSession:
     """Make the data sources rocketmq, rocketmq-queues and rocketmq-config known to a session made elsewhere.
 
-    Executors need mqlab installed, or ``mqlab.data.spark.ship(spark)``. Reads are planned for as many tasks as the session
-    runs at once now: call it again when a cluster has more executors.
+    Executors need mqlab installed, or ``mqlab.data.spark.ship(spark)``. Reads are planned for as many tasks as the
+    session runs at once now: call it again when a cluster has more executors.
     """
     from mqlab.data.spark.parts import ConfigSource, QueuesSource
     from mqlab.data.spark.reading_only import for_session

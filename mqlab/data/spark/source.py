@@ -1,7 +1,7 @@
 """The Spark data source named rocketmq: store directories as rows, one per message in the commit log.
 
-RocketMQ's own connectors ask a broker, as this one does with a nameServer (mqlab.data.spark.live); with a path it reads the
-files that a broker wrote. Used by lab 10.
+RocketMQ's own connectors ask a broker, as this one does with a nameServer (mqlab.data.spark.live); with a path it reads
+the files that a broker wrote. Used by lab 10.
 
     driver   schema ── columns of mqlab.data.arrow, or those asked for
              plan ──── ranges of the logs, each from unit to unit ──> one task per group of about splitMB
@@ -43,7 +43,7 @@ from mqlab.data.spark.reading_only import ReadingOnly
 from mqlab.data.spark.stream import RocketMQStreamReader
 from mqlab.data.spark.tasks import read_task, split_bytes, tasks
 from mqlab.errors import UsageError
-from mqlab.lab.inspector import StoreInspector
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 
 TASKS_PER_CORE, SMALLEST_SPLIT = 4, 16 << 20
 
@@ -155,7 +155,7 @@ class RocketMQReader(DataSourceReader):
 
     def _bounds(self, stores: Sequence[Store]) -> tuple[Offsets, Offsets]:
         """Where each log's part begins and ends, for those that the options bound."""
-        inspectors = {store.broker_name: StoreInspector(store.directory) for store in stores}
+        inspectors = {store.broker_name: StoreReader(store.directory) for store in stores}
 
         @functools.cache
         def end_of(name: str) -> int:

@@ -37,7 +37,7 @@ from mqlab.data.spark.marks import Marked, mark_in, mark_of, marked, offset_in
 from mqlab.data.spark.options import Options
 from mqlab.data.spark.tasks import read_task, split_bytes, tasks
 from mqlab.errors import StoreError, UsageError
-from mqlab.lab.inspector import StoreInspector
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 
 TASKS_PER_CORE, SMALLEST_SPLIT = 1, 16 << 20
 
@@ -106,9 +106,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._seen = {**self._planned, **{name: ends[name] for name in cut}}
         return self._planned
 
-    def _cut(
-        self, begins: Offsets, ends: Offsets, limit: ReadLimit, inspectors: Mapping[str, StoreInspector]
-    ) -> Offsets:
+    def _cut(self, begins: Offsets, ends: Offsets, limit: ReadLimit, inspectors: Mapping[str, StoreReader]) -> Offsets:
         """The ends that a limit of Spark's, and the other one of the options, leave to brokers."""
         if isinstance(limit, ReadAllAvailable):
             return {}
@@ -124,19 +122,19 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             cut.update(cut_to_units(begins, {**ends, **cut}, most_units, inspectors))
         return cut
 
-    def _end(self, name: str, inspector: StoreInspector, begin: int) -> int:
+    def _end(self, name: str, inspector: StoreReader, begin: int) -> int:
         if self._target is not None:
             return max(self._target.get(name, begin), begin)
         return self._log_end(inspector, begin)
 
-    def _log_end(self, inspector: StoreInspector, begin: int | None = None) -> int:
+    def _log_end(self, inspector: StoreReader, begin: int | None = None) -> int:
         """How far a log can be read. Raises CorruptionError when queues know more, or warns if that is allowed."""
         end = log_end(inspector, begin)
         losses = find_losses(inspector, end, end.offset if begin is None else begin)
         report(losses, self.options.fail_on_data_loss)
         return end.offset
 
-    def _check_places(self, begins: Offsets, inspectors: Mapping[str, StoreInspector]) -> None:
+    def _check_places(self, begins: Offsets, inspectors: Mapping[str, StoreReader]) -> None:
         """Check once per query that its offsets are boundaries between units of these logs. Raises StoreError."""
         if self._seen is not None:
             return
@@ -163,7 +161,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The tasks of one batch. Raises StoreError when a log is not the one for which a process before planned it."""
         stores = {store.broker_name: store for store in self._stores()}
         if end != self._planned:
-            check_marks(end, {name: StoreInspector(store.directory) for name, store in stores.items()})
+            check_marks(end, {name: StoreReader(store.directory) for name, store in stores.items()})
         begins, ends = numbers_of(start), numbers_of(end)
         changed = {name: offset for name, offset in ends.items() if begins.get(name, offset) != offset}
         total = sum(offset - begins[name] for name, offset in changed.items())
@@ -173,7 +171,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if name not in stores:
                 self._lost(f"the store of {name} no longer exists; {begins[name]} to {offset} were still to be read")
                 continue
-            inspector = StoreInspector(stores[name].directory)
+            inspector = StoreReader(stores[name].directory)
             first = check_not_deleted(name, inspector, begins[name], self.options.fail_on_data_loss)
             ranges += plan_between(stores[name], size, first, offset)
         return tasks(ranges, size)
@@ -185,8 +183,8 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _stores(self) -> list[Store]:
         return find_stores(self.options.paths, self.options.broker_names)
 
-    def _inspectors(self) -> dict[str, StoreInspector]:
-        return {store.broker_name: StoreInspector(store.directory) for store in self._stores()}
+    def _inspectors(self) -> dict[str, StoreReader]:
+        return {store.broker_name: StoreReader(store.directory) for store in self._stores()}
 
 
 def numbers_of(kept: Mapping[str, Marked]) -> Offsets:
@@ -194,13 +192,13 @@ def numbers_of(kept: Mapping[str, Marked]) -> Offsets:
     return {name: offset_in(value) for name, value in kept.items()}
 
 
-def with_mark(inspector: StoreInspector | None, place: int) -> Marked:
+def with_mark(inspector: StoreReader | None, place: int) -> Marked:
     """A place of a log as a checkpoint keeps it."""
     unit = None if inspector is None else unit_before(inspector, place)
     return marked(place, None if unit is None else mark_of(unit.raw()))
 
 
-def check_marks(kept: Mapping[str, Marked], inspectors: Mapping[str, StoreInspector]) -> None:
+def check_marks(kept: Mapping[str, Marked], inspectors: Mapping[str, StoreReader]) -> None:
     """Raise StoreError when the unit before a place is not the one that was read. A unit that is gone tells nothing."""
     for name, value in kept.items():
         mark, place = mark_in(value), offset_in(value)

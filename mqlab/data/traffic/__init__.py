@@ -44,10 +44,10 @@ __getattr__, __dir__ = lazy_names(  # a process that grows one store needs none 
     {
         "growth.live": ("LiveBroker", "live"),
         "model": ("TrafficModel",),
-        "playing": ("PlayedDay", "play"),
+        "playing.day": ("PlayedDay", "play"),
         "trouble.capstone": ("SealedDay", "alarm_day", "capstone"),
         "trouble.incident": ("Incident",),
         "trouble.truth": ("harm_of",),
-        "writing": ("TrafficSummary", "write"),
+        "writing.run": ("TrafficSummary", "write"),
     },
 )

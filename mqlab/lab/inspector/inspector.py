@@ -17,25 +17,21 @@ Left out: units of the timer wheel, batch consume queues, queue extensions and c
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from mqlab.errors import CorruptionError, UsageError
-from mqlab.lab.inspector.config_backups import BackupWarning, read_with_backup
 from mqlab.lab.inspector.message_listing import MessageListing
-from mqlab.rocketmq.ports import Files
+from mqlab.lab.inspector.shown_parts import ShownIndex, ShownQueue
 from mqlab.rocketmq.store.reading import checkpoint_format, store_tree
 from mqlab.rocketmq.store.reading.deep_check import Problem
 from mqlab.rocketmq.store.reading.file_sizes import FoundSizes, found_sizes
 from mqlab.rocketmq.store.reading.index_reader import IndexSummary
 from mqlab.rocketmq.store.reading.log_reader import BLANK, UNIT, Piece
 from mqlab.rocketmq.store.reading.message_search import MessageSearch, Question
-from mqlab.rocketmq.store.reading.queue_reader import QueueReader
 from mqlab.rocketmq.store.reading.store_problems import find_problems
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
-from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.message import MessageExt
 from mqlab.rocketmq.wire.record import Record, field_map
 
@@ -47,10 +43,8 @@ if TYPE_CHECKING:
 SMALL_LOG_BYTES = 64 * 1024 * 1024  # up to here a question may read the whole log
 
 
-class StoreInspector:
+class StoreInspector(StoreReader):
     """The store in ``directory``, for reading. Raises UsageError when there is no such directory.
-
-    ``owner`` is kept as long as the inspector: a Lab that nobody keeps deletes its directory.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as empty:
@@ -58,52 +52,13 @@ class StoreInspector:
     0
     """
 
-    def __init__(self, directory: str | os.PathLike[str], *, files: Files | None = None, owner: object = None) -> None:
-        self._owner = owner
-        if files is None:
-            from mqlab.rocketmq.machine.read_only_files import ReadOnlyFiles
+    index: ShownIndex
 
-            files = ReadOnlyFiles()
-        self.directory = os.fspath(directory)
-        if not files.is_dir(self.directory):
-            raise UsageError(
-                f"there is no store directory {self.directory!r}",
-                hint="give the directory that holds commitlog/ and consumequeue/ (storePathRootDir of a broker)",
-            )
-        self.files = files
-        self.reader = StoreReader(files, self.directory)
-        self.log = self.reader.log
-        self.index = self.reader.index
+    def _index(self, folder: str) -> ShownIndex:
+        return ShownIndex(self.files, folder, self._open_files)
 
-    # -- bounds
-
-    @property
-    def min_physical_offset(self) -> int:
-        """Where the log begins: the start of its oldest file; 0 without files."""
-        return self.reader.min_physical_offset
-
-    @property
-    def max_physical_offset(self) -> int:
-        """Where the next unit will be appended: after the last unit, found without reading the log from its start."""
-        return self.reader.max_physical_offset
-
-    def last_store_timestamp(self) -> int | None:
-        """When the last message was stored, ms; None for an empty log."""
-        return self.reader.last_store_timestamp()
-
-    @property
-    def dispatched_physical_offset(self) -> int:
-        """The end of the last unit that is in a consume queue; what follows is not visible to consumers yet."""
-        return self.reader.dispatched_physical_offset
-
-    @property
-    def is_open(self) -> bool:
-        """True while a store has the directory open, and after one crashed (the file ``abort`` is there)."""
-        return self.files.exists(f"{self.directory}/abort")
-
-    def log_bytes(self) -> int:
-        """Bytes of the log's files, empty parts included."""
-        return self.reader.log_bytes()
+    def _queue(self, topic: str, queue_id: int, log_start: int) -> ShownQueue:
+        return ShownQueue(self.files, self._folder_of(topic, queue_id), self._open_files, topic, queue_id, log_start)
 
     # -- messages
 
@@ -166,17 +121,13 @@ class StoreInspector:
 
     # -- queues
 
-    def topics(self) -> dict[str, list[int]]:
-        """The queues that have a folder: topic -> queue ids, both in order."""
-        return self.reader.topics()
-
-    def queues(self, topic: str | None = None) -> list[QueueReader]:
+    def queues(self, topic: str | None = None) -> Sequence[ShownQueue]:
         """All queues, or those of one topic."""
-        return self.reader.queues(topic)
+        return cast(Sequence[ShownQueue], super().queues(topic))
 
-    def queue(self, topic: str, queue_id: int) -> QueueReader:
+    def queue(self, topic: str, queue_id: int) -> ShownQueue:
         """One queue. Raises UsageError, naming the queues and topics there are, when it has no folder."""
-        return self.reader.queue(topic, queue_id)
+        return cast(ShownQueue, super().queue(topic, queue_id))
 
     # -- the rest of the directory
 
@@ -184,23 +135,9 @@ class StoreInspector:
         """The header of each index file, oldest first."""
         return self.index.summaries()
 
-    def checkpoint(self) -> dict[str, int] | None:
-        """The numbers of the checkpoint file by name; None when there is none."""
-        return self.reader.checkpoint()
-
     def sizes(self) -> FoundSizes:
         """The segment sizes the store was written with, as far as its files show them."""
         return found_sizes(self.files, self.directory)
-
-    def config(self, name: str) -> Any:
-        """A file under config/ as plain values (``config("topics.json")``), its .bak when damaged; None without.
-
-        A BackupWarning says which backup was read, why, and how old it is.
-        """
-        found = read_with_backup(self.files, f"{self.directory}/config/{name}", java_json.loads)
-        if found.is_healed:
-            warnings.warn(found.text(), BackupWarning, stacklevel=2)
-        return found.value
 
     def tree(self) -> Table:
         """All files: path, kind, bytes, and which part of the store they hold."""
@@ -217,7 +154,7 @@ class StoreInspector:
 
         ``deep`` reads every unit and compares it with queues and index; by default for logs of up to 64 MiB.
         """
-        return find_problems(self.reader, deep=self.log_bytes() <= SMALL_LOG_BYTES if deep is None else deep)
+        return find_problems(self, deep=self.log_bytes() <= SMALL_LOG_BYTES if deep is None else deep)
 
     def hexdump(self, physical_offset: int) -> Hexdump:
         """The unit at a physical offset as bytes with the names of its fields."""
@@ -241,20 +178,16 @@ class StoreInspector:
         """
         from mqlab.lab.inspector.map_of_store import map_of
 
-        return map_of(self.reader, message, topic, os.path.basename(self.directory.rstrip("/")))
+        return map_of(self, message, topic, os.path.basename(self.directory.rstrip("/")))
 
     def checkpoint_hexdump(self) -> Hexdump:
         """The five numbers of the checkpoint file as bytes with their names. UsageError when there is no such file."""
         from mqlab.lab.views.hexdump import Hexdump
 
-        data = self.reader.checkpoint_bytes()
+        data = self.checkpoint_bytes()
         if data is None:
             raise UsageError("this store has no checkpoint yet", hint="a broker writes it when it flushes or closes")
         return Hexdump(checkpoint_format.field_map(data), title=f"checkpoint: the first 40 of {len(data)} bytes")
-
-    def close(self) -> None:
-        """Let go of the open files; the next question opens what it needs."""
-        self.reader.close()
 
     # -- inside
 
@@ -275,8 +208,4 @@ class StoreInspector:
         return Question(topic, queue, key, from_ms, to_ms, count, offset)
 
     def _search(self, question: Question) -> Iterator[Piece]:
-        return MessageSearch(self.reader, question, small=self.log_bytes() <= SMALL_LOG_BYTES).pieces()
-
-    def __repr__(self) -> str:
-        state = "open or crashed" if self.is_open else "closed"
-        return f"<StoreInspector {self.directory} {self.min_physical_offset}..{self.max_physical_offset} {state}>"
+        return MessageSearch(self, question, small=self.log_bytes() <= SMALL_LOG_BYTES).pieces()

@@ -7,7 +7,7 @@ Lab 04 shows it before and after crashes.
                      ▲               at the broker 5
                 ▲                    in the file 0
 
-Left out: a time axis (the board mqlab.course.widgets.offset_strip moves in time).
+Left out: a time axis (the board mqlab.course.widgets.boards.offset_strip moves in time).
 """
 
 from __future__ import annotations

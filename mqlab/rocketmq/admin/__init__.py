@@ -7,7 +7,7 @@ Mirrors: DefaultMQAdminExt. ``lab.admin`` is one; `mqlab admin` prints its answe
     topics, groups, offset_resets          topics, consumer groups and their offsets
     connections, diagnosis                 connected clients and what looks wrong with them
     messages, message_tracks, message_traces, dead_letters      single messages and what happened to them
-    requests, answers                      how a verb asks, and how an answer looks
+    requests                               how a verb asks; how an answer looks: mqlab.rocketmq.answers
 """
 
 from mqlab.rocketmq.admin.admin import Admin

@@ -99,6 +99,15 @@ class BrokerState:
         store.config = replace(store.config, **settings)
 
 
+def _filter_table(config: BrokerConfig, now_ms: Callable[[], int]) -> ConsumerFilterTable:
+    return ConsumerFilterTable(
+        now_ms,
+        expect_groups=config.expect_consumer_num_use_filter,
+        error_rate=config.max_error_rate_of_bloom_filter,
+        clean_after_ms=config.filter_data_clean_time_span,
+    )
+
+
 def open_state(
     ports: Ports,
     config: BrokerConfig,
@@ -127,12 +136,7 @@ def open_state(
     )
     # 3. The tables. SQL filters follow the heartbeats of consumers.
     topics = TopicTable(config, now_ms, note=note)
-    filters = ConsumerFilterTable(
-        now_ms,
-        expect_groups=config.expect_consumer_num_use_filter,
-        error_rate=config.max_error_rate_of_bloom_filter,
-        clean_after_ms=config.filter_data_clean_time_span,
-    )
+    filters = _filter_table(config, now_ms)
     consumers = ConsumerTable(now_ms, note=note)
     consumers.registered.subscribe(filters.register)
     consumers.removed.subscribe(filters.unregister)

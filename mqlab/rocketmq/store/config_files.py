@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from mqlab.lab.inspector.config_backups import DAMAGED, EMPTY, MISSING, Reading, read_with_backup, short
 from mqlab.rocketmq.ports import Clock, Files, Note
+from mqlab.rocketmq.store.reading.config_backups import DAMAGED, EMPTY, MISSING, Reading, read_with_backup, short
 from mqlab.rocketmq.wire import java_json
 
 T = TypeVar("T")

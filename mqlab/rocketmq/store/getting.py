@@ -160,14 +160,7 @@ class Reader:
                 skip_until = self._log.next_file_start(physical_offset)
                 continue
             if size < _HEAD.size or _HEAD.unpack_from(unit) not in ((size, MAGIC_V1), (size, MAGIC_V2)):
-                self._state.problem(
-                    "get",
-                    "no message of that size there",
-                    topic=queue.topic,
-                    queue_id=queue.queue_id,
-                    queue_offset=at,
-                    physical_offset=physical_offset,
-                )
+                self._no_message_there(queue, at, physical_offset)
                 status = status or MESSAGE_WAS_REMOVING
                 continue
 
@@ -183,6 +176,11 @@ class Reader:
             skip_until = -1
         result.status = status or NO_MATCHED_MESSAGE
         return last_seen
+
+    def _no_message_there(self, queue: ConsumeQueue, queue_offset: int, physical_offset: int) -> None:
+        place = {"queue_offset": queue_offset, "physical_offset": physical_offset}
+        text = "no message of that size there"
+        self._state.problem("get", text, topic=queue.topic, queue_id=queue.queue_id, **place)
 
     def _is_full(self, result: GetResult, size: int, max_nums: int, max_bytes: int, in_memory: bool) -> bool:
         """Whether this message must wait for the next get, when others are taken. Mirrors isTheBatchFull."""

@@ -51,7 +51,7 @@ def notebook(folder: Path) -> str:
     """A notebook with one time machine and a cell that reads its state."""
     place = folder / "machine"
     place.mkdir(exist_ok=True)
-    shutil.copy(ROOT / "tests" / "widgets" / "stories.py", place / "stories.py")
+    shutil.copy(ROOT / "tests" / "course" / "widgets" / "stories.py", place / "stories.py")
     cells = [
         {
             "cell_type": "code",

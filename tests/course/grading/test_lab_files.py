@@ -50,14 +50,14 @@ def test_a_changed_judge_means_a_new_record(own_course: Path) -> None:
 
 def test_the_modules_of_mqlabs_own_labs_are_part_of_the_record(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     package = tmp_path / "mqlab"
-    shutil.copytree(Path(mqlab.__file__).parent / "teach" / "cases", package / "teach" / "cases")
+    shutil.copytree(Path(mqlab.__file__).parent / "course" / "cases", package / "course" / "cases")
     monkeypatch.setattr(mqlab, "__file__", str(package / "__init__.py"))
     lab = open_lab(CLONE, "07", with_hidden=False)
     plan = Plan(CLONE, CLONE, "autumn", Sandbox("process"))
     work = Submission("anna", "07", save("a notebook", tmp_path / "anna.ipynb"))
     first = fingerprint(plan, lab, work)
     for name in ("lab07/listeners.py", "lab07/bank.py", "story_parts.py"):
-        file = package / "teach" / "cases" / name
+        file = package / "course" / "cases" / name
         save(file.read_bytes() + b"# changed\n", file)
         changed = fingerprint(plan, lab, work)
         assert changed != first, name
@@ -67,7 +67,7 @@ def test_the_modules_of_mqlabs_own_labs_are_part_of_the_record(monkeypatch: pyte
 def test_a_folder_of_judges_without_an_init_file_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(mqlab, "__file__", str(tmp_path / "mqlab" / "__init__.py"))
     monkeypatch.setattr("sys.path", [])
-    save("", tmp_path / "mqlab" / "teach" / "cases" / "lab20" / "judges.py")
+    save("", tmp_path / "mqlab" / "course" / "cases" / "lab20" / "judges.py")
     assert _judges() == ["lab20"]
 
 

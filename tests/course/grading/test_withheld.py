@@ -34,8 +34,12 @@ BYPASSES = {
         "import importlib\n"
         "def answer(unit):\n    return importlib.import_module('mqlab.rocketmq.wire.record').decode(unit).topic\n"
     ),
-    "__import__": "def answer(unit):\n    return __import__('mqlab.rocketmq.wire.record').wire.record.decode(unit).topic\n",
-    "sys.modules": "import sys\ndef answer(unit):\n    return sys.modules['mqlab.rocketmq.wire.record'].decode(unit).topic\n",
+    "__import__": (
+        "def answer(unit):\n    return __import__('mqlab.rocketmq.wire.record').wire.record.decode(unit).topic\n"
+    ),
+    "sys.modules": (
+        "import sys\ndef answer(unit):\n    return sys.modules['mqlab.rocketmq.wire.record'].decode(unit).topic\n"
+    ),
     "getattr of an object at hand": (
         "import sys\nfrom mqlab import Message\n"
         "def answer(unit):\n"
@@ -82,7 +86,9 @@ BYPASSES = {
     "another process": (
         "import subprocess, sys\n"
         "def answer(unit):\n"
-        "    code = 'import sys; from mqlab.rocketmq.wire.record import decode; print(decode(sys.stdin.buffer.read()).topic)'\n"
+        "    code = 'import sys; from mqlab.rocketmq.wire.record import decode; "
+        "print(decode(sys.stdin.buffer.read()).topic)'\n"
+        ""
         "    done = subprocess.run([sys.executable, '-c', code], input=unit, capture_output=True, check=True)\n"
         "    return done.stdout.decode().strip()\n"
     ),
@@ -100,7 +106,8 @@ BYPASSES = {
         "    return getattr(java_hash.tags_code, '__wrapped__', java_hash.tags_code)('paid')\n"
     ),
     "a function that hashes too": (
-        "from mqlab.rocketmq.wire.java_hash import index_key_hash\ndef answer(unit):\n    return index_key_hash('paid')\n"
+        "from mqlab.rocketmq.wire.java_hash import index_key_hash\ndef answer(unit):\n"
+        "    return index_key_hash('paid')\n"
     ),
     "a store of its own": (
         "from mqlab.rocketmq.store import MessageStore\n"
@@ -195,7 +202,7 @@ def test_another_copy_of_mqlab_in_a_readable_folder_is_covered(walls: Sandbox, t
         (copy / place).parent.mkdir(parents=True)
         (copy / place).write_text("SECRET = 1\n", "utf-8")
     (tmp_path / "packages" / "shown.txt").write_text("shown", "utf-8")
-    hidden = (str(copy / "teach" / "cases"),)
+    hidden = (str(copy / "course" / "cases"),)
     desk = Desk(Sandbox("bwrap", readable=(str(tmp_path),), hidden=hidden, limits=PATIENT))
     source = "import os\ndef listed(path):\n    return sorted(os.listdir(path))\n"
     listed = desk.load("lab.a", source, ["listed"])["listed"]
@@ -230,8 +237,10 @@ def test_a_worker_without_these_names_starts_and_the_rest_of_mqlab_can_be_import
     desk.withhold(FORBIDS[exercise])
     source = (
         "from mqlab import CONSUME_SUCCESS, Lab, Message, MessageQueue, every_crash, play\n"
-        "from mqlab.rocketmq.client.statuses import COMMIT_MESSAGE\nfrom mqlab.rocketmq.store import MessageStore, StoreInspector\n"
-        "from mqlab.rocketmq.admin import Admin\nfrom mqlab.lab.views import Table\nfrom mqlab.course import check, hint\n"
+        "from mqlab.rocketmq.client.statuses import COMMIT_MESSAGE\n"
+        "from mqlab.rocketmq.store import MessageStore, StoreInspector\n"
+        "from mqlab.rocketmq.admin import Admin\nfrom mqlab.lab.views import Table\n"
+        "from mqlab.course import check, hint\n"
         "from mqlab.rocketmq.wire import layout, record, units\nfrom mqlab.rocketmq.filter import sql\n"
         "def answer():\n    return Message('orders', b'x').topic\n"
     )

@@ -24,7 +24,7 @@ from mqlab.rocketmq.client.allocate import strategy
 from tests.course.labs.notebooks import ROOT
 from tests.course.teach.notebook_answers import reference
 
-FIXTURE = ROOT / "tests" / "conformance" / "fixtures" / "allocation.json.gz"
+FIXTURE = ROOT / "tests" / "rocketmq" / "conformance" / "fixtures" / "allocation.json.gz"
 
 
 def test_the_vectors_of_the_exercises_are_those_of_the_real_classes() -> None:

@@ -89,7 +89,7 @@ def test_a_room_is_rolled_back_alone() -> None:
 
 def test_neither_notebook_nor_words_name_a_defect() -> None:
     pages = [path.read_text("utf-8") for path in (ROOT / "labs").glob("14-*.ipynb")]
-    pages.append((ROOT / "mqlab" / "teach" / "words" / "lab14.json").read_text("utf-8"))
+    pages.append((ROOT / "mqlab" / "course" / "words" / "lab14.json").read_text("utf-8"))
     changed = {change.__name__ for defect in CATALOGUE for change in defect.changes.values()} - {"next_batch", "asked"}
     assert len(pages) == 2 and changed
     for page in pages:

@@ -43,7 +43,7 @@ NBVAL = ("01a_what_the_broker_writes",)
 """Those that nbval itself runs in `make test`; of the others its comparison is used."""
 
 CHECKED = re.compile(r'^check\("(lab\d\d\.\w+)"', re.MULTILINE)
-BOARDS = sorted(path.stem for path in (ROOT / "mqlab" / "widgets" / "modules").glob("*.js"))
+BOARDS = sorted(path.stem for path in (ROOT / "mqlab" / "course" / "widgets" / "boards").glob("*/*.js"))
 OF_MAKE_TEST = [*WITHOUT_SPARK, *(one for one in WITH_SPARK if one.id[:3] == "10a")]
 LATER_OF_SPARK = [pytest.param(*one.values, marks=pytest.mark.long, id=one.id) for one in WITH_SPARK[1:]]
 """Each starts a JVM and works for ten seconds and more; of them `make test` runs the exercises."""

@@ -72,7 +72,8 @@ def test_the_folder_of_the_clone_that_the_notebook_stands_in_is_found(
 ) -> None:
     shutil.copytree(DATASETS, tmp_path / "datasets")
     (tmp_path / "labs").mkdir()
-    monkeypatch.setattr(datasets, "__file__", str(tmp_path / "elsewhere" / "mqlab" / "teach" / "datasets.py"))
+    elsewhere = tmp_path / "elsewhere" / "mqlab" / "course" / "teach"
+    monkeypatch.setattr(datasets, "__file__", str(elsewhere / "datasets.py"))
     monkeypatch.chdir(tmp_path / "labs")
     assert real_store("clean").is_dir()
     shutil.rmtree(tmp_path / "datasets")

@@ -38,7 +38,8 @@ OF_THE_KIT = [one for number in LABS for one in manifest(f"lab{number}").exercis
 ASKS_SPARK = [one for one in OF_THE_KIT if getattr(one.form, "through", "")]
 LABS_WITH_SPARK = {one.id[:5] for one in ASKS_SPARK}
 OF_SPARKS_LABS = [one for one in OF_THE_KIT if one.id[:5] in LABS_WITH_SPARK]
-"""Those of the others are judged in their solved notebooks (tests/course/labs) and behind the wall (tests/course/grading), too."""
+"""Those of the others are judged in their solved notebooks (tests/course/labs) and behind the wall
+(tests/course/grading), too."""
 
 EXERCISES = [pytest.param(one, marks=pytest.mark.spark if one in ASKS_SPARK else ()) for one in OF_THE_KIT]
 OF_VALUES = [one for one in OF_THE_KIT if isinstance(one.form, Values)]

@@ -30,7 +30,10 @@ FORBIDS = (
     "mqlab.rocketmq.wire.java_hash.tags_code",
     "mqlab.rocketmq.store",
 )
-IMPORTS = "from mqlab.rocketmq.wire import record\nfrom mqlab.rocketmq.wire.record import decode\nfrom mqlab.rocketmq.store import MessageStore\n"
+IMPORTS = (
+    "from mqlab.rocketmq.wire import record\nfrom mqlab.rocketmq.wire.record import decode\n"
+    "from mqlab.rocketmq.store import MessageStore\n"
+)
 
 NAMED = {
     "a function": "def answer(unit):\n    return decode(unit).topic\n",
@@ -43,7 +46,9 @@ NAMED = {
     "in a helper": "def help(unit):\n    return decode(unit)\ndef answer(unit):\n    return help(unit).topic\n",
     "in a lambda": "def answer(unit):\n    return (lambda data: record.decode(data).topic)(unit)\n",
     "a class of a package": "def answer(unit):\n    return MessageStore.open('x')\n",
-    "a package": "def answer(unit):\n    import mqlab.rocketmq.store.message_store as all\n    return all.MessageStore\n",
+    "a package": (
+        "def answer(unit):\n    import mqlab.rocketmq.store.message_store as all\n    return all.MessageStore\n"
+    ),
     "in a method": "class Answer:\n    def __call__(self, unit):\n        return decode(unit).topic\nanswer = Answer\n",
 }
 CALLED = {
@@ -51,7 +56,9 @@ CALLED = {
         "import importlib\n"
         "def answer(unit):\n    return importlib.import_module('mqlab.rocketmq.wire.record').decode(unit).topic\n"
     ),
-    "sys.modules": "import sys\ndef answer(unit):\n    return sys.modules['mqlab.rocketmq.wire.record'].decode(unit).topic\n",
+    "sys.modules": (
+        "import sys\ndef answer(unit):\n    return sys.modules['mqlab.rocketmq.wire.record'].decode(unit).topic\n"
+    ),
     "getattr": "def answer(unit):\n    return getattr(record, 'dec' + 'ode')(unit).topic\n",
     "a higher function": "def answer(unit):\n    return record.decode_all(unit)[0].topic\n",
     "a table": "BY_NAME = {'read': decode}\ndef answer(unit):\n    return BY_NAME['read'](unit).topic\n",
@@ -61,13 +68,16 @@ CALLED = {
         "    exec('from mqlab.rocketmq.wire.record import decode as d; d(u)', {'u': unit})\n    return 'orders'\n"
     ),
     "and kept quiet": (
-        "import sys\ndef answer(unit):\n    try:\n        return sys.modules['mqlab.rocketmq.wire.record'].decode(unit).topic\n"
+        "import sys\ndef answer(unit):\n"
+        "    try:\n        return sys.modules['mqlab.rocketmq.wire.record'].decode(unit).topic\n"
         "    except Exception:\n        return 'orders'\n"
     ),
     "a class of a package": (
         "import sys\ndef answer(unit):\n    return sys.modules['mqlab.rocketmq.store'].StoreConfig().flush_disk_type\n"
     ),
-    "under a cache": "import sys\ndef answer(unit):\n    return sys.modules['mqlab.rocketmq.wire.java_hash'].tags_code('new')\n",
+    "under a cache": (
+        "import sys\ndef answer(unit):\n    return sys.modules['mqlab.rocketmq.wire.java_hash'].tags_code('new')\n"
+    ),
 }
 
 

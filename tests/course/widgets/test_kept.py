@@ -17,7 +17,7 @@ from mqlab.course.widgets.frame.board import Board
 from mqlab.course.widgets.frame.kept_runs import FOLDER, KeptRuns
 
 BOARDS: dict[str, tuple[KeptRuns[Any], Callable[[], Board]]] = {
-    "allocation_board": (ALLOCATION, lambda: allocation_board(queues=2, members=1)),
+    "allocation": (ALLOCATION, lambda: allocation_board(queues=2, members=1)),
     "backlog": (BACKLOG, lambda: backlog_tank(traffic=(1, 0) * 6)),
     "long_poll": (LONG_POLL, lambda: long_poll_scope(rate=0.5)),
     "retry_clock": (RETRY_CLOCK, lambda: retry_clock(max_retries=2)),

@@ -10,8 +10,8 @@ import pytest
 
 from mqlab.data.arrow.store_tables import TABLES, read_store_table
 from mqlab.errors import CorruptionError, UsageError
-from mqlab.lab.inspector.config_backups import BackupWarning
 from mqlab.rocketmq.store import MessageStore
+from mqlab.rocketmq.store.reading.config_backups import BackupWarning
 from mqlab.rocketmq.wire.message import Message
 
 Rows = list[dict[str, Any]]

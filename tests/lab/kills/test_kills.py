@@ -1,7 +1,7 @@
 """One kill of each victim, and a hundred of each in `make long`.
 
-The server is killed in tests/cluster/serving/test_under_fire.py, the streaming job in tests/data/spark/test_exactly_once.py; a
-grader is killed once in tests/course/grading/test_commands.py.
+The server is killed in tests/cluster/serving/test_under_fire.py, the streaming job in
+tests/data/spark/test_exactly_once.py; a grader is killed once in tests/course/grading/test_commands.py.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ QUEUES = {MessageQueue("tags", "broker-a", 1): 15, MessageQueue("tags", "broker-
 
 
 def test_the_text_is_fastjsons_with_an_object_as_key() -> None:
-    expected = (Path(__file__).parents[2] / "conformance" / "fixtures" / "broadcast-offsets.json").read_text()
+    expected = (Path(__file__).parents[1] / "conformance" / "fixtures" / "broadcast-offsets.json").read_text()
     assert offsets_text(QUEUES) == expected
     assert parse_offsets(expected) == QUEUES
     with pytest.raises(json.JSONDecodeError):

@@ -17,10 +17,10 @@ from mqlab import CONSUME_SUCCESS, Lab, Message
 from mqlab.cli import main
 from mqlab.cluster.runtime.event_loop import EventLoop
 from mqlab.errors import CorruptionError
-from mqlab.lab.inspector.config_backups import BackupWarning
 from mqlab.lab.inspector.inspector import StoreInspector
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.store.config_files import ConfigFile
+from mqlab.rocketmq.store.reading.config_backups import BackupWarning
 
 OLD, NEW = '{"a":1}', '{"a":2}'
 DAMAGE: dict[str, Callable[[Path], object]] = {

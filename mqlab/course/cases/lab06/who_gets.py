@@ -1,6 +1,7 @@
 """lab06.who_gets: members of one group with different tags; who receives what, and what nobody receives.
 
-The filters are those of the broker and the client (mqlab.rocketmq.filter.tags). A test plays such groups in a Lab and compares.
+The filters are those of the broker and the client (mqlab.rocketmq.filter.tags). A test plays such groups in a Lab and
+compares.
 """
 
 from __future__ import annotations

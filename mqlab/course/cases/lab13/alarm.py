@@ -2,8 +2,8 @@
 
     moments so far ─▶ True or False, every five minutes      its process is told one moment after the other
 
-What everybody sees are the recorded days (mqlab.course.given.lab13.watched_days). Hidden days are made from their seed: two of each
-kind that can be watched, and good ones, some with a campaign or a planned deploy.
+What everybody sees are the recorded days (mqlab.course.given.lab13.watched_days). Hidden days are made from their seed:
+two of each kind that can be watched, and good ones, some with a campaign or a planned deploy.
 """
 
 from __future__ import annotations

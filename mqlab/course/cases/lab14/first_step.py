@@ -3,8 +3,8 @@
     rows of a day ─▶ first_wrong_step(rows) ─▶ ("committed", 353), or (None, None) where nothing is
 
 The days are those of clusters with other defects than the three that the learner examines, and of sound ones. What is
-right is what the book says (mqlab.course.cases.lab14.book); ``first`` is the same in the words of the exercise, and each
-of its keywords is a misunderstanding of it.
+right is what the book says (mqlab.course.cases.lab14.book); ``first`` is the same in the words of the exercise, and
+each of its keywords is a misunderstanding of it.
 """
 
 from __future__ import annotations

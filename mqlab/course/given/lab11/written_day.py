@@ -13,8 +13,8 @@
     18:00               somebody sets notification's offsets back by two hours
     21:00     21:12     billing is deployed: its processes are killed before they have stored their offsets
 
-A played day (mqlab.course.given.lab11.played_day) is small, and every cause in it is known from its journal; a written one has a
-platform's size, and what went wrong is known because it was asked for.
+A played day (mqlab.course.given.lab11.played_day) is small, and every cause in it is known from its journal. A written
+one has a platform's size, and what went wrong is known because it was asked for.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _save_committed(day: WrittenDay) -> None:
 
 
 def entries_of(stores: Path) -> pyarrow.Table:
-    """The entries of all trace messages, with the columns of mqlab.course.given.lab11.trace_tables.ENTRIES, taken apart at once."""
+    """The entries of all trace messages, taken apart at once, with the columns of ``trace_tables.ENTRIES``."""
     import pyarrow
 
     from mqlab.data.arrow import Selection, read_table

@@ -3,8 +3,8 @@
     datasets/watched-days.json.xz    twenty good days, and two of each kind of incident that can be watched
     watched_days()                   the same as plain rows, as an alarm of lab 13 gets them; no store is read
 
-``python -m mqlab.course.given.lab13.watched_days datasets/watched-days.json.xz`` writes the file again; the same days give the same
-bytes. Columns are kept as lists for each group and tag, which is a tenth of the rows.
+``python -m mqlab.course.given.lab13.watched_days datasets/watched-days.json.xz`` writes the file again; the same days
+give the same bytes. Columns are kept as lists for each group and tag, which is a tenth of the rows.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ class Desk:
         return self._life, piece.numbers[name]
 
     def withhold(self, forbids: tuple[str, ...]) -> None:
-        """From now on answers run in a worker that lacks these names of mqlab; see mqlab.course.grading.sandbox.withheld."""
+        """From now on answers run in a worker that lacks these names of mqlab; see course.grading.sandbox.withheld."""
         if forbids != self._forbids:
             self.close()
             self._forbids = forbids

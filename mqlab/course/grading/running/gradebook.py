@@ -184,7 +184,7 @@ class Grader:
         return record
 
     def _in_a_process(self, order: Order, record: Path) -> tuple[str, str]:
-        """Run mqlab.course.grading.running.execute on an order, in a process of its own. The reason, in case there is no record."""
+        """Run ``execute`` on an order, in a process of its own. Returns why, in case there is no record."""
         if self._stopped:
             raise Stopped
         line = json.dumps({**asdict(order), "record": str(record)}).encode() + b"\n"
@@ -267,7 +267,7 @@ def _cases_files(lab: Lab) -> list[Path]:
 
     A course's own lab may be modules of its name (lab20.py, lab20_judges.py) instead of a folder.
     """
-    package = Path(mqlab.__file__).parent / "teach" / "cases"
+    package = Path(mqlab.__file__).parent / "course" / "cases"
     folder = lab.cases_folder or package
     name = lab.manifest_id
     return sorted({*folder.glob(f"{name}*.py"), *(folder / name).rglob("*.py"), *package.glob("*.py")})

@@ -1,6 +1,7 @@
 """The kernel of a submission: it, too, is a copy of the process that has imported what all need.
 
-Used by mqlab.course.grading.running.copies, which makes it, and mqlab.course.grading.running.execute, which hands it to nbval's run.
+Used by mqlab.course.grading.running.copies, which makes it, and mqlab.course.grading.running.execute, which hands it to
+nbval's run.
 
     the submission's process ── a fork, before it reads its order ──▶ a process that waits
       └ nbval asks jupyter_client for a kernel ── a line of JSON ───▶ it is the kernel

@@ -1,6 +1,7 @@
 """Lets jupyter_client take a KernelCopy where it would start a process.
 
-Used by mqlab.course.grading.running.nbval_engine. jupyter_client finds the class by its entry in the factory of provisioners.
+Used by mqlab.course.grading.running.nbval_engine. jupyter_client finds the class by its entry in the factory of
+provisioners.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import mqlab
 
-CASES = Path("mqlab", "teach", "cases")
+CASES = Path("mqlab", "course", "cases")
 OF_A_CLONE = ("solutions", "tests", ".git", "cases")
 ARCHIVES = (".whl", ".zip", ".egg", ".pyz", ".pex")
 PACKAGES_OF_THE_SYSTEM = ("/usr/lib*/python3*/*-packages", "/usr/local/lib*/python3*/*-packages")
@@ -31,7 +31,7 @@ PACKAGES_OF_THE_SYSTEM = ("/usr/lib*/python3*/*-packages", "/usr/local/lib*/pyth
 
 def own_judges() -> str:
     """The folder of the judges that belong to the package that is running."""
-    return str(Path(mqlab.__file__).resolve().parent / "teach" / "cases")
+    return str(Path(mqlab.__file__).resolve().parent / "course" / "cases")
 
 
 def judges_of(course: Path, folders: Iterable[str]) -> tuple[str, ...]:

@@ -35,7 +35,10 @@ from mqlab.rocketmq.wire.message import Message, MessageExt
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 60
 SAFE_INT_BITS = 63
-DATA_ROOMS = tuple(f"mqlab.{room}." for room in ("wire", "store", "client", "filter", "admin", "runtime", "lab"))
+DATA_ROOMS = (
+    *(f"mqlab.rocketmq.{room}." for room in ("wire", "store", "client", "filter", "admin", "machine")),
+    *(f"mqlab.lab.{room}." for room in ("runtime", "world")),
+)
 """Modules whose dataclasses may cross: values only, nothing that acts when it is made."""
 
 MESSAGE_FIELDS = {

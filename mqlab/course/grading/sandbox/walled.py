@@ -86,7 +86,8 @@ class Sandbox:
     ) -> list[str]:
         """The command line that starts a worker. ``folder`` is one of the caller's, for files that it needs.
 
-        ``instead``: files and folders that the worker sees in the place of others; see mqlab.course.grading.sandbox.withheld.
+        ``instead``: files and folders that the worker sees in the place of others; see
+        mqlab.course.grading.sandbox.withheld.
         """
         worker = [sys.executable, *WORKER, *arguments]
         return worker if self.level == "process" else [*self._walls(Path(folder), instead), "--", *worker]

@@ -20,7 +20,7 @@ from pathlib import Path
 import mqlab
 
 ALL_WELL = "walled in"
-CASES = ("mqlab", "teach", "cases")
+CASES = ("mqlab", "course", "cases")
 
 
 def try_walls(forbidden: list[str]) -> str:

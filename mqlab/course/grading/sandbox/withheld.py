@@ -2,7 +2,7 @@
 
 A desk's worker is started for the names that an exercise forbids; see ``Exercise.forbids``.
 
-    mqlab.rocketmq.wire.record.decode     a function: its module is there, and this function has no body: it raises NotGiven
+    mqlab.rocketmq.wire.record.decode     a function: its module is there, and the function raises NotGiven
     mqlab.lab.inspector.IndexTable   a class: none of its methods has a body
     mqlab.rocketmq.store                  a module or package: all its files are empty, every name in them is a stand-in
 

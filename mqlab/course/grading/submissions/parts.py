@@ -1,6 +1,7 @@
 """Puts the notebooks of one student together where a lab has parts (01a, 01b): one submission, one row, one sum.
 
-Used by mqlab.course.grading.submissions.finding to choose the files, and by mqlab.course.grading.running.execute to read them.
+Used by mqlab.course.grading.submissions.finding to choose the files, and by mqlab.course.grading.running.execute to
+read them.
 
     anna/01a-units.ipynb   ─┐
     anna/01b-index.ipynb   ─┴─▶ one Notebook; each cell knows its part

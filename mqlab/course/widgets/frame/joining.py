@@ -1,10 +1,10 @@
 """A board's module as one plain ES module: shared pieces in front, the frame behind; no build step, no network.
 
-    // uses: theme, slider          ->   shared/element.js      (a piece may use pieces, too)
-    export default { render… }           shared/theme.js
-                                         shared/slider.js
+    // uses: theme, slider          ->   frame/page/element.js  (a piece may use pieces, too)
+    export default { render… }           frame/page/theme.js
+                                         frame/page/slider.js
                                          the board's module, its export kept as ``board``
-                                         shared/frame.js: alive in a notebook (live) or in a page (still)
+                                         frame/page/frame.js: alive in a notebook (live) or in a page (still)
 
 A shared piece declares functions and exports nothing. A module's names and those of its pieces must differ.
 """
@@ -36,7 +36,7 @@ def joined(module: str, *more: str) -> str:
     Raises UsageError for a module or piece that does not exist, and for a module without ``export default {``.
     """
     names: dict[str, None] = {}
-    text = _read(f"{module}.js")
+    text = _read(f"boards/{module}/{module}.js")
     for name in (*_used(text), FRAME, *more):
         _add(name, names)
     if len(EXPORT.findall(text)) != 1:
@@ -51,7 +51,7 @@ def joined(module: str, *more: str) -> str:
 
 def piece(name: str) -> str:
     """The text of one shared piece. Raises UsageError for one that does not exist."""
-    return _read(f"shared/{name}.js")
+    return _read(f"frame/page/{name}.js")
 
 
 def _add(name: str, names: dict[str, None]) -> None:
@@ -68,7 +68,7 @@ def _used(text: str) -> list[str]:
 
 
 def _read(name: str) -> str:
-    path = files("mqlab.course.widgets").joinpath("modules", *name.split("/"))
+    path = files("mqlab.course.widgets").joinpath(*name.split("/"))
     if not path.is_file():
         raise UsageError(f"there is no module {name} in mqlab/course/widgets")
     return path.read_text("utf-8")

@@ -1,4 +1,10 @@
-"""The recorded runs of one board, read from its file or played; see mqlab.course.widgets.keep_runs."""
+"""Runs that a board's page has without a kernel, kept in a file: to play them would take a second of its first cell.
+
+    backlog/backlog.json, long_poll/long_poll.json …    a line for each recorded run of a board, as its page gets it
+
+``python -m mqlab.course.widgets.keep_runs`` plays the runs and writes the files again; the same simulation gives the
+same bytes. What is not in a file is played.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +22,7 @@ if TYPE_CHECKING:
 else:
     Settings = TypeVar("Settings")
 
-FOLDER = Path(__file__).parent
+BOARDS = Path(__file__).parents[1] / "boards"
 
 
 class KeptRuns(Generic[Settings]):
@@ -28,7 +34,7 @@ class KeptRuns(Generic[Settings]):
     def __init__(
         self, module: str, recorded: Mapping[str, Settings], played: Callable[[Settings], dict[str, Any]]
     ) -> None:
-        self.file = FOLDER / f"{module}.json"
+        self.file = BOARDS / module / f"{module}.json"
         self.recorded = recorded
         self.played = played
 

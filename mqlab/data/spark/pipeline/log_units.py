@@ -24,7 +24,7 @@ from mqlab.data.arrow.losses import Loss, find_losses, report
 from mqlab.data.arrow.stores import Store, StorePath, find_stores
 from mqlab.data.spark.pipeline.schemas import OFFSETS, checked
 from mqlab.data.spark.small_tables import for_spark
-from mqlab.lab.inspector.inspector import StoreInspector
+from mqlab.rocketmq.store.reading.store_reader import StoreReader
 from mqlab.rocketmq.wire import names
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def snapshot(paths: StorePath | Sequence[StorePath], *, fail_on_data_loss: bool 
     """
     extents = []
     for store in find_stores(paths):
-        inspector = StoreInspector(store.directory)
+        inspector = StoreReader(store.directory)
         start = inspector.min_physical_offset
         losses = find_losses(inspector, log_end(inspector), start)
         report(losses, fail_on_data_loss)
@@ -106,7 +106,7 @@ def offset_rows(stores: Iterable[Store]) -> pandas.DataFrame:
 
     rows = []
     for store in stores:
-        inspector = StoreInspector(store.directory)
+        inspector = StoreReader(store.directory)
         table = (inspector.config("consumerOffset.json") or {}).get("offsetTable", {})
         inspector.close()
         for key, queues in table.items():

@@ -133,7 +133,7 @@ LIFE = table(
     int members: messages of one batch under one id and key; a trace cannot tell them apart
     int copies: how often its sender stored it; more than one after a lost answer
     boolean traced: its group's deliveries are in the trace; otherwise little is known about it
-    string outcome: consumed, dead, pending, filtered, lost, untraced or waiting; see mqlab.data.spark.pipeline.message_life
+    string outcome: consumed, dead, pending, filtered, lost, untraced or waiting; see message_life.py
     int attempts: calls of a listener
     int calls_implied: calls without which the group's offsets could not be beyond it and beyond its retry copies
     int successes, failures, no_results

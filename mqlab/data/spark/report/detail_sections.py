@@ -119,6 +119,18 @@ def again(facts: Facts) -> Section:
     return Section("again", "Delivered again, and why", note, pictures, tables, rows=behind)
 
 
+SLOW_CALL_COLUMNS = [
+    ("group", "text"),
+    ("client", "text"),
+    ("keys", "text"),
+    ("message", "code"),
+    ("retries", "number"),
+    ("began", "text"),
+    ("took", "number"),
+    ("result", "text"),
+]
+
+
 def listeners(facts: Facts) -> Section:
     """Clients, slow ones first, and the calls that took longest."""
     frame = facts["calls"]
@@ -161,17 +173,7 @@ def listeners(facts: Facts) -> Section:
         )
         for row in facts["slowest"].head(FEW).itertuples()
     ]
-    slow_columns = [
-        ("group", "text"),
-        ("client", "text"),
-        ("keys", "text"),
-        ("message", "code"),
-        ("retries", "number"),
-        ("began", "text"),
-        ("took", "number"),
-        ("result", "text"),
-    ]
-    tables = [FactTable(columns, rows, "no call"), FactTable(slow_columns, slow, "no call", "The longest calls")]
+    tables = [FactTable(columns, rows, "no call"), FactTable(SLOW_CALL_COLUMNS, slow, "no call", "The longest calls")]
     note = (
         "The slowest first, with the host that wrote the trace. A call that never returned was killed, or is still "
         "running."

@@ -20,6 +20,18 @@ from mqlab.scales import count_text
 SHOWN_OF_A_GROUP = 20
 
 
+LOST_MESSAGE_COLUMNS = [
+    ("group", "text"),
+    ("tag", "text"),
+    ("keys", "text"),
+    ("message", "code"),
+    ("stored", "text"),
+    ("broker", "text"),
+    ("queue", "number"),
+    ("offset", "number"),
+]
+
+
 def lost(facts: Facts) -> Section:
     """Messages that a group never got although it reads their tag: how many by tag, and the oldest with their ids."""
     tags = facts["group_tags"].fillna({"tags": ""})
@@ -62,16 +74,6 @@ def lost(facts: Facts) -> Section:
         )
         for row in _first_of_each(listed, ["topic", "consumer_group"])
     ]
-    columns = [
-        ("group", "text"),
-        ("tag", "text"),
-        ("keys", "text"),
-        ("message", "code"),
-        ("stored", "text"),
-        ("broker", "text"),
-        ("queue", "number"),
-        ("offset", "number"),
-    ]
     note = (
         "The group was called with other messages of the tag, its offset is beyond these, and no call with them is in "
         "the trace. Either they were skipped (another member subscribes to other tags, an offset was set ahead), or a "
@@ -79,7 +81,7 @@ def lost(facts: Facts) -> Section:
     )
     tables = [
         FactTable(sum_columns, summed, "no message was lost"),
-        FactTable(columns, rows, "no message was lost", f"The first {SHOWN_OF_A_GROUP} of each group"),
+        FactTable(LOST_MESSAGE_COLUMNS, rows, "no message was lost", f"The first {SHOWN_OF_A_GROUP} of each group"),
     ]
     figures = [Figure(Stacked(bars, said="lost messages of each group and tag", width=1040, label=260))] if bars else []
     behind = [

@@ -155,6 +155,25 @@ def traffic(facts: Facts) -> Section:
     return Section("traffic", "Traffic over the day", note, pictures, tables, rows=behind)
 
 
+GROUP_COLUMNS = [
+    ("group", "text"),
+    ("topic", "text"),
+    ("messages", "number"),
+    ("consumed", "number"),
+    ("filtered", "number"),
+    ("no trace", "number"),
+    ("pending", "number"),
+    ("dead", "number"),
+    ("lost", "number"),
+    ("calls traced", "number"),
+    ("calls per message", "number"),
+    ("p50", "number"),
+    ("p90", "number"),
+    ("p99", "number"),
+    ("longest", "number"),
+]
+
+
 def groups(facts: Facts) -> Section:
     """The outcomes of the messages in each group."""
     frame = facts["groups"].sort_values(["topic", "consumer_group"])
@@ -187,24 +206,7 @@ def groups(facts: Facts) -> Section:
                 duration(row.max_latency_ms),
             )
         )
-    columns = [
-        ("group", "text"),
-        ("topic", "text"),
-        ("messages", "number"),
-        ("consumed", "number"),
-        ("filtered", "number"),
-        ("no trace", "number"),
-        ("pending", "number"),
-        ("dead", "number"),
-        ("lost", "number"),
-        ("calls traced", "number"),
-        ("calls per message", "number"),
-        ("p50", "number"),
-        ("p90", "number"),
-        ("p99", "number"),
-        ("longest", "number"),
-    ]
-    # 2. The note explains the words of the columns.
+    # 2. The note explains the words of the GROUP_COLUMNS.
     note = (
         "Each message counts once for every group that reads its topic. Filtered: the group never reads its tag. Lost: "
         "the group reads its tag, its offset is beyond the message, and no call with it is in the trace. Calls "
@@ -217,7 +219,7 @@ def groups(facts: Facts) -> Section:
         bars, colours=colours, notes=notes, said="outcomes of each group's messages", width=WHOLE, label=200
     )
     pictures = [Figure(picture, colours=list(OUTCOMES.values()))] if bars else []
-    tables = [FactTable(columns, rows, "no group is known")]
+    tables = [FactTable(GROUP_COLUMNS, rows, "no group is known")]
     behind = [Rows("facts/groups")]
     for outcome in ("pending", "filtered", "untraced"):  # of lost and dead messages the next sections tell
         if len(frame) and frame[outcome].max() > 0:
@@ -263,6 +265,18 @@ def behind(facts: Facts) -> Section:
     return Section("behind", "Behind, over time", note, pictures, tables, rows=[Rows("facts/backlog"), *waited])
 
 
+LATENCY_COLUMNS = [
+    ("group", "text"),
+    ("topic", "text"),
+    ("messages", "number"),
+    ("not consumed", "number"),
+    ("p50, usually", "number"),
+    ("p99, usually", "number"),
+    ("p50, at worst", "number"),
+    ("of messages stored from", "text"),
+]
+
+
 def latency(facts: Facts) -> Section:
     """Latency percentiles over time, one small picture per group."""
     frame = facts["latency"]
@@ -301,23 +315,13 @@ def latency(facts: Facts) -> Section:
                 moment(when),
             )
         )
-    columns = [
-        ("group", "text"),
-        ("topic", "text"),
-        ("messages", "number"),
-        ("not consumed", "number"),
-        ("p50, usually", "number"),
-        ("p99, usually", "number"),
-        ("p50, at worst", "number"),
-        ("of messages stored from", "text"),
-    ]
     note = (
         "From the time at which a message was stored to the end of the first successful call, plotted at the time of "
         "storing, on a logarithmic scale. A message that was not consumed counts as the slowest: a line ends where too "
         "many of them were stored to know its value. p90 is drawn where at least 10 messages were stored, p99 where "
         "100 were. The clocks of brokers and clients are not corrected."
     )
-    tables = [FactTable(columns, rows, "no group writes a trace")]
+    tables = [FactTable(LATENCY_COLUMNS, rows, "no group writes a trace")]
     behind = [Rows("facts/latency")]
     if frame["p50_latency_ms"].notna().any():  # the stretch in which half of the messages waited longest
         at = frame.loc[frame["p50_latency_ms"].idxmax()]

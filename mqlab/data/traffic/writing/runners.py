@@ -1,4 +1,4 @@
-"""Ways to write the stores of a run: mqlab.data.traffic.writing.run writes one after the other, these write several at a time.
+"""Ways to write the stores of a run: ``run.py`` writes one after the other, these write several at a time.
 
     in_processes(2)     one store per process, two at a time
     on_spark(session)   one store per partition; the directory must be one that driver and executors share

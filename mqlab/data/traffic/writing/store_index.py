@@ -1,6 +1,7 @@
 """The key index of a store, fed slice by slice.
 
-Mirrors: IndexService.buildIndex, many units at a time as mqlab.rocketmq.store.recovery.index_bulk does. Lab 01 follows a chain.
+Mirrors: IndexService.buildIndex, many units at a time as mqlab.rocketmq.store.recovery.index_bulk does. Lab 01 follows
+a chain.
 
     slice ─▶ where each unit's properties are ─▶ UNIQ_KEY and KEYS ─▶ entries and slots
 

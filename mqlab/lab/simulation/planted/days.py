@@ -1,6 +1,7 @@
 """The days of a cluster with a defect: members, messages and faults, drawn from the cluster's name and a number.
 
-Mirrors: nothing of RocketMQ. A day is a small plan of mqlab.lab.simulation: one broker, two topics, three members or more.
+Mirrors: nothing of RocketMQ. A day is a small plan of mqlab.lab.simulation: one broker, two topics, three members or
+more.
 
     orders   billing (concurrent): some calls are slow, some refuse a message once, twice or always
     steps    ledger (in order)

@@ -1,6 +1,7 @@
 """The history of a run as plain rows: what nodes noted about messages, offsets, calls and locks, step by step.
 
-Mirrors: nothing of RocketMQ; the rows are a part of the journal's changes (mqlab.lab.runtime.kinds says what they mean).
+Mirrors: nothing of RocketMQ; the rows are a part of the journal's changes (mqlab.lab.runtime.kinds says what they
+mean).
 
     {"step": 163, "ms": 2041, "node": "broker-a", "what": "message.dispatched",
      "queue": "orders broker-a 0", "offset": 0}

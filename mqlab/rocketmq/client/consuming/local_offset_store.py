@@ -22,11 +22,11 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from mqlab.errors import CorruptionError, UsageError
-from mqlab.lab.inspector.config_backups import short
 from mqlab.rocketmq.client.consuming.offset_store import NOT_FOUND, OffsetMemory
 from mqlab.rocketmq.client.instance.cluster_access import ClusterAccess
 from mqlab.rocketmq.promises import Promise
 from mqlab.rocketmq.store.config_files import ConfigFile
+from mqlab.rocketmq.store.reading.config_backups import short
 from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.java_hash import string_hash
 from mqlab.rocketmq.wire.message import MessageQueue

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import UsageError
 from mqlab.rocketmq.ports import Files
@@ -21,14 +20,7 @@ from mqlab.rocketmq.store.reading.open_files import OpenFiles
 from mqlab.rocketmq.wire.java_hash import index_key_hash
 from mqlab.rocketmq.wire.units import (
     INDEX_HEADER_SIZE,
-    index_entry_field_map,
-    index_header_field_map,
-    index_slot_field_map,
 )
-
-if TYPE_CHECKING:
-    from mqlab.lab.views.hexdump import Hexdump
-    from mqlab.lab.views.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +111,7 @@ class IndexReader:
                 table.select(key_hash, found, max_nums, begin_ms, end_ms)
                 yield from found
 
-    def hexdump(self, name: str | None = None, entry: int | None = None, *, slot: int | None = None) -> Hexdump:
-        """The header of an index file, one of its entries or one of its slots, as bytes at their place in the file.
-
-        ``name``: the newest file without it. Raises UsageError when there is no such file, entry or slot.
-        """
-        from mqlab.lab.views.hexdump import Hexdump
-
-        name, table = self._named(name)
-        if slot is not None:
-            if not 0 <= slot < table.hash_slot_num:
-                raise UsageError(f"there is no slot {slot}", hint=f"slots 0 to {table.hash_slot_num - 1}")
-            position = table.slot_position(slot)
-            return Hexdump(index_slot_field_map(table.view, position), base=position, title=f"slot {slot} of {name}")
-        if entry is None:
-            return Hexdump(index_header_field_map(table.view), title=f"header of {name}")
-        if not 0 < entry <= table.entries:
-            raise UsageError(f"there is no entry {entry}", hint=f"entries 1 to {table.entries}")
-        position = table.entry_position(entry)
-        return Hexdump(index_entry_field_map(table.view, position), base=position, title=f"entry {entry} of {name}")
-
-    def _named(self, name: str | None) -> tuple[str, IndexTable]:
+    def named(self, name: str | None = None) -> tuple[str, IndexTable]:
         """A file by its name, or the newest. UsageError when there is none, or it cannot be read."""
         names = self.names()
         chosen = names[-1] if name is None and names else name or ""
@@ -150,46 +122,6 @@ class IndexReader:
                 hint=f"there are: {', '.join(names) or 'none'}",
             )
         return chosen, table
-
-    def chain(self, topic: str, key: str, name: str | None = None) -> Table:
-        """The entries in the slot of a key, newest first: what a query reads, other keys of the slot among them.
-
-        Rows of entry, byte (its place in the file), key_hash, is_hash (whether it is that of the key),
-        physical_offset, seconds, previous. ``name``: the newest file without it.
-        """
-        from mqlab.lab.views.table import Table
-
-        name, table = self._named(name)
-        key_hash = index_key_hash(f"{topic}#{key}")
-        slot = key_hash % table.hash_slot_num
-        rows = [self._row(table, number) for number in table.chain(key_hash)]
-        for row in rows:
-            row["is_hash"] = row["key_hash"] == key_hash
-        columns = ["entry", "byte", "key_hash", "is_hash", "physical_offset", "seconds", "previous"]
-        title = f"{topic}#{key}: hash {key_hash} % {table.hash_slot_num} = slot {slot} of {name}"
-        return Table(rows, columns=columns, title=title, empty="an empty slot")
-
-    def entries(self, name: str | None = None) -> Table:
-        """All entries of an index file, oldest first, with their byte, slot and what they hold."""
-        from mqlab.lab.views.table import Table
-
-        name, table = self._named(name)
-        rows = [self._row(table, number) for number in range(1, table.entries + 1)]
-        columns = ["entry", "byte", "slot", "key_hash", "physical_offset", "seconds", "previous"]
-        return Table(rows, columns=columns, title=f"entries of {name}", empty="no entries")
-
-    @staticmethod
-    def _row(table: IndexTable, number: int) -> dict[str, Any]:
-        key_hash, physical_offset, seconds, previous = table.entry(number)
-        return {
-            "entry": number,
-            "byte": table.entry_position(number),
-            "slot": key_hash % table.hash_slot_num,
-            "key_hash": key_hash,
-            "physical_offset": physical_offset,
-            "seconds": seconds,
-            "previous": previous,
-        }
 
     def __repr__(self) -> str:
         return f"<IndexReader {self.folder} {len(self.names())} files>"

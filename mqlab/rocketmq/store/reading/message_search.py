@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -116,7 +116,7 @@ class MessageSearch:
             if piece.physical_offset not in places:
                 yield piece
 
-    def _by_queues(self, queues: list[QueueReader], starts: list[int]) -> Iterator[Piece]:
+    def _by_queues(self, queues: Sequence[QueueReader], starts: list[int]) -> Iterator[Piece]:
         """Units that queues name from these offsets on, in physical order, then those that are not dispatched yet."""
         lists = [self._places(queue, start) for queue, start in zip(queues, starts, strict=True)]
         for physical_offset in heapq.merge(*lists):
@@ -127,7 +127,7 @@ class MessageSearch:
         store = self._store
         return store.log.scan(store.dispatched_physical_offset, store.max_physical_offset, self._segments)
 
-    def _from_time(self, queues: list[QueueReader]) -> Iterator[Piece]:
+    def _from_time(self, queues: Sequence[QueueReader]) -> Iterator[Piece]:
         """The log from the first unit that any queue has for the requested time."""
         store, from_ms = self._store, self._question.from_ms
         start = store.min_physical_offset

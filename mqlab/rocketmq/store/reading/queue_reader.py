@@ -13,17 +13,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mqlab.errors import UsageError
 from mqlab.rocketmq.ports import Files
 from mqlab.rocketmq.store.reading.file_sizes import offset_names
 from mqlab.rocketmq.store.reading.open_files import OpenFiles
+from mqlab.rocketmq.wire.layout import Field
 from mqlab.rocketmq.wire.units import CQ_UNIT_SIZE, PREBLANK_SIZE, CqUnit, cq_field_map, decode_cq
-
-if TYPE_CHECKING:
-    from mqlab.lab.views.hexdump import Hexdump
-    from mqlab.lab.views.table import Table
 
 
 class QueueFile(NamedTuple):
@@ -118,23 +115,14 @@ class QueueReader:
                 if unit.size > 0 and unit.size != PREBLANK_SIZE:
                     yield file.first_offset + at, unit
 
-    def table(self, start: int | None = None, stop: int | None = None) -> Table:
-        """The units from ``start`` up to ``stop`` as a table: queue offset, physical offset, size, tags code."""
-        from mqlab.lab.views.table import Table
-
-        rows = [{"queue_offset": queue_offset, **unit._asdict()} for queue_offset, unit in self.units(start, stop)]
-        return Table(rows, title=f"{self.topic} {self.queue_id}", empty="no units")
-
-    def hexdump(self, queue_offset: int) -> Hexdump:
-        """One unit as bytes with the names of its fields, at its place in its file. UsageError where there is none."""
-        from mqlab.lab.views.hexdump import Hexdump
-
+    def bytes_of_unit(self, queue_offset: int) -> tuple[list[Field], int, str]:
+        """The fields of one unit, its byte in its file, and the file's name. UsageError where no unit is written."""
         for file in self.queue_files():
             at = queue_offset - file.first_offset
             if 0 <= at < file.capacity and self._is_written(file, at):
-                fields = cq_field_map(self._open_files.view(file.path), at * CQ_UNIT_SIZE)
-                place = f"{self.topic} {self.queue_id}, in file {file.path.rpartition('/')[2]}"
-                return Hexdump(fields, base=at * CQ_UNIT_SIZE, title=f"entry {queue_offset} of {place}")
+                position = at * CQ_UNIT_SIZE
+                fields = cq_field_map(self._open_files.view(file.path), position)
+                return fields, position, file.path.rpartition("/")[2]
         raise UsageError(f"{self!r} has no unit {queue_offset}", hint="units run from min_offset up to max_offset")
 
     def _written(self, file: QueueFile) -> int:

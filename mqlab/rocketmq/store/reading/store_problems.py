@@ -16,9 +16,9 @@ from typing import Any
 
 from mqlab.durations import calendar
 from mqlab.errors import CorruptionError
-from mqlab.lab.inspector.config_backups import BACKUP, DAMAGED, read_with_backup
 from mqlab.rocketmq.ports import Files
 from mqlab.rocketmq.store.reading import checkpoint_format
+from mqlab.rocketmq.store.reading.config_backups import BACKUP, DAMAGED, read_with_backup
 from mqlab.rocketmq.store.reading.deep_check import DeepCheck, Problem
 from mqlab.rocketmq.store.reading.file_sizes import offset_names, queue_folders, segment_size
 from mqlab.rocketmq.store.reading.log_reader import Segment

@@ -1,6 +1,6 @@
 """The files of one store, each with its reader, and where log and queues begin and end.
 
-Lab 01 reads stores through StoreInspector, which is built on this.
+Arrow and Spark read stores with it. Lab 01 reads them with StoreInspector, a StoreReader that can show what it reads.
 
     log    units of the commit log          queues()     units of the consume queues
     index  chains of the index files        checkpoint() five numbers
@@ -11,28 +11,52 @@ Left out: what is asked across parts; see message_search, deep_check and store_p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from mqlab.errors import UsageError
+from mqlab.rocketmq.machine.read_only_files import ReadOnlyFiles
 from mqlab.rocketmq.ports import Files
 from mqlab.rocketmq.store.reading import checkpoint_format
+from mqlab.rocketmq.store.reading.config_backups import BackupWarning, read_with_backup
 from mqlab.rocketmq.store.reading.file_sizes import queue_folders
 from mqlab.rocketmq.store.reading.index_reader import IndexReader
 from mqlab.rocketmq.store.reading.log_reader import LogReader
 from mqlab.rocketmq.store.reading.open_files import OpenFiles
 from mqlab.rocketmq.store.reading.queue_reader import QueueReader
+from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.units import CqUnit
 
 
 class StoreReader:
-    """The readers of the store in ``directory``."""
+    """The readers of the store in ``directory``. Raises UsageError when there is no such directory.
 
-    def __init__(self, files: Files, directory: str) -> None:
-        self.files = files
-        self.directory = directory
-        self._open_files = OpenFiles(files)
-        self.log = LogReader(files, f"{directory}/commitlog", self._open_files)
-        self.index = IndexReader(files, f"{directory}/index", self._open_files)
+    ``files`` are those of this machine without it. ``owner`` is kept as long as the reader: a Lab that nobody keeps
+    deletes its directory.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as empty:
+    ...     StoreReader(empty).max_physical_offset
+    0
+    """
+
+    def __init__(self, directory: str | os.PathLike[str], *, files: Files | None = None, owner: object = None) -> None:
+        self._owner = owner
+        self.files: Files = ReadOnlyFiles() if files is None else files
+        self.directory = os.fspath(directory)
+        if not self.files.is_dir(self.directory):
+            raise UsageError(
+                f"there is no store directory {self.directory!r}",
+                hint="give the directory that holds commitlog/ and consumequeue/ (storePathRootDir of a broker)",
+            )
+        self._open_files = OpenFiles(self.files)
+        self.log = LogReader(self.files, f"{self.directory}/commitlog", self._open_files)
+        self.index = self._index(f"{self.directory}/index")
+
+    def _index(self, folder: str) -> IndexReader:
+        return IndexReader(self.files, folder, self._open_files)
 
     # -- bounds
 
@@ -90,7 +114,7 @@ class StoreReader:
             topics.setdefault(topic, []).append(int(queue_id))
         return topics
 
-    def queues(self, topic: str | None = None) -> list[QueueReader]:
+    def queues(self, topic: str | None = None) -> Sequence[QueueReader]:
         """All queues, or those of one topic."""
         log_start = self.min_physical_offset
         topics = self.topics()
@@ -108,8 +132,10 @@ class StoreReader:
         return self._queue(topic, queue_id, self.min_physical_offset)
 
     def _queue(self, topic: str, queue_id: int, log_start: int) -> QueueReader:
-        folder = f"{self.directory}/consumequeue/{topic}/{queue_id}"
-        return QueueReader(self.files, folder, self._open_files, topic, queue_id, log_start)
+        return QueueReader(self.files, self._folder_of(topic, queue_id), self._open_files, topic, queue_id, log_start)
+
+    def _folder_of(self, topic: str, queue_id: int) -> str:
+        return f"{self.directory}/consumequeue/{topic}/{queue_id}"
 
     def checkpoint(self) -> dict[str, int] | None:
         """The numbers of the checkpoint file by name; None when there is none."""
@@ -121,9 +147,26 @@ class StoreReader:
         path = f"{self.directory}/checkpoint"
         return self.files.read(path) if self.files.exists(path) else None
 
+    @property
+    def is_open(self) -> bool:
+        """True while a store has the directory open, and after one crashed (the file ``abort`` is there)."""
+        return self.files.exists(f"{self.directory}/abort")
+
+    def config(self, name: str) -> Any:
+        """A file under config/ as plain values (``config("topics.json")``), its .bak when damaged; None without.
+
+        A BackupWarning says which backup was read, why, and how old it is.
+        """
+        found = read_with_backup(self.files, f"{self.directory}/config/{name}", java_json.loads)
+        if found.is_healed:
+            warnings.warn(found.text(), BackupWarning, stacklevel=2)
+        return found.value
+
     def close(self) -> None:
         """Let go of the open files; the next question opens what it needs."""
         self._open_files.close()
 
     def __repr__(self) -> str:
-        return f"<StoreReader {self.directory} {self.min_physical_offset}..{self.max_physical_offset}>"
+        state = "open or crashed" if self.is_open else "closed"
+        bounds = f"{self.min_physical_offset}..{self.max_physical_offset}"
+        return f"<{type(self).__name__} {self.directory} {bounds} {state}>"

@@ -17,8 +17,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mqlab.lab.inspector.config_backups import read_with_backup
 from mqlab.rocketmq.ports import Files
+from mqlab.rocketmq.store.reading.config_backups import read_with_backup
 from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.units import CQ_UNIT_SIZE
 

@@ -5,10 +5,13 @@ Mirrors: the loops of ConsumeQueue.recover and truncateDirtyLogicFiles. Tests co
     (0, 177, tag) (177, 180, tag) (357, 177, tag) (0, 0, 0) (0, 0, 0) ...
     ├──────────── plausible: 3 ───────────────┤   offset >= 0, size > 0, offset below the end of the log
 
-Left out: numpy at import time.
+Where numpy is not installed, the loop does all of it. Left out: numpy at import time.
 """
 
 from __future__ import annotations
+
+import functools
+from importlib.util import find_spec
 
 from mqlab.rocketmq.wire.units import CQ_UNIT, CQ_UNIT_SIZE, PREBLANK_SIZE
 
@@ -16,9 +19,15 @@ WORTH_IT = 5_000  # units
 NO_LIMIT = 1 << 63
 
 
+@functools.cache
+def numpy_is_installed() -> bool:
+    """Whether recovery may work on whole files at once; without numpy it reads unit by unit, with the same result."""
+    return find_spec("numpy") is not None
+
+
 def plausible_units(view: memoryview, limit: int = NO_LIMIT) -> tuple[int, int]:
     """(number of plausible units from the first on, number of those up to the last that is not a pre-blank unit)."""
-    if len(view) > WORTH_IT * CQ_UNIT_SIZE and _is_plausible(view, WORTH_IT, limit):
+    if len(view) > WORTH_IT * CQ_UNIT_SIZE and _is_plausible(view, WORTH_IT, limit) and numpy_is_installed():
         return _plausible_units_with_numpy(view, limit)
     return plausible_units_one_by_one(view, limit)
 

@@ -25,6 +25,7 @@ from mqlab.rocketmq.store.dispatch import Dispatcher, UndecodableUnit
 from mqlab.rocketmq.store.mapped_file import MappedFile
 from mqlab.rocketmq.store.reading.torn_units import is_torn
 from mqlab.rocketmq.store.recovery.misfits import MOST_PROBLEMS, Misfits, QueueGap
+from mqlab.rocketmq.store.recovery.queue_scan import numpy_is_installed
 from mqlab.rocketmq.store.state import StoreState
 from mqlab.rocketmq.wire import record
 from mqlab.rocketmq.wire.record_layout import MAGIC_V1, MAGIC_V2
@@ -246,7 +247,7 @@ class Recovery:
         )
 
         positions = walk(mapped.view, at, mapped.size)
-        if len(positions) < WORTH_IT:
+        if len(positions) < WORTH_IT or not numpy_is_installed():
             return at
         if self._fast is None:
             self._fast = FastScan(

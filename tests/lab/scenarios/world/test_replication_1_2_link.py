@@ -1,4 +1,4 @@
-"""more.md 1.2: the link between two living brokers (its vectors are in tests/rocketmq/broker/test_replication_link.py)."""
+"""more.md 1.2: the link between two living brokers (vectors: tests/rocketmq/broker/test_replication_link.py)."""
 
 from __future__ import annotations
 

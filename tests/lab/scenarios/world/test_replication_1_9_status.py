@@ -1,4 +1,4 @@
-"""more.md 1.9: what the two sides say of the link (the bodies byte by byte: tests/rocketmq/broker/test_replication_link.py)."""
+"""more.md 1.9: what the two sides say of the link (bodies: tests/rocketmq/broker/test_replication_link.py)."""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@
     board.fairness  board.churn                       largest difference; queues moved / fewest moves
     board.play(call="3s", told=False)                 the running group: board.run, board.overlaps()
 
-The page holds the divisions of every set of members that it knows, made by mqlab.rocketmq.client.allocate; with up to six names
-it can join, leave and rename them in any order without a kernel. Other numbers of queues and new names ask the kernel.
+The page holds the divisions of every set of members that it knows, made by mqlab.rocketmq.client.allocate; with up to
+six names it can join, leave and rename them in any order without a kernel. Other numbers of queues and new names ask
+the kernel.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ IN_A_GROUP = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH")
 class AllocationBoard(Board):
     """The explorer; ``allocation_board`` makes one. Moments count from 0, the members at the beginning."""
 
-    module, label = "allocation_board", "Allocation board"
+    module, label = "allocation", "Allocation board"
     state_defaults: ClassVar[Mapping[str, Any]] = {
         "strategy": "AVG",
         "virtual_nodes": 10,

@@ -282,4 +282,4 @@ def run_words(run: HandoverRun) -> str:
     return f"{longest or 'no overlap'}; {count} message{'s' * (count != 1)} given to two members"
 
 
-KEPT = KeptRuns("allocation_board", RECORDED, lambda settings: shown_run(play_handover(settings)))
+KEPT = KeptRuns("allocation", RECORDED, lambda settings: shown_run(play_handover(settings)))

@@ -8,8 +8,9 @@ Labs end their reading parts with it.
     orders [5]  seed [7]  [Play again]                           the story's own keywords
     [kill] [broker-a] [Make this fault]                          the kernel plays a fork beside the story
 
-The kernel plays the story once and records every stop (mqlab.course.widgets.boards.time_machine.recording). A fork is the same story with a fault;
-what differs first is marked in both pictures. A fault made in a fork gives a fork with both, in the first one's place.
+The kernel plays the story once and records every stop (mqlab.course.widgets.boards.time_machine.recording). A fork is
+the same story with a fault; what differs first is marked in both pictures. A fault made in a fork gives a fork with
+both, in the first one's place.
 """
 
 from __future__ import annotations

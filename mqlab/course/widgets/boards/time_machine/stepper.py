@@ -6,7 +6,8 @@ Lab 00 steps through a message's day with it.
     go_to(2).lab  =  play(story, seed=…, until_step=stops[2])      so going back is never an undo
 
 ``lab`` is replayed when it is read: moving costs nothing.
-Left out: how it looks (mqlab.course.widgets.boards.time_machine.explorer) and what is recorded for that (mqlab.course.widgets.boards.time_machine.recording).
+Left out: how it looks (mqlab.course.widgets.boards.time_machine.explorer) and what is recorded for that
+(mqlab.course.widgets.boards.time_machine.recording).
 """
 
 from __future__ import annotations
