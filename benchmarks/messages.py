@@ -160,13 +160,17 @@ def profiled(count: int, body: bytes, batch: int) -> pstats.Stats:
 
 
 def package_of(file: str) -> str:
-    """The package of mqlab that a file belongs to, wherever mqlab is installed; BELOW for every other file.
+    """The room of mqlab that a file belongs to, wherever mqlab is installed; BELOW for every other file.
 
-    >>> package_of(str(PACKAGE / "store" / "flush.py")), package_of(str(PACKAGE / "ports.py")), package_of("~") == BELOW
-    ('store', 'ports', True)
+    >>> package_of(str(PACKAGE / "rocketmq" / "store" / "flush.py")), package_of(str(PACKAGE / "errors.py"))
+    ('rocketmq.store', 'errors')
+    >>> package_of("~") == BELOW
+    True
     """
     path = Path(file)
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py") if path.is_relative_to(PACKAGE) else BELOW
+    if not path.is_relative_to(PACKAGE):
+        return BELOW
+    return ".".join(path.relative_to(PACKAGE).parts[:-1][:2]) or path.stem
 
 
 def shares(stats: pstats.Stats) -> list[tuple[str, float]]:

@@ -181,6 +181,7 @@ def _serve_apart(plan: ServingPlan, scratch: Path, common: list[str], port_file:
             server.loop.stop()
 
     def start() -> None:
+        dataclasses.replace(plan, name_server=None).let_go()  # the brokers' ports are for their own processes
         brokers.start()
         look()
 

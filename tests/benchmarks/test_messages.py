@@ -34,7 +34,9 @@ def test_without_redis_it_says_so_and_measures_mqlab(no_redis, tmp_path, capsys)
 def test_the_shares_of_the_packages_make_a_whole():
     shares = dict(messages.shares(messages.profiled(64, b"x", 1)))
     assert sum(shares.values()) == pytest.approx(1)
-    assert {"client", "wire", "remoting", "broker", "store", "runtime"} < set(shares)
+    assert {*(f"rocketmq.{room}" for room in ("client", "wire", "remoting", "broker", "store")), "lab.runtime"} < set(
+        shares
+    )
 
 
 def test_folders_above_the_package_and_beside_it_do_not_count_whatever_they_are_called():

@@ -27,12 +27,11 @@ def directory(tmp_path):
     with MessageStore.open(str(tmp_path / "store"), **SIZES) as store:
         for number in range(20):
             topic, queue = ("orders", number % 2) if number % 4 else ("платежи", 0)
-            properties = {"UNIQ_KEY": f"7F{number:04d}", "颜色": "红"}
             body = f"заказ 订单 😀 {number}".encode()
-            store.put(
-                Message(topic.replace("платежи", "payments"), body, "paid", f"key-{number}", properties=properties),
-                queue_id=queue,
-            )
+            name = topic.replace("платежи", "payments")
+            message = Message(name, body, "paid", f"key-{number}", properties={"颜色": "红"})
+            message.properties["UNIQ_KEY"] = f"7F{number:04d}"
+            store.put(message, queue_id=queue)
     return tmp_path / "store"
 
 
@@ -102,7 +101,7 @@ def test_cat_by_format(directory):
     result = run("cat", directory, "--count", 1, "-f", r"%t|%p|%o|%k|%K|%g|%u|%S|%s|%h|100%%\x41\t%P\n")
     assert result.stdout == (
         "payments|0|0|key-0|5|paid|7F0000|24|заказ 订单 😀 0|"
-        "UNIQ_KEY=7F0000,颜色=红,TAGS=paid,KEYS=key-0,WAIT=true|100%A\t0\n"
+        "颜色=红,TAGS=paid,KEYS=key-0,WAIT=true,UNIQ_KEY=7F0000|100%A\t0\n"
     )
     assert run("cat", directory, "--count", 1, "-f", "%R").stdout_bytes == b"\0\0\0\x18"
 

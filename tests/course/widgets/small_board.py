@@ -65,5 +65,5 @@ class Tank(Board):
 def use_small_module(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the frame find MODULE as tank.js."""
     read = joining._read
-    monkeypatch.setattr(joining, "_read", lambda name: MODULE if name == "tank.js" else read(name))
+    monkeypatch.setattr(joining, "_read", lambda name: MODULE if name == "boards/tank/tank.js" else read(name))
     joining.joined.cache_clear()

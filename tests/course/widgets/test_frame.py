@@ -145,5 +145,5 @@ def test_pieces_are_joined_once_and_after_what_they_use() -> None:
 
 
 def test_a_module_or_piece_that_is_missing_is_named() -> None:
-    with pytest.raises(UsageError, match=r"no module nowhere\.js"):
+    with pytest.raises(UsageError, match=r"no module boards/nowhere/nowhere\.js"):
         joining.joined("nowhere")

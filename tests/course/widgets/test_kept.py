@@ -13,8 +13,9 @@ from mqlab.course.widgets.boards.allocation.handover import KEPT as ALLOCATION
 from mqlab.course.widgets.boards.backlog.recorded import KEPT as BACKLOG
 from mqlab.course.widgets.boards.long_poll.scope import KEPT as LONG_POLL
 from mqlab.course.widgets.boards.retry_clock.board import KEPT as RETRY_CLOCK
+from mqlab.course.widgets.frame import kept_runs
 from mqlab.course.widgets.frame.board import Board
-from mqlab.course.widgets.frame.kept_runs import FOLDER, KeptRuns
+from mqlab.course.widgets.frame.kept_runs import KeptRuns
 
 BOARDS: dict[str, tuple[KeptRuns[Any], Callable[[], Board]]] = {
     "allocation": (ALLOCATION, lambda: allocation_board(queues=2, members=1)),
@@ -52,4 +53,4 @@ def test_what_is_not_kept_is_played() -> None:
 
 
 def test_each_file_is_read_by_a_board() -> None:
-    assert sorted(file.stem for file in FOLDER.glob("*.json")) == sorted(BOARDS)
+    assert sorted(file.stem for file in kept_runs.BOARDS.glob("*/*.json")) == sorted(BOARDS)

@@ -5,7 +5,7 @@
     page ◀── {"answer": "3", "packed": "…"} or {"error": "…"}
     page ◀─▶ one trait for each state value
 
-``mount_name`` is the name under which the page finds the widget of a cell's output (modules/shared/places.js).
+``mount_name`` is the name under which the page finds the widget of a cell's output (frame/page/places.js).
 
 Left out: several questions at once; a kernel answers them one after the other.
 """

@@ -1,4 +1,4 @@
-"""Where a kernel's widget meets the output that is saved: see modules/shared/places.js for the page's half.
+"""Where a kernel's widget meets the output that is saved: see frame/page/places.js for the page's half.
 
 <div data-mqlab-place="3f0c…">      an output's box; a widget with this ``place`` takes it over
 view_entry(widget)                  {} in Jupyter: what is saved is the box alone
