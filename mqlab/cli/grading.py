@@ -9,7 +9,6 @@ These verbs call mqlab.course.grading and print; the judging is there.
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import sys
@@ -101,40 +100,29 @@ def grade(
 
     Example:  mqlab grade submissions --lab 01 --out grades --seed autumn -j 4
     """
-    from mqlab.course.grading.reports import write_predictions, write_reports
-    from mqlab.course.grading.reports.course_sheet import must_fit
+    from mqlab.course.grading.reports import write_reports
     from mqlab.course.grading.reports.overrides import overridden
-    from mqlab.course.grading.running.gradebook import Grader, Plan, open_gradebook
+    from mqlab.course.grading.running.gradebook import Grader, Plan
     from mqlab.course.grading.submissions.finding import find_submissions, read_roster
     from mqlab.course.grading.submissions.lab_files import course_folder
-    from mqlab.course.grading.submissions.predictions import class_predictions
 
     # 1. Find out what is to be graded; nothing is written before this has succeeded.
     home = course_folder(course)
     chosen = _labs(home, labs)
-    by_hand = _by_hand(out, chosen)
-    if sheet is not None:
-        must_fit(sheet, [lab.id for lab in chosen])
+    by_hand = _by_hand(out, chosen, sheet)
     found = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
     own = _own_days(secret, day, chosen)
 
     # 2. Try the sandbox. What the class predicted needs none, and is there before anything is judged.
     sandbox = None if only_predictions else _sandbox(home, submissions, out, unsafe_no_sandbox)
-    open_gradebook(out)
-    histograms = class_predictions(chosen, found)
-    write_predictions(out, histograms)
-    click.echo(f"what the class predicted: {out / 'predictions.html'}", err=True)
+    histograms = _predicted(out, chosen, found)
     if sandbox is None:
         return
 
     # 3. Judge one submission after another.
     workers = jobs or os.cpu_count() or 1
     plan = Plan(home, out.absolute(), _seed(out, seed), sandbox, workers, resume, True, time_limit, own)
-    try:
-        records = _with_progress(Grader(plan, chosen), found)
-    except KeyboardInterrupt:
-        click.echo("stopped; repeat the command with --resume to go on", err=True)
-        sys.exit(130)
+    records = _with_progress(Grader(plan, chosen), found)
 
     # 4. Write the reports, from the records, the points given by hand, and attempt logs that were handed in.
     records, unused = overridden(records, by_hand)
@@ -175,13 +163,29 @@ def _labs(course: Path, wanted: tuple[str, ...]) -> list[Any]:
     return chosen
 
 
-def _by_hand(out: Path, labs: list[Any]) -> Any:
-    """The lines of overrides.csv, checked before anything is graded."""
+def _by_hand(out: Path, labs: list[Any], sheet: Path | None) -> Any:
+    """The lines of overrides.csv, checked before anything is graded, as is the sheet to be filled."""
+    from mqlab.course.grading.reports.course_sheet import must_fit
     from mqlab.course.grading.reports.overrides import check_overrides, read_overrides
 
     lines = read_overrides(out)
     check_overrides(lines, {one.id: one.points for lab in labs for one in lab.exercises})
+    if sheet is not None:
+        must_fit(sheet, [lab.id for lab in labs])
     return lines
+
+
+def _predicted(out: Path, labs: list[Any], found: list[Any]) -> Any:
+    """Open the folder of the results, and write into it what the class predicted."""
+    from mqlab.course.grading.reports import write_predictions
+    from mqlab.course.grading.running.gradebook import open_gradebook
+    from mqlab.course.grading.submissions.predictions import class_predictions
+
+    open_gradebook(out)
+    histograms = class_predictions(labs, found)
+    write_predictions(out, histograms)
+    click.echo(f"what the class predicted: {out / 'predictions.html'}", err=True)
+    return histograms
 
 
 def _own_days(secret: Path | None, day: str, labs: list[Any]) -> Any:
@@ -280,14 +284,19 @@ def _fill_sheet(sheet: Path, records: list[Any], out: Path) -> None:
 
 
 def _with_progress(grader: Any, submissions: list[Any]) -> list[Any]:
+    """Judge one submission after another behind a bar; Ctrl-C ends the command."""
     from tqdm import tqdm
 
     records = []
-    with tqdm(total=len(submissions), unit="notebook", file=sys.stderr, dynamic_ncols=True) as bar:
-        for record in grader.grade(submissions):
-            records.append(record)
-            bar.set_postfix_str(record.student[:20], refresh=False)
-            bar.update()
+    try:
+        with tqdm(total=len(submissions), unit="notebook", file=sys.stderr, dynamic_ncols=True) as bar:
+            for record in grader.grade(submissions):
+                records.append(record)
+                bar.set_postfix_str(record.student[:20], refresh=False)
+                bar.update()
+    except KeyboardInterrupt:
+        click.echo("stopped; repeat the command with --resume to go on", err=True)
+        sys.exit(130)
     return records
 
 
@@ -327,86 +336,6 @@ def override(out: Path, student: str, exercise: str, points: float | None, comme
     )
     click.echo(f"{student} {exercise}: {said}")
     click.echo(f"noted in {out / FILE}; repeat mqlab grade with --resume to write the reports", err=True)
-
-
-@click.command()
-@click.argument("notebooks", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per notebook.")
-@course_option
-def check(notebooks: tuple[Path, ...], as_json: bool, course: Path | None) -> None:
-    """Run the public checks on your own notebook. Exit code 1 if an answer is wrong.
-
-    Example:  mqlab check labs/01-*.ipynb
-    """
-    from mqlab.course.grading.submissions.own_work import check_notebook
-
-    wrong = False
-    for notebook in notebooks:
-        record = check_notebook(notebook, course)
-        wrong = wrong or any(exercise.state in ("failed", "stopped") for exercise in record.exercises)
-        if as_json:
-            click.echo(json.dumps(record.to_json(), ensure_ascii=False))
-            continue
-        for exercise in record.exercises:
-            passed, count = exercise.count("public")
-            said = f"{passed} of {count} public checks pass" if exercise.state == "passed" else exercise.reason
-            click.echo(f"{'✓' if exercise.state == 'passed' else '✗' if count else '○'} {exercise.id}: {said}")
-            # The first case that failed is enough: the later ones often fail for the same reason.
-            wrong_case = next((case for case in exercise.cases if not case.passed), None)
-            for name in ("first_wrong", "expected", "found", "trace"):
-                if wrong_case is not None and getattr(wrong_case, name):
-                    click.echo(f"    {name.replace('_', ' ')}: {getattr(wrong_case, name)}")
-    # Only now: one wrong notebook must not keep the others from being checked.
-    if wrong:
-        sys.exit(1)
-
-
-@click.command()
-@click.argument("number")
-@click.option("--to", type=Folder, help="The folder to work in. Default: labs if it exists, else the current folder.")
-@course_option
-def start(number: str, to: Path | None, course: Path | None) -> None:
-    """Start a lab (01) or one part of it (01a): make a dated copy of its notebook, unless there is one already.
-
-    Example:  mqlab start 01
-    """
-    from mqlab.course.grading.submissions.lab_files import course_folder, open_lab
-    from mqlab.course.grading.submissions.working_copies import copies, fresh_copy, working_folder
-
-    lab = open_lab(course_folder(course), number.removeprefix("lab"), False)
-    folder = to or working_folder(Path())
-    started = []
-    for part in lab.parts:
-        existing = copies(part, folder)
-        if existing:
-            started.append(part.name)
-        click.echo(existing[-1] if existing else fresh_copy(lab, part, folder, datetime.date.today())[0])
-    if started:
-        what = ", ".join(started) if lab.is_in_parts else "this lab"
-        click.echo(f"you have started {what} already; mqlab restore makes a fresh copy beside your work", err=True)
-
-
-@click.command()
-@click.argument("number")
-@click.option("--to", type=Folder, help="The folder to work in. Default: labs if it exists, else the current folder.")
-@click.option("--answers-of", type=click.Path(path_type=Path), help="A notebook whose answers are carried over.")
-@course_option
-def restore(number: str, to: Path | None, answers_of: Path | None, course: Path | None) -> None:
-    """Make a fresh dated copy of a lab (01) or of one part of it (01a). Nothing is overwritten.
-
-    Example:  mqlab restore 01a --answers-of 01a-what-the-broker-writes-2026-03-05.ipynb
-    """
-    from mqlab.course.grading.submissions.lab_files import course_folder, open_lab
-    from mqlab.course.grading.submissions.working_copies import fresh_copy, working_folder
-
-    lab = open_lab(course_folder(course), number.removeprefix("lab"), False)
-    carried: list[str] = []
-    for part in lab.parts:
-        path, answers = fresh_copy(lab, part, to or working_folder(Path()), datetime.date.today(), answers_of)
-        carried += answers
-        click.echo(path)
-    if answers_of is not None:
-        click.echo(f"answers carried over: {', '.join(carried) or 'none'}", err=True)
 
 
 @click.command()

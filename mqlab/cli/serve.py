@@ -208,7 +208,7 @@ def _must_be_allowed(plan: ServingPlan, allow_remote: bool) -> None:
 
 def _ready(server: Server, port_file: Path | None, metrics: str | None) -> None:
     """All listen: answer scrapes, write the addresses, say so."""
-    from mqlab.cluster.runtime.tcp import address_of
+    from mqlab.cluster.runtime.address import address_of
     from mqlab.cluster.serving.metrics import serve_metrics
 
     addresses = server.addresses()

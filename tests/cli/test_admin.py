@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from mqlab import CONSUME_SUCCESS, Lab, Message
 from mqlab.cli import main
-from mqlab.cli.admin import VERBS
+from mqlab.cli.admin_verbs import VERBS
 from mqlab.durations import moment_ms
 from mqlab.rocketmq.store import MessageStore
 

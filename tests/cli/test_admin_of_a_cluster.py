@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 import mqlab
 from mqlab import Message
 from mqlab.cli import main
-from mqlab.cli.admin import CHANGES
+from mqlab.cli.admin_verbs import CHANGES
 from mqlab.cli.console import board_over
 from mqlab.cluster.connected.guarded_admin import CHANGES as GUARDED
 from mqlab.cluster.serving import Server

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqlab.cluster.runtime import EventLoop
-from mqlab.cluster.runtime.tcp import address_of
+from mqlab.cluster.runtime.address import address_of
 from mqlab.errors import MqlabError, RemotingError, UsageError
 from mqlab.rocketmq.machine.files import RealFiles
 

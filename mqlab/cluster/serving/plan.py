@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mqlab.cluster.runtime.tcp import Address, address_of, hold, is_loopback, let_go
+from mqlab.cluster.runtime.address import Address, address_of, is_loopback
+from mqlab.cluster.runtime.tcp import hold, let_go
 from mqlab.errors import UsageError
 from mqlab.rocketmq.broker.config import BrokerConfig
 from mqlab.rocketmq.nameserver.config import NameServerConfig

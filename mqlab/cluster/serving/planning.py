@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mqlab.cluster.runtime import EventLoop
-from mqlab.cluster.runtime.tcp import Address, address_of
+from mqlab.cluster.runtime.address import Address, address_of
 from mqlab.cluster.serving import rocketmq_settings
 from mqlab.cluster.serving.config_file import FileSettings, parse_set, read_config
 from mqlab.cluster.serving.plan import BROKER_PORT, BrokerPlan, ServingPlan, broker_addresses, free_port, own_address

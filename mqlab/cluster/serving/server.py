@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.cluster.runtime import EventLoop, Limits
-from mqlab.cluster.runtime.tcp import Address
+from mqlab.cluster.runtime.address import Address
 from mqlab.cluster.serving.plan import BrokerPlan, ServingPlan, numeric
 from mqlab.cluster.serving.users import of_one_broker
 from mqlab.errors import LimitReached, MqlabError

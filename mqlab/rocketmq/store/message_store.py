@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
 from mqlab.errors import StoreError, UsageError
@@ -111,8 +110,6 @@ class MessageStore(AbstractContextManager["MessageStore"]):
             process_id,
         )
 
-    # ── opening and closing ──
-
     @classmethod
     def open(
         cls,
@@ -144,9 +141,7 @@ class MessageStore(AbstractContextManager["MessageStore"]):
         """Dispatch and flush everything, close the files; the abort file is removed if nothing is missing."""
         self.life.shutdown()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.life.shutdown()
 
     @property
@@ -162,8 +157,6 @@ class MessageStore(AbstractContextManager["MessageStore"]):
     @config.setter
     def config(self, config: StoreConfig) -> None:
         self.state.config = config
-
-    # ── putting ──
 
     def put(self, message: Record | Message, *, queue_id: int | None = None) -> PutResult:
         """Append one message; it becomes visible by dispatch and durable by the flush policy (``wait_durable``).
@@ -227,15 +220,9 @@ class MessageStore(AbstractContextManager["MessageStore"]):
             self.admission.append_failed(error)
             return not_appended(error)
         next_offsets[key] = queue_offset + len(records)
+        wait, size = WAIT_FALSE not in first.properties, offsets[-1] - offsets[0]
         result = PutResult(
-            PUT_OK,
-            offsets[0],
-            offsets[-1] - offsets[0],
-            queue_offset,
-            timestamp,
-            first.store_host,
-            WAIT_FALSE not in first.properties,
-            tuple(offsets[:-1]),
+            PUT_OK, offsets[0], size, queue_offset, timestamp, first.store_host, wait, tuple(offsets[:-1])
         )
         self._appended(timestamp, first, result)
         return result
@@ -293,26 +280,6 @@ class MessageStore(AbstractContextManager["MessageStore"]):
             self.dispatching.driver(self.clock.now_ms())
         return answer
 
-    @property
-    def is_writeable(self) -> bool:
-        """False when the disk is full or failed: puts answer SERVICE_NOT_AVAILABLE. Mirrors RunningFlags."""
-        return self.admission.is_writeable
-
-    @is_writeable.setter
-    def is_writeable(self, value: bool) -> None:
-        self.admission.set_writeable(value)
-
-    @property
-    def page_cache_busy(self) -> bool:
-        """A fault that a lab sets: True makes puts answer OS_PAGE_CACHE_BUSY."""
-        return self.admission.page_cache_busy
-
-    @page_cache_busy.setter
-    def page_cache_busy(self, value: bool) -> None:
-        self.admission.set_page_cache_busy(value)
-
-    # ── dispatching ──
-
     def dispatch(self, max_units: int | None = None) -> int:
         """Dispatch what is confirmed, at most this many units. Returns how many."""
         return self.dispatching.dispatch(max_units)
@@ -335,8 +302,6 @@ class MessageStore(AbstractContextManager["MessageStore"]):
     def dispatch_behind_bytes(self) -> int:
         """How much of the log is not dispatched yet."""
         return self.dispatching.bytes_behind
-
-    # ── reading ──
 
     def get(
         self,
@@ -369,13 +334,11 @@ class MessageStore(AbstractContextManager["MessageStore"]):
 
     def min_offset(self, topic: str, queue_id: int) -> int:
         """The first queue offset that can be read."""
-        queue = self.queues.find(topic, queue_id)
-        return queue.min_queue_offset if queue is not None else 0
+        return queue.min_queue_offset if (queue := self.queues.find(topic, queue_id)) else 0
 
     def max_offset(self, topic: str, queue_id: int) -> int:
         """The queue offset after the last dispatched message."""
-        queue = self.queues.find(topic, queue_id)
-        return queue.max_queue_offset if queue is not None else 0
+        return queue.max_queue_offset if (queue := self.queues.find(topic, queue_id)) else 0
 
     def consume_queue_unit(self, topic: str, queue_id: int, queue_offset: int) -> CqUnit | None:
         """Where a queue's message is in the log, None when the queue has none at that offset."""

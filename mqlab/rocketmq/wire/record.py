@@ -23,7 +23,7 @@ from mqlab.errors import CorruptionError, UsageError
 from mqlab.rocketmq.wire import properties as property_text
 from mqlab.rocketmq.wire import property_crc, property_names
 from mqlab.rocketmq.wire import sys_flag as flags
-from mqlab.rocketmq.wire.host import V4_SIZE, V6_SIZE, Host, decode_host, encode_host
+from mqlab.rocketmq.wire.host import V4_SIZE, V6_SIZE, Host, decode_host
 from mqlab.rocketmq.wire.ids import offset_msg_id
 from mqlab.rocketmq.wire.layout import NUMBERS, Buffer, Field, FieldSpec
 from mqlab.rocketmq.wire.record_layout import (
@@ -35,7 +35,6 @@ from mqlab.rocketmq.wire.record_layout import (
     MAGIC_V1,
     MAGIC_V2,
     MAX_PROPERTIES,
-    MAX_TOPIC_V1,
     QUEUE_OFFSET_AT,
     STORE_TIMESTAMP_AT,
     SYS_FLAG_AT,
@@ -43,6 +42,7 @@ from mqlab.rocketmq.wire.record_layout import (
     check_body,
     measure,
 )
+from mqlab.rocketmq.wire.record_parts import KNOWN_HOSTS, KNOWN_TOPICS, known_host, known_topic, topic_part, version_for
 
 __all__ = [
     "BLANK",
@@ -72,13 +72,9 @@ UNIT, BLANK, INVALID = "UNIT", "BLANK", "INVALID"
 
 _NO_HOST_BITS = ~flags.HOST_BITS
 _V4_FIXED_SIZE, _V4_PACK = FIXED_PARTS[0].size, FIXED_PARTS[0].pack
-_I8, _I16, _I32, _I64 = struct.Struct(">b"), struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
-_PACK_I16 = _I16.pack
+_I32, _I64 = struct.Struct(">i"), struct.Struct(">q")
+_PACK_I16 = struct.Struct(">h").pack
 _TWO_I32, _TWO_I64 = struct.Struct(">ii"), struct.Struct(">qq")
-
-_CACHE_LIMIT = 4096
-_known_hosts: dict[Host, bytes] = {}
-_known_topics: dict[str, tuple[int, bytes]] = {}
 
 
 @dataclass(slots=True)
@@ -164,13 +160,13 @@ def encode_at(
     """A unit's bytes for an append: place, time, check sum and magic are the arguments, not those of ``record``."""
     # 1. The parts of varying length. Hosts and topics repeat, so their bytes are kept.
     body, properties = record.body, record.properties
-    born_host = _known_hosts.get(record.born_host) or _known_host(record.born_host)
-    store_host = _known_hosts.get(record.store_host) or _known_host(record.store_host)
+    born_host = KNOWN_HOSTS.get(record.born_host) or known_host(record.born_host)
+    store_host = KNOWN_HOSTS.get(record.store_host) or known_host(record.store_host)
     body_length, properties_length = len(body), len(properties)
     try:
-        usual_magic, topic = _known_topics.get(record.topic) or _known_topic(record.topic)
+        usual_magic, topic = KNOWN_TOPICS.get(record.topic) or known_topic(record.topic)
         if magic is not None and magic != usual_magic:
-            usual_magic, topic = magic, _topic_part(record.topic, magic)
+            usual_magic, topic = magic, topic_part(record.topic, magic)
         # 2. The kinds of the hosts decide the size of the fixed part and two bits of the flag.
         host_kinds, fixed_size, pack = 0, _V4_FIXED_SIZE, _V4_PACK
         if len(born_host) != V4_SIZE or len(store_host) != V4_SIZE:
@@ -208,34 +204,8 @@ def encode_at(
         raise _not_encodable(placed) from error
 
 
-def _known_host(host: Host) -> bytes:
-    if len(_known_hosts) >= _CACHE_LIMIT:
-        _known_hosts.clear()
-    encoded = _known_hosts[host] = encode_host(host)
-    return encoded
-
-
-def _known_topic(topic: str) -> tuple[int, bytes]:
-    """The magic that RocketMQ would choose for a topic, and the topic as stored."""
-    if len(_known_topics) >= _CACHE_LIMIT:
-        _known_topics.clear()
-    magic = _version_for(topic)
-    known = _known_topics[topic] = (magic, _topic_part(topic, magic))
-    return known
-
-
-def _topic_part(topic: str, magic: int) -> bytes:
-    """A topic after its length, as stored; struct.error when it is too long for that layout."""
-    encoded = topic.encode("utf-8", "replace")
-    return (_I8.pack(len(encoded)) if magic == MAGIC_V1 else _I16.pack(len(encoded))) + encoded
-
-
-def _version_for(topic: str) -> int:
-    return MAGIC_V2 if len(topic.encode("utf-16-le", "surrogatepass")) // 2 > MAX_TOPIC_V1 else MAGIC_V1
-
-
 def _not_encodable(record: Record) -> UsageError:
-    magic = record.magic if record.magic is not None else _version_for(record.topic)
+    magic = record.magic if record.magic is not None else version_for(record.topic)
     topic_length = len(record.topic.encode("utf-8", "replace"))
     lengths = {"body_length": len(record.body), "properties_length": len(record.properties), "magic": magic}
     for spec in LAYOUT:

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from mqlab.course.grading.judging.desk import AnswerStopped, Desk
+from mqlab.course.grading.judging.desk import Desk
+from mqlab.course.grading.judging.loaded import AnswerStopped
 from mqlab.course.grading.sandbox import answer_process
 from mqlab.course.grading.sandbox.values import AnswerError, NotPlain
 from tests.course.grading.conftest import HASTY

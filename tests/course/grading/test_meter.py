@@ -8,7 +8,8 @@ import time
 import pytest
 
 from mqlab.course.grading.judging.budget import Budget
-from mqlab.course.grading.judging.desk import AnswerStopped, Desk
+from mqlab.course.grading.judging.desk import Desk
+from mqlab.course.grading.judging.loaded import AnswerStopped
 from mqlab.course.grading.sandbox.limits import Limits
 from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.submissions.lab_files import course_folder, open_lab

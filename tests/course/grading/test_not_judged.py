@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.course.grading.judging.desk import AnswerStopped, Desk
+from mqlab.course.grading.judging.desk import Desk
+from mqlab.course.grading.judging.loaded import AnswerStopped
 from mqlab.course.grading.judging.verdict import NOT_JUDGED, PASSED, PUBLIC, STOPPED, CaseResult, ExerciseResult
 from mqlab.course.grading.running import execute
 from mqlab.course.grading.running.nbval_engine import CellRun

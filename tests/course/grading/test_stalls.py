@@ -19,7 +19,8 @@ from mqlab import play
 from mqlab.course.cases.lab07.bank import TABLES, BadDay
 from mqlab.course.cases.lab07.days import GROUP
 from mqlab.course.grading.judging.budget import Budget
-from mqlab.course.grading.judging.desk import AnswerStopped, Desk
+from mqlab.course.grading.judging.desk import Desk
+from mqlab.course.grading.judging.loaded import AnswerStopped
 from mqlab.course.grading.running.execute import Order
 from mqlab.course.grading.running.gradebook import Plan, fingerprint
 from mqlab.course.grading.sandbox.limits import Limits

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mqlab import Lab, every_crash
-from mqlab.course.grading.judging.desk import AnswerStopped, Desk
+from mqlab.course.grading.judging.desk import Desk
+from mqlab.course.grading.judging.loaded import AnswerStopped
 from tests.course.grading.test_whole_labs import crash_story, kind_of, paid
 
 TWO_STEPS = """

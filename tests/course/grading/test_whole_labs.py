@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from mqlab import CONSUME_SUCCESS, Lab, Message, MessageQueue, play
-from mqlab.course.grading.judging.desk import AnswerStopped, Desk
+from mqlab.course.grading.judging.desk import Desk
+from mqlab.course.grading.judging.loaded import AnswerStopped
 from mqlab.course.grading.judging.world.settings import LITE_PULL_CONSUMER, PRODUCER, PULL_CONSUMER, PUSH_CONSUMER
 from mqlab.course.grading.sandbox.values import NotPlain
 from mqlab.errors import UsageError

@@ -12,7 +12,7 @@ import pytest
 
 from mqlab import CONSUME_SUCCESS, Lab, Message
 from mqlab.course.widgets import Console, console
-from mqlab.course.widgets.boards.console.pages import Section, section
+from mqlab.course.widgets.boards.console.section import Section, section
 from mqlab.errors import BrokerError, UsageError
 from mqlab.lab.views import Table
 from tests.course.widgets.console_world import reads, shop_lab

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from mqlab.cluster.runtime.tcp import PAUSE_ABOVE_BYTES, Address, Limits, Peers, TcpConnection, TcpNetwork, hold
+from mqlab.cluster.runtime.address import Address
+from mqlab.cluster.runtime.tcp import PAUSE_ABOVE_BYTES, Limits, Peers, TcpConnection, TcpNetwork, hold
 from mqlab.rocketmq.ports import Connection
 
 WRITTEN_BYTES = 32 << 20  # more than the system's buffers of both ends take

@@ -171,12 +171,12 @@ def test_a_store_that_takes_no_messages_says_why(new_world: Any, new_record: New
     store = world.store
     assert "new, not running" in store.put(new_record(1)).reason
     store = world.start()
-    store.page_cache_busy = True
+    store.admission.set_page_cache_busy(True)
     assert store.put(new_record(1)).status == "OS_PAGE_CACHE_BUSY"
-    store.page_cache_busy = False
-    store.is_writeable = False
+    store.admission.set_page_cache_busy(False)
+    store.admission.set_writeable(False)
     assert store.put(new_record(1)).status == "SERVICE_NOT_AVAILABLE"
-    store.is_writeable = True
+    store.admission.set_writeable(True)
     assert store.put(new_record(1)).is_ok
     store.shutdown()
     result = store.put(new_record(1))

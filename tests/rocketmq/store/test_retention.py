@@ -99,7 +99,7 @@ def test_a_disk_that_fills(
     world.clock.advance(70_000)
     assert first_file(world) == deleted
     assert world.store.put(new_record(1)).status == ("PUT_OK" if accepts else "SERVICE_NOT_AVAILABLE")
-    assert world.store.is_writeable == accepts
+    assert world.store.admission.is_writeable == accepts
     world.files.disk_used = 0.5
     world.clock.advance(20_000)
     assert world.store.put(new_record(1)).is_ok
@@ -112,7 +112,7 @@ def test_without_force_age_counts_even_on_a_full_disk(new_world: Any, new_record
     world.files.disk_used = 0.95
     report = world.store.retention.clean()
     assert report.reasons == ("space",) and report.commit_log_files == []
-    assert not world.store.is_writeable
+    assert not world.store.admission.is_writeable
 
 
 def test_at_most_ten_files_a_round(world: Any, new_record: NewRecord) -> None:

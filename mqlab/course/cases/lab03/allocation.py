@@ -9,14 +9,12 @@ What is right is what RocketMQ's classes answered (vectors); graded are groups t
 
 from __future__ import annotations
 
-import bisect
-import hashlib
 import random
-import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mqlab.course.cases.forbids import FORBIDS
+from mqlab.course.cases.lab03 import wrong_divisions as wrong
 from mqlab.course.cases.lab03.vectors import Vector, drawn, vectors
 from mqlab.course.kit import ANY, OneOf, Pure, Slip
 from mqlab.course.teach.exercises import Call
@@ -112,9 +110,9 @@ def _around_the_end(known: tuple[Vector, ...], rng: random.Random) -> Call:
 def _wrapped(known: tuple[Vector, ...]) -> list[tuple[Vector, str]]:
     found = []
     for vector in known:
-        last = max(first_four(f"{member}-{k}") for member in vector.members for k in range(vector.virtual_nodes))
+        last = max(wrong.first_four(f"{member}-{k}") for member in vector.members for k in range(vector.virtual_nodes))
         for queue, owner in zip(vector.queues, vector.owners["CONSISTENT_HASH"], strict=True):
-            if first_four(str(queue)) > last and len(vector.members) > 1:
+            if wrong.first_four(str(queue)) > last and len(vector.members) > 1:
                 found.append((vector, owner))
     return found
 
@@ -130,163 +128,6 @@ def _explained(rule: str) -> Callable[[Call, Any, Any], str]:
         return ORDER_RULE if _is_reordered(call, found) else rule
 
     return explain
-
-
-# what somebody answers who believes something else ----------------------------------------------------------------
-
-
-def _number(call: Call) -> int:
-    return int(call["members"].index(call["me"])) if call["me"] in call["members"] else -1
-
-
-def _block(call: Call, sizes: Sequence[int]) -> list[MessageQueue]:
-    """The block of a member, if the members have these sizes."""
-    number = _number(call)
-    return list(call["queues"][sum(sizes[:number]) :][: sizes[number]]) if number >= 0 else []
-
-
-def _shares(call: Call) -> tuple[int, int, int]:
-    each, extra = divmod(len(call["queues"]), len(call["members"]))
-    return each, extra, len(call["members"])
-
-
-def _dealt(call: Call) -> list[MessageQueue]:
-    number = _number(call)
-    return list(call["queues"][number :: len(call["members"])]) if number >= 0 else []
-
-
-def _in_blocks(call: Call) -> list[MessageQueue]:
-    each, extra, count = _shares(call)
-    return _block(call, [each + (number < extra) for number in range(count)])
-
-
-def _rest_to_the_last(call: Call) -> list[MessageQueue]:
-    each, extra, count = _shares(call)
-    return _block(call, [*[each] * (count - 1), each + extra])
-
-
-def _last_ones_have_more(call: Call) -> list[MessageQueue]:
-    each, extra, count = _shares(call)
-    return _block(call, [each + (number >= count - extra) for number in range(count)])
-
-
-def _rest_to_nobody(call: Call) -> list[MessageQueue]:
-    each, _, count = _shares(call)
-    return _block(call, [each] * count)
-
-
-def _rounded_up(call: Call) -> list[MessageQueue]:
-    each, extra, count = _shares(call)
-    return _block(call, [each + (extra > 0)] * count)
-
-
-def _extra_at_the_end(call: Call) -> list[MessageQueue]:
-    """Blocks of the even share; what is left is dealt one by one, from the end of the list."""
-    each, extra, count = _shares(call)
-    number = _number(call)
-    mine = _block(call, [each] * count)
-    return mine + ([call["queues"][each * count + number]] if 0 <= number < extra else [])
-
-
-def _anew_for_each_broker(call: Call) -> list[MessageQueue]:
-    number, mine = _number(call), []
-    for broker in dict.fromkeys(queue.broker_name for queue in call["queues"]):
-        of_broker = [queue for queue in call["queues"] if queue.broker_name == broker]
-        mine += of_broker[number :: len(call["members"])] if number >= 0 else []
-    return mine
-
-
-def _shifted_by_one(call: Call) -> list[MessageQueue]:
-    number, count = _number(call), len(call["members"])
-    return list(call["queues"][(number + 1) % count :: count]) if number >= 0 else []
-
-
-def md5(text: str) -> bytes:
-    """The digest that the ring's hash is made of."""
-    return hashlib.md5(text.encode(), usedforsecurity=False).digest()
-
-
-def first_four(text: str) -> int:
-    """RocketMQ's hash of the ring."""
-    return int.from_bytes(md5(text)[:4], "big")
-
-
-def _points(call: Call, hash_of: Callable[[str], int], numbers: Iterable[int]) -> list[tuple[int, str]]:
-    return sorted({hash_of(f"{member}-{number}"): member for member in call["members"] for number in numbers}.items())
-
-
-def _on_a_ring(
-    call: Call, points: Sequence[tuple[int, str]], hash_of: Callable[[str], int], back: int = 0, wraps: bool = True
-) -> list[MessageQueue]:
-    """The member's queues; ``back`` 1 takes the point before, without ``wraps`` the last queues are nobody's."""
-    hashes = [point for point, _ in points]
-    mine = []
-    for queue in call["queues"]:
-        at = bisect.bisect_left(hashes, hash_of(str(queue))) - back
-        if (wraps or at < len(points)) and points and points[at % len(points)][1] == call["me"]:
-            mine.append(queue)
-    return mine
-
-
-def _all_nodes(call: Call) -> range:
-    return range(call["virtual_nodes"])
-
-
-def _one_point(call: Call) -> list[MessageQueue]:
-    points = sorted((first_four(member), member) for member in call["members"])
-    return _on_a_ring(call, points, first_four)
-
-
-def _point_before(call: Call) -> list[MessageQueue]:
-    return _on_a_ring(call, _points(call, first_four, _all_nodes(call)), first_four, back=1)
-
-
-def _no_wrap(call: Call) -> list[MessageQueue]:
-    return _on_a_ring(call, _points(call, first_four, _all_nodes(call)), first_four, wraps=False)
-
-
-def _nodes_from_one(call: Call) -> list[MessageQueue]:
-    return _on_a_ring(call, _points(call, first_four, range(1, call["virtual_nodes"] + 1)), first_four)
-
-
-def _other_names(call: Call) -> OneOf:
-    """Virtual nodes named in another way."""
-
-    def mine(mark: str) -> list[MessageQueue]:
-        names = {f"{member}{mark}{number}": member for member in call["members"] for number in _all_nodes(call)}
-        points = {first_four(name): member for name, member in names.items()}
-        return _on_a_ring(call, sorted(points.items()), first_four)
-
-    return OneOf(map(mine, ("", "#", "_", "@")))
-
-
-def _always_ten(call: Call) -> list[MessageQueue]:
-    return _on_a_ring(call, _points(call, first_four, range(10)), first_four)
-
-
-def _another_piece(call: Call) -> OneOf:
-    """Other four bytes of the digest, the first four from the wrong end, or another hash."""
-    others: tuple[Callable[[str], int], ...] = (
-        lambda text: int.from_bytes(md5(text)[:4], "little"),
-        lambda text: int.from_bytes(md5(text)[-4:], "big"),
-        lambda text: int.from_bytes(md5(text), "little"),
-        lambda text: int.from_bytes(hashlib.sha1(text.encode(), usedforsecurity=False).digest()[:4], "big"),
-        lambda text: int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big"),
-        lambda text: zlib.crc32(text.encode()),
-    )
-    return OneOf(_on_a_ring(call, _points(call, one, _all_nodes(call)), one) for one in others)
-
-
-def _queue_by_its_repr(call: Call) -> OneOf:
-    """The queue's key written in another way."""
-    points = _points(call, first_four, _all_nodes(call))
-    hashes = [point for point, _ in points]
-
-    def mine(key: Callable[[MessageQueue], str]) -> list[MessageQueue]:
-        owner = {q: points[bisect.bisect_left(hashes, first_four(key(q))) % len(points)][1] for q in call["queues"]}
-        return [queue for queue in call["queues"] if owner[queue] == call["me"]]
-
-    return OneOf((mine(repr), mine(lambda queue: str(queue.queue_id))))
 
 
 def _slip(name: str, would: Callable[[Call], Any], says: str, belief: str = "") -> Slip:
@@ -316,34 +157,34 @@ AVERAGE = Pure(
     slips=[
         _slip(
             "dealt",
-            _dealt,
+            wrong.dealt,
             "These queues are dealt one by one, which is AVG_BY_CIRCLE. " + BLOCK_RULE,
             "lab03.one_by_one",
         ),
         _slip(
             "rest to the last",
-            _rest_to_the_last,
+            wrong.rest_to_the_last,
             "The last member does not take the whole remainder: the first members get one queue more each",
         ),
         _slip(
             "last have more",
-            _last_ones_have_more,
+            wrong.last_ones_have_more,
             "The members with one more queue are the first ones of the list; here it is others that have more",
         ),
         _slip(
             "rest to nobody",
-            _rest_to_nobody,
+            wrong.rest_to_nobody,
             "Queues are left over that nobody reads: the remainder of the division has to be given out too",
         ),
         _slip(
             "rounded up",
-            _rounded_up,
+            wrong.rounded_up,
             "Only as many members as the remainder says get one more. With the larger size for all the queues run "
             "out too early",
         ),
         _slip(
             "extra at the end",
-            _extra_at_the_end,
+            wrong.extra_at_the_end,
             "A member's queues are one block without a gap: its additional queue comes directly after its others",
         ),
     ],
@@ -363,14 +204,14 @@ CIRCLE = Pure(
     shows=_shown,
     forbids=FORBIDS["lab03.circle"],
     slips=[
-        _slip("blocks", _in_blocks, "This is a block of neighbours, which is AVG. " + CIRCLE_RULE),
+        _slip("blocks", wrong.in_blocks, "This is a block of neighbours, which is AVG. " + CIRCLE_RULE),
         _slip(
             "anew for each broker",
-            _anew_for_each_broker,
+            wrong.anew_for_each_broker,
             "Dealing does not begin anew with each broker: the list of all queues is dealt once, and a queue's number "
             "in it counts, not its queue_id, which begins at 0 on each broker",
         ),
-        _slip("shifted", _shifted_by_one, "Members are counted from 0: the first one gets the first queue"),
+        _slip("shifted", wrong.shifted_by_one, "Members are counted from 0: the first one gets the first queue"),
     ],
 )
 
@@ -390,31 +231,33 @@ RING = Pure(
     slips=[
         _slip(
             "one point",
-            _one_point,
+            wrong.one_point,
             'A member is on the ring not once but virtual_nodes times: hash f"{member}-{k}" for k = 0, 1, …',
             "lab03.one_point",
         ),
-        _slip("point before", _point_before, "This is the point before the queue. " + RING_RULE),
+        _slip("point before", wrong.point_before, "This is the point before the queue. " + RING_RULE),
         _slip(
             "no wrap",
-            _no_wrap,
+            wrong.no_wrap,
             "Queues behind the last point are nobody's here: the ring begins again, so they belong to its first",
         ),
-        _slip("nodes from one", _nodes_from_one, "The virtual nodes of a member are numbered from 0"),
+        _slip("nodes from one", wrong.nodes_from_one, "The virtual nodes of a member are numbered from 0"),
         _slip(
             "other names",
-            _other_names,
+            wrong.other_names,
             'A virtual node is the hash of f"{member}-{k}", with a hyphen between the id and the number',
         ),
-        _slip("always ten", _always_ten, "Ten is the default of RocketMQ; here virtual_nodes says how many there are"),
+        _slip(
+            "always ten", wrong.always_ten, "Ten is the default of RocketMQ; here virtual_nodes says how many there are"
+        ),
         _slip(
             "another piece",
-            _another_piece,
+            wrong.another_piece,
             "The hash is the first four bytes of the MD5 digest, as a big-endian number",
         ),
         _slip(
             "another key",
-            _queue_by_its_repr,
+            wrong.queue_by_its_repr,
             "A queue's key is str(queue), exactly as RocketMQ writes it: MessageQueue [topic=…, brokerName=…, "
             "queueId=…]",
         ),

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from mqlab.course.grading.judging.desk import AnswerStopped
+from mqlab.course.grading.judging.loaded import AnswerStopped
 from mqlab.course.grading.sandbox.limits import Limits
 from mqlab.lab.runtime.sim import SimWorld
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mqlab.course.grading.judging.desk import AnswerStopped
+from mqlab.course.grading.judging.loaded import AnswerStopped
 from mqlab.course.grading.judging.verdict import FAILED, NOT_JUDGED, NOT_RUN, PASSED, RAISED, STOPPED, CaseResult
 from mqlab.course.grading.sandbox.values import AnswerError
 from mqlab.course.teach.exercises import Call, Case, Exercise, Finding

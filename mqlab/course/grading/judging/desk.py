@@ -12,10 +12,11 @@ worker. Whether a value is right is decided elsewhere (mqlab.course.grading.judg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from mqlab.course.grading.judging.answers import AnswerFunction, AnswerObject, answer_class, number_of
+from mqlab.course.grading.judging.loaded import AnswerStopped, Loaded
 from mqlab.course.grading.judging.world.world import World
 from mqlab.course.grading.running.meter import Spent, why_over
 from mqlab.course.grading.running.replies import are_names, checked, down
@@ -37,33 +38,6 @@ from mqlab.lab.runtime.line_watch import LineWatch
 from mqlab.lab.runtime.sim_workers import current_listener
 
 BREAKS = "what its cell leaves behind breaks the lab's own cells"
-
-
-class AnswerStopped(BaseException):
-    """An answer gave no result: it took too long, ended its process, or wrote garbage.
-
-    It is not an ``Exception``, so that no check and no simulated node takes it for an error that an answer may raise.
-    """
-
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
-        self.kind = kind
-
-    def _render_traceback_(self) -> list[str]:
-        return [str(self)]
-
-
-@dataclass(slots=True)
-class Loaded:
-    """One piece of source in the worker: an exercise's answer, or a set-up cell."""
-
-    exercise: str
-    source: str
-    names: tuple[str, ...]
-    limits: Limits
-    spent: Spent = field(default_factory=Spent)
-    stopped: AnswerStopped | None = None
-    numbers: dict[str, int] = field(default_factory=dict)
 
 
 class Desk:
@@ -201,8 +175,6 @@ class Desk:
             self._process = None
         self._has_copies = False
 
-    # the worker --------------------------------------------------------------------------------------------------
-
     def _ensure_process(self, piece: Loaded) -> None:
         """Start a worker if there is none, and load all pieces that still work; a piece that is stopped now is over."""
         if self._process is not None:
@@ -263,8 +235,6 @@ class Desk:
         piece.stopped = AnswerStopped(kind, f"{piece.exercise}: {what}")
         self.incidents.append({"exercise": piece.exercise, "kind": kind, "text": what})
         return piece.stopped
-
-    # one conversation --------------------------------------------------------------------------------------------
 
     def _converse(self, piece: Loaded, message: dict[str, Any]) -> Any:
         """Send a message and serve questions until the result comes. The result is still encoded."""
@@ -371,8 +341,6 @@ class Desk:
         error.answer_trace = reply["trace"].rstrip()  # type: ignore[attr-defined]
         error.add_note(reply["trace"].rstrip())
         return error
-
-    # objects -----------------------------------------------------------------------------------------------------
 
     def _codec(self, exercise: str) -> Codec:
         if exercise not in self._codecs:

@@ -26,7 +26,8 @@ import mqlab.course.cases
 import mqlab.course.teach
 from mqlab.course.grading.judging.budget import Budget
 from mqlab.course.grading.judging.cases import hidden_seeds, judge, raised, short
-from mqlab.course.grading.judging.desk import AnswerStopped, Desk
+from mqlab.course.grading.judging.desk import Desk
+from mqlab.course.grading.judging.loaded import AnswerStopped
 from mqlab.course.grading.judging.verdict import FAILED, HIDDEN, PUBLIC, RAISED, STOPPED, CaseResult
 from mqlab.course.grading.running.job import Job
 from mqlab.course.grading.sandbox import limits

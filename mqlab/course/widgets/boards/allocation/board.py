@@ -43,9 +43,8 @@ from mqlab.course.widgets.boards.allocation.history import (
     changes_of,
     member_names,
     next_names,
-    words,
 )
-from mqlab.course.widgets.boards.allocation.measures import Owners, counts_of, difference, fewest_moves, moved
+from mqlab.course.widgets.boards.allocation.moments import Moments, moments_of
 from mqlab.course.widgets.boards.allocation.page_data import EVERY_SET_OF, division_data
 from mqlab.course.widgets.frame.board import Board
 from mqlab.course.widgets.frame.whole_numbers import must_be_whole
@@ -94,8 +93,6 @@ class AllocationBoard(Board):
         self._check(self.state["strategy"], self.state["virtual_nodes"])
         self.owners_at(len(history))  # an unusable strategy of the learner's own is refused here
 
-    # what a cell reads ---------------------------------------------------------------------------------------------
-
     @property
     def history(self) -> History:
         """The members at every moment of ``state["history"]``."""
@@ -139,40 +136,12 @@ class AllocationBoard(Board):
 
     def table(self) -> Table:
         """One row per moment: members, queues of each, difference, moves, and the fewest moves to a fair division."""
-        rows = []
-        for number, (change, members, owners, numbers) in enumerate(self._moments(self.state["strategy"])):
-            counts = counts_of(owners, members)
-            rows.append(
-                {
-                    "moment": number,
-                    "change": change,
-                    "queues of each": ", ".join(f"{name} {counts[name]}" for name in members),
-                    **numbers,
-                    "without owner": sum(not names for names in owners),
-                    "several owners": sum(len(names) > 1 for names in owners),
-                }
-            )
-        return Table(rows, title=self.summary)
+        return Table(self._shown.rows(), title=self.summary)
 
     def compare(self) -> Table:
         """All strategies over this history: fairness, queues moved, churn, queues nobody reads at the end."""
-        rows = []
-        for name in self._dividing.names:
-            moments = self._moments(name)
-            steps = [numbers for _, _, _, numbers in moments]
-            needed, count = sum(step["fewest moves"] for step in steps), sum(step["moved"] for step in steps)
-            rows.append(
-                {
-                    "strategy": name,
-                    "fairness": max(step["difference"] for step in steps),
-                    "moved": count,
-                    "fewest moves": needed,
-                    "churn": round(count / needed, 2) if needed else None,
-                    "without owner": sum(not names for names in moments[-1][2]),
-                    "several owners": sum(len(names) > 1 for names in moments[-1][2]),
-                }
-            )
-        changes = len(moments) - 1
+        rows = [{"strategy": name, **self._moments(name).figures()} for name in self._dividing.names]
+        changes = len(self.state["history"])
         return Table(rows, title=f"All strategies over this history of {changes} change{'s' * (changes != 1)}")
 
     def ring(self) -> Table:
@@ -186,19 +155,17 @@ class AllocationBoard(Board):
     @property
     def fairness(self) -> int:
         """The largest difference of queue counts over all moments; members without queues count with 0."""
-        return max(numbers["difference"] for _, _, _, numbers in self._moments(self.state["strategy"]))
+        return self._shown.fairness
 
     @property
     def moved(self) -> int:
         """Queues whose owner changed, over all moments."""
-        return sum(numbers["moved"] for _, _, _, numbers in self._moments(self.state["strategy"]))
+        return self._shown.moved
 
     @property
     def churn(self) -> float | None:
         """Queues moved divided by the fewest moves to fair divisions, over all moments; None if none had to move."""
-        steps = [numbers for _, _, _, numbers in self._moments(self.state["strategy"])]
-        needed = sum(step["fewest moves"] for step in steps)
-        return sum(step["moved"] for step in steps) / needed if needed else None
+        return self._shown.churn
 
     @property
     def summary(self) -> str:
@@ -220,8 +187,6 @@ class AllocationBoard(Board):
     def spans(self) -> Table:
         """Who had each queue of the running group in its table, ms after the change."""
         return Table(self._handover().spans, title="Owners over time, ms after the change")
-
-    # what a cell does ----------------------------------------------------------------------------------------------
 
     def join(self, name: str) -> AllocationBoard:
         """A member joins after the moment shown; later changes are dropped."""
@@ -294,8 +259,6 @@ class AllocationBoard(Board):
         self.renew()
         return self
 
-    # what the page is given and asks -------------------------------------------------------------------------------
-
     def data(self) -> dict[str, Any]:
         """Queues, names, the owners of each queue for every set of members the page may need, the ring, the runs."""
         runs = [{"name": name, **KEPT.shown_with(settings)} for name, settings in self._recorded.items()]
@@ -326,8 +289,6 @@ class AllocationBoard(Board):
     def readable(self) -> Any:
         """The history, the owners at the moment shown and all strategies."""
         return self.table().html() + self.owners().html() + self.compare().html()
-
-    # inside --------------------------------------------------------------------------------------------------------
 
     def _renewed(self) -> None:
         """What depends on queues and names: made again after either has changed."""
@@ -372,23 +333,14 @@ class AllocationBoard(Board):
         self.renew()
         return self
 
-    def _moments(self, strategy: str) -> list[tuple[str, list[str], Owners, dict[str, int]]]:
-        """Every moment: the change in words, the members, the owners and the numbers."""
-        members = self.history.members
-        owners = [self.owners_at(number, strategy) for number in range(len(members))]
+    def _moments(self, strategy: str) -> Moments:
+        owners = [self.owners_at(number, strategy) for number in range(len(self.history.members))]
         per_topic = len(self._queues) // self.queues.topics
-        rows: list[tuple[str, list[str], Owners, dict[str, int]]] = []
-        for number, now in enumerate(owners):
-            numbers = {"difference": difference(now, members[number]), "moved": 0, "fewest moves": 0}
-            if number:
-                before, starts = owners[number - 1], range(0, len(now), per_topic)
-                numbers["moved"] = moved(before, now)
-                numbers["fewest moves"] = sum(
-                    fewest_moves(before[start : start + per_topic], members[number]) for start in starts
-                )
-            change = words(self.state["history"][number - 1]) if number else "at the beginning"
-            rows.append((change, members[number], now, numbers))
-        return rows
+        return Moments(moments_of(self.state["history"], self.history.members, owners, per_topic))
+
+    @property
+    def _shown(self) -> Moments:
+        return self._moments(self.state["strategy"])
 
     def _handover(self) -> HandoverRun:
         if self.run is None:

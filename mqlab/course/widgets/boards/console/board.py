@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from markupsafe import Markup
 
 from mqlab.course.widgets.boards.console.changes import Change, resend_of, reset_of
-from mqlab.course.widgets.boards.console.pages import Section, page_of
+from mqlab.course.widgets.boards.console.pages import page_of
 from mqlab.course.widgets.boards.console.search import WAYS, find_messages
+from mqlab.course.widgets.boards.console.section import Section
 from mqlab.course.widgets.frame.board import Board
 from mqlab.durations import calendar
 from mqlab.errors import MqlabError, UsageError

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mqlab.course.widgets.boards.console.pages import Section, found_row
+from mqlab.course.widgets.boards.console.section import Section, found_row
 from mqlab.durations import moment_ms
 from mqlab.errors import UsageError
 from mqlab.lab.views.table import Table
