@@ -38,31 +38,37 @@ def _shares(call: Call) -> tuple[int, int, int]:
 
 
 def dealt(call: Call) -> list[MessageQueue]:
+    """One by one, like cards."""
     number = _number(call)
     return list(call["queues"][number :: len(call["members"])]) if number >= 0 else []
 
 
 def in_blocks(call: Call) -> list[MessageQueue]:
+    """Blocks of neighbours, as AVG makes them."""
     each, extra, count = _shares(call)
     return _block(call, [each + (number < extra) for number in range(count)])
 
 
 def rest_to_the_last(call: Call) -> list[MessageQueue]:
+    """Even blocks; the last member takes the whole remainder."""
     each, extra, count = _shares(call)
     return _block(call, [*[each] * (count - 1), each + extra])
 
 
 def last_ones_have_more(call: Call) -> list[MessageQueue]:
+    """Blocks in which the last members have one more."""
     each, extra, count = _shares(call)
     return _block(call, [each + (number >= count - extra) for number in range(count)])
 
 
 def rest_to_nobody(call: Call) -> list[MessageQueue]:
+    """Even blocks; nobody reads the remainder."""
     each, _, count = _shares(call)
     return _block(call, [each] * count)
 
 
 def rounded_up(call: Call) -> list[MessageQueue]:
+    """Blocks of the larger size for all: the queues run out too early."""
     each, extra, count = _shares(call)
     return _block(call, [each + (extra > 0)] * count)
 
@@ -76,6 +82,7 @@ def extra_at_the_end(call: Call) -> list[MessageQueue]:
 
 
 def anew_for_each_broker(call: Call) -> list[MessageQueue]:
+    """Dealt anew from each broker's first queue."""
     number, mine = _number(call), []
     for broker in dict.fromkeys(queue.broker_name for queue in call["queues"]):
         of_broker = [queue for queue in call["queues"] if queue.broker_name == broker]
@@ -84,6 +91,7 @@ def anew_for_each_broker(call: Call) -> list[MessageQueue]:
 
 
 def shifted_by_one(call: Call) -> list[MessageQueue]:
+    """Dealt with the second queue first."""
     number, count = _number(call), len(call["members"])
     return list(call["queues"][(number + 1) % count :: count]) if number >= 0 else []
 
@@ -110,19 +118,23 @@ def _all_nodes(call: Call) -> range:
 
 
 def one_point(call: Call) -> list[MessageQueue]:
+    """A ring on which each member is once."""
     points = sorted((first_four(member), member) for member in call["members"])
     return _on_a_ring(call, points, first_four)
 
 
 def point_before(call: Call) -> list[MessageQueue]:
+    """The point before the queue."""
     return _on_a_ring(call, _points(call, first_four, _all_nodes(call)), first_four, back=1)
 
 
 def no_wrap(call: Call) -> list[MessageQueue]:
+    """A ring that does not begin again."""
     return _on_a_ring(call, _points(call, first_four, _all_nodes(call)), first_four, wraps=False)
 
 
 def nodes_from_one(call: Call) -> list[MessageQueue]:
+    """Virtual nodes that are numbered from 1."""
     return _on_a_ring(call, _points(call, first_four, range(1, call["virtual_nodes"] + 1)), first_four)
 
 
@@ -138,6 +150,7 @@ def other_names(call: Call) -> OneOf:
 
 
 def always_ten(call: Call) -> list[MessageQueue]:
+    """RocketMQ's default of ten virtual nodes."""
     return _on_a_ring(call, _points(call, first_four, range(10)), first_four)
 
 
