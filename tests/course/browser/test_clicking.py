@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.course import clicking
+from mqlab.course.teach import clicking
 from mqlab.course.widgets.frame.joining import piece
 from tests.course.browser.conftest import CLOSE_ALL, OPEN, JupyterLab
 from tests.course.browser.live_boards import page_of

@@ -7,7 +7,7 @@ import jupytext
 import nbformat
 import pytest
 
-from mqlab.course import exercises
+from mqlab.course.teach import exercises
 from mqlab.course.teach.exercises import Case, Exercise, Manifest
 from mqlab.errors import UsageError
 from solutions import build

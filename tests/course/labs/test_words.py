@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.course import exercises
+from mqlab.course.teach import exercises
 from mqlab.course.teach.exercises import Case, Exercise, Manifest
 from mqlab.course.teach.tasks import Task
 from mqlab.course.words import Choice, from_data

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.course import datasets
+from mqlab.course.teach import datasets
 from mqlab.course.teach.datasets import real_store, small_day
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.lab.inspector import StoreInspector

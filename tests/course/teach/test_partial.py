@@ -20,7 +20,8 @@ def test_points_of_the_public_cases_that_hold_are_told() -> None:
     schedule = reference("lab07.schedule")["schedule"]
 
     def default_alone(levels: str, most: int) -> Any:
-        return schedule(levels, most) if len(levels.split()) == 18 else [(0, 0)]
+        of_every_case = levels.endswith("d") or levels == "1s 2s 3s"
+        return schedule(levels, most) if of_every_case or len(levels.split()) == 18 else [(0, 0)]
 
     text = message("lab07.schedule", "schedule", default_alone)
     assert "0.8 of 3 points in the public checks; hidden checks count too" in text

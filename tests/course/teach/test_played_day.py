@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.course import datasets
+from mqlab.course.teach import datasets
 from mqlab.course.given.lab11.played_day import (
     AUDIT,
     BILLING,

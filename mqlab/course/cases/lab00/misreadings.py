@@ -56,14 +56,19 @@ def _counted_from_one(call: Call) -> object:
 
 
 def _of_any_topic(call: Call) -> object:
-    """A group's offset is looked up by the end of the key."""
+    """A group's offset is looked up by the end of the key.
+
+    Where one position for all groups gives the same groups, the answer does not tell which of the two was believed.
+    """
     given: Mapping[str, Any] = call.arguments
     past = []
     for group in ("audit", "billing"):
         queues: Mapping[int, int] = next((one for key, one in given["offset_table"].items() if key.endswith(group)), {})
         if queues.get(0, 0) > given["queue_offset"]:
             past.append(group)
-    return (*call.right[:2], past)
+    furthest = max(queues.get(0, 0) for queues in given["offset_table"].values())
+    both_say = ["audit", "billing"] if furthest > given["queue_offset"] else []
+    return call.right if past == both_say else (*call.right[:2], past)
 
 
 FIND = (
