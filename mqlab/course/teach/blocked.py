@@ -10,6 +10,7 @@ Listeners of a Lab take turns in one thread, so a lock that another listener hol
 The learner's line may wait itself or in the standard library: a lock, a queue, a future, a process, time.sleep. Where
 another thread of the process computes meanwhile, it may be the one that is waited for, so a minute passes first.
 
+A browser has one thread: nothing watches there.
 On Windows a wait for a lock cannot be interrupted from inside; the learner's own interrupt is told the same words.
 """
 
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
+from mqlab.browser import IN_BROWSER
 from mqlab.lab.runtime.sim_workers import called_in_threads, is_watched_sleep
 
 WAITS_S = 6.0  # longer than SQLite waits for a lock before it raises
@@ -120,7 +122,8 @@ class BlockWatch:
     def __enter__(self) -> BlockWatch:
         if self._can_interrupt:  # a process in the background of a shell ignores SIGINT
             self._before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self._thread.start()
+        if not IN_BROWSER:
+            self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -137,7 +140,8 @@ class BlockWatch:
     def _end(self) -> None:
         with self._sending:
             self._over.set()
-        self._thread.join()
+        if not IN_BROWSER:
+            self._thread.join()
 
     def _look(self) -> None:
         seen: tuple[int, int] | None = None

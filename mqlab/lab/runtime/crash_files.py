@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mqlab.errors import StoreError
-from mqlab.rocketmq.machine.files import LAB_DISK_USED, RealFiles, RealMapping
+from mqlab.rocketmq.machine.files import LAB_DISK_USED, RealFiles, RealMapping, WrittenThrough
 
 PAGE = 4096
 
@@ -67,7 +67,7 @@ class CrashMapping(RealMapping):
 
     __slots__ = ("_content", "_files", "_life")
 
-    def __init__(self, path: str, size: int, mapped: mmap.mmap, files: CrashFiles) -> None:
+    def __init__(self, path: str, size: int, mapped: mmap.mmap | WrittenThrough, files: CrashFiles) -> None:
         super().__init__(path, size, mapped)
         self._files = files
         self._life = files.life
@@ -123,7 +123,7 @@ class CrashFiles(RealFiles):
             self._changed("create", path)
         return super().map(path, size, create=create)
 
-    def _mapping(self, path: str, size: int, mapped: mmap.mmap) -> RealMapping:
+    def _mapping(self, path: str, size: int, mapped: mmap.mmap | WrittenThrough) -> RealMapping:
         return CrashMapping(path, size, mapped, self)
 
     def write(self, path: str, data: bytes, *, sync: bool = False) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-import greenlet
+from mqlab.lab.runtime.stacks import current_stack
 
 if TYPE_CHECKING:
     from mqlab.lab.runtime.sim_workers import ListenerCoroutine
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _OTHERS_CODE = (
     f"{Path(__file__).parents[2]}{os.sep}",  # with its end: a learner's folder may be called mqlab-notes
     *(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    *(f"{entry}{os.sep}" for entry in sys.path if entry.endswith(".zip")),  # a browser's standard library
     "<frozen",
 )
 NAMEDTUPLE = "namedtuple_"  # so begins the module's name in the code that collections.namedtuple makes
@@ -95,7 +96,7 @@ class LineWatch:
             self._act()
             if not self._kills:
                 return
-            coroutine = greenlet.getcurrent()
+            coroutine = current_stack()
             assert coroutine.parent is not None
             coroutine.parent.switch()  # the world kills the node; NodeDown is raised here
 

@@ -22,9 +22,8 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import greenlet
-
 from mqlab.errors import NodeDown, NodeLost, UsageError
+from mqlab.lab.runtime.stacks import Stack, ThreadLocal, current_stack
 from mqlab.rocketmq.promises import Promise
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ class SimWorkers:
                 end()
             if coroutine is not caller:  # that one killed its own process: see leave
                 # It returns to whoever ends it, who need not be the greenlet that played its last step.
-                coroutine.carrier.parent = greenlet.getcurrent()
+                coroutine.carrier.parent = current_stack()
                 coroutine.carrier.throw(NodeDown(f"{self.node.name} is down"))
 
     def leave(self) -> None:
@@ -158,7 +157,7 @@ class SimWorkers:
         return f"<SimWorkers of {self.node.name}: {len(self._running)} running, {self._computing}/{self.cores} cores>"
 
 
-class Carrier(greenlet.greenlet):  # type: ignore[misc]  # greenlet has no types
+class Carrier(Stack):
     """Runs one call after another, since a new greenlet costs more than a call. It holds no world between two calls.
 
     One that began while a profiler or a tracer was on (``%prun``, a check of forbidden names) runs one call only: in
@@ -179,10 +178,11 @@ class Carrier(greenlet.greenlet):  # type: ignore[misc]  # greenlet has no types
             if is_watched:
                 return
             _of_this_thread.waiting.append(self)
+            assert self.parent is not None
             self.parent.switch()
 
 
-class _Carriers(threading.local):
+class _Carriers(ThreadLocal):  # type: ignore[misc]  # one of two classes
     """A greenlet never leaves the thread it began in."""
 
     def __init__(self) -> None:
@@ -213,7 +213,7 @@ class ListenerCoroutine:
     def go_on(self) -> None:
         """Run to the next wait or to the end, then return to the code that plays the world now."""
         carrier, watch = self.carrier, self.workers.world.line_watch
-        carrier.parent = greenlet.getcurrent()
+        carrier.parent = current_stack()
         real_sleep, time.sleep = time.sleep, _watched_sleep(time.sleep)
         try:
             if watch is None:
@@ -227,7 +227,7 @@ class ListenerCoroutine:
 
 def current_listener() -> ListenerCoroutine | None:
     """The listener call that is running now, None when it is the notebook or a node's handler."""
-    current = greenlet.getcurrent()
+    current = current_stack()
     return current.coroutine if isinstance(current, Carrier) else None
 
 

@@ -103,7 +103,7 @@ class Diagram(Picture):
 def _drawn_by_dot(source: str) -> str:
     try:
         return str(graphviz.pipe("dot", "svg", source.encode(), quiet=True).decode())
-    except (graphviz.ExecutableNotFound, graphviz.CalledProcessError):
+    except (graphviz.ExecutableNotFound, graphviz.CalledProcessError, OSError):  # a browser has no processes
         return ""
 
 

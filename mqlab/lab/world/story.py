@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import greenlet
-
 from mqlab.errors import UsageError
+from mqlab.lab.runtime.stacks import Stack, current_stack
 
 if TYPE_CHECKING:
     from mqlab.lab.runtime.journal import StepRecord
@@ -35,19 +34,19 @@ class StoryTeller:
         self._world = world
         self._faults = dict(faults)
         self._until_step = until_step
-        self._coroutine: greenlet.greenlet | None = None
+        self._coroutine: Stack | None = None
         self._lab: Lab | None = None
         world.before_step = self._before_step
         world.storyteller = self
 
     def is_paused(self) -> bool:
         """Whether the story has begun and not ended: the world then goes on inside it."""
-        return self._coroutine is not None and not self._coroutine.dead and greenlet.getcurrent() is not self._coroutine
+        return self._coroutine is not None and not self._coroutine.dead and current_stack() is not self._coroutine
 
     def tell(self, story: Story, lab: Lab) -> None:
         """Start the story; returns at its end or at ``until_step``."""
         self._lab = lab
-        self._coroutine = greenlet.greenlet(lambda: story(lab))
+        self._coroutine = Stack(lambda: story(lab))
         with self._world.ctrl_c_as_before():
             self._coroutine.switch()
         if not self.is_paused():
@@ -60,7 +59,7 @@ class StoryTeller:
         self._until_step = before + 1
         while self.is_paused() and world.journal.next_step == before:
             assert self._coroutine is not None
-            self._coroutine.parent = greenlet.getcurrent()
+            self._coroutine.parent = current_stack()
             with world.ctrl_c_as_before():
                 self._coroutine.switch()
             if not self.is_paused():
@@ -73,7 +72,7 @@ class StoryTeller:
             assert self._lab is not None
             fault(self._lab)
         while self._until_step is not None and step >= self._until_step:
-            if greenlet.getcurrent() is not self._coroutine or self._coroutine.parent is None:
+            if current_stack() is not self._coroutine or self._coroutine.parent is None:
                 return
             with self._world.ctrl_c_as_before():
                 self._coroutine.parent.switch()

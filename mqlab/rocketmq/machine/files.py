@@ -7,23 +7,27 @@ Mirrors: java.nio.MappedByteBuffer, FileChannel.force and FileLock as RocketMQ's
     sync_directory() the names in a directory survive a power cut (creations, removals, renames)
 
 The twin with a power switch is mqlab.lab.runtime.crash_files.
+In a browser (mqlab.browser) a mapping is a copy in memory that writes through, and locks hold for this process alone.
 Left out: Windows.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import mmap
 import os
-import resource
 import shutil
 import sys
 import weakref
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from mqlab.browser import IN_BROWSER
 from mqlab.errors import CorruptionError, StoreError
+
+if not IN_BROWSER:
+    import fcntl
+    import resource
 
 T = TypeVar("T")
 
@@ -44,7 +48,7 @@ class RealMapping:
 
     __slots__ = ("_map", "path", "size", "view")
 
-    def __init__(self, path: str, size: int, mapped: mmap.mmap) -> None:
+    def __init__(self, path: str, size: int, mapped: mmap.mmap | WrittenThrough) -> None:
         self.path = path
         self.size = size
         self._map = mapped
@@ -108,7 +112,7 @@ class RealFiles:
             if descriptor >= 0:
                 os.close(descriptor)
 
-    def _mapping(self, path: str, size: int, mapped: mmap.mmap) -> RealMapping:
+    def _mapping(self, path: str, size: int, mapped: mmap.mmap | WrittenThrough) -> RealMapping:
         return RealMapping(path, size, mapped)
 
     def exists(self, path: str) -> bool:
@@ -194,7 +198,8 @@ class RealFiles:
         try:
             if descriptor is None:
                 raise BlockingIOError
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+            if not IN_BROWSER:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
         except (BlockingIOError, PermissionError):
             if descriptor is not None:
                 os.close(descriptor)
@@ -244,7 +249,7 @@ def _open_leaving_some(path: str, flags: int) -> int:
     except OSError:
         os.close(descriptor)
         raise
-    if following >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] - KEPT_DESCRIPTORS:
+    if not IN_BROWSER and following >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] - KEPT_DESCRIPTORS:
         os.close(descriptor)
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
     return descriptor
@@ -256,6 +261,8 @@ def with_descriptors(action: Callable[[], T]) -> T:
         try:
             return action()
         except OSError as error:
+            if IN_BROWSER:
+                raise
             soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
             if error.errno != errno.EMFILE or soft == hard:
                 raise
@@ -263,7 +270,31 @@ def with_descriptors(action: Callable[[], T]) -> T:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _map(descriptor: int, size: int) -> mmap.mmap:
+class WrittenThrough(bytearray):
+    """A mapping where the system's are private copies, as in a browser: every write also goes to the file.
+
+    Two mappings of one file do not see each other's writes.
+    """
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        super().__init__(os.pread(descriptor, size, 0))
+        self._file = os.dup(descriptor)
+        self._close_file = weakref.finalize(self, os.close, self._file)
+
+    def __setitem__(self, where: Any, data: Any) -> None:
+        super().__setitem__(where, data)
+        os.pwrite(self._file, data, where.start)
+
+    def flush(self, start: int = 0, length: int = 0) -> None:
+        """Every write is in the file already."""
+
+    def close(self) -> None:
+        self._close_file()
+
+
+def _map(descriptor: int, size: int) -> mmap.mmap | WrittenThrough:
+    if IN_BROWSER:
+        return WrittenThrough(descriptor, size)
     if sys.version_info >= (3, 13):
         return mmap.mmap(descriptor, size, trackfd=False)
     return mmap.mmap(descriptor, size)
@@ -283,6 +314,8 @@ def copy_without_holes(source: str, target: str) -> None:
 
 def _data_ranges(path: str, start: int, end: int) -> list[tuple[int, int]]:
     """The parts of a sparse file between two positions that are not holes."""
+    if not hasattr(os, "SEEK_DATA"):
+        return [(start, min(end, os.path.getsize(path)))]
     ranges: list[tuple[int, int]] = []
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqlab.browser import IN_BROWSER
 from mqlab.errors import UsageError
 from mqlab.rocketmq.wire.units import CQ_UNIT_SIZE
 
@@ -52,13 +53,14 @@ _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 class StoreConfig:
     """Settings of a MessageStore. Sizes in bytes, intervals in ms, ratios in percent, ages in hours, as in RocketMQ.
 
-    Wrong values raise UsageError. Mirrors MessageStoreConfig.
+    Wrong values raise UsageError. In a browser, which has no sparse files, the commit log's files are 64 times smaller
+    by default, those of the index 100 times. Mirrors MessageStoreConfig.
     """
 
-    mapped_file_size_commit_log: int = 1 << 30
+    mapped_file_size_commit_log: int = 1 << 24 if IN_BROWSER else 1 << 30
     mapped_file_size_consume_queue: int = 300_000 * CQ_UNIT_SIZE
-    max_hash_slot_num: int = 5_000_000
-    max_index_num: int = 20_000_000
+    max_hash_slot_num: int = 50_000 if IN_BROWSER else 5_000_000
+    max_index_num: int = 200_000 if IN_BROWSER else 20_000_000
     max_msgs_num_batch: int = 64
     message_index_enable: bool = True
     message_index_safe: bool = False

@@ -13,15 +13,29 @@ import pytest
 
 from mqlab.errors import CorruptionError, StoreError
 from mqlab.lab.runtime.crash_files import CrashFiles, Unsynced
+from mqlab.rocketmq.machine import files as machine_files
 from mqlab.rocketmq.machine.files import RealFiles, copy_without_holes
 
 PAGE = 4096
 TEXT = "сообщение 你好 🚀".encode()
 
 
-@pytest.fixture(params=[RealFiles, CrashFiles])
-def files(request: pytest.FixtureRequest) -> RealFiles:
-    made: RealFiles = request.param()
+HERE = [(RealFiles, False), (CrashFiles, False)]
+IN_A_BROWSER = [(RealFiles, True), (CrashFiles, True)]
+on_a_system = pytest.mark.parametrize("files", HERE, indirect=True)
+"""For what a browser does not have: holes in files, other processes."""
+
+
+@pytest.fixture(params=HERE + IN_A_BROWSER)
+def files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> RealFiles:
+    """Both kinds of files, on this system and with what a browser lacks taken away."""
+    kind, is_in_browser = request.param
+    if is_in_browser:
+        monkeypatch.setattr(machine_files, "IN_BROWSER", True)
+        for name in ("fcntl", "resource"):
+            monkeypatch.delattr(machine_files, name)
+        monkeypatch.delattr(os, "SEEK_DATA", raising=False)
+    made: RealFiles = kind()
     return made
 
 
@@ -55,6 +69,7 @@ def test_a_map_of_a_file_that_is_not_there_or_too_short(files: RealFiles, tmp_pa
     assert bytes(files.map(f"{tmp_path}/short", PAGE).view[:5]) == b"123\0\0"
 
 
+@on_a_system
 def test_zero_writes_only_what_is_not_zero(files: RealFiles, tmp_path: Path) -> None:
     mapping = files.map(f"{tmp_path}/f", 1 << 22)
     for position in (10, 5 * PAGE, (1 << 22) - 4):
@@ -98,6 +113,7 @@ def test_directories_names_and_times(files: RealFiles, tmp_path: Path) -> None:
     assert 0 <= free <= total
 
 
+@on_a_system
 def test_a_lock_is_held_against_this_process_and_others(files: RealFiles, tmp_path: Path) -> None:
     path = f"{tmp_path}/lock"
     lock = files.lock(path)

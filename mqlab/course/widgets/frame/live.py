@@ -12,6 +12,7 @@ Left out: several questions at once; a kernel answers them one after the other.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 import threading
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
+from mqlab.browser import IN_BROWSER
 from mqlab.course.widgets.frame.joining import LIVE, joined
 
 if TYPE_CHECKING:
@@ -62,11 +64,14 @@ class BoardWidget(anywidget.AnyWidget):
 
 
 def in_main_thread(action: Callable[[], None]) -> None:
-    """Run an action in the thread of the cells, and wait for it.
+    """Run an action in the thread of the cells, and wait for it; in a browser soon, in the one thread that there is.
 
     A kernel with subshells (ipykernel 7) may bring what the page asks in a thread of its own. A board's Lab belongs to
     the thread that made it: listeners that wait are coroutines of that thread. While a cell runs, the page waits.
     """
+    if IN_BROWSER:  # the page's call cannot wait for another stack; what the event loop calls can
+        asyncio.get_event_loop().call_soon(action)
+        return
     import IPython  # here: a page can only ask where there is a kernel
 
     kernel = getattr(IPython.get_ipython(), "kernel", None)
