@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mqlab import CONSUME_SUCCESS, Message, play
-from mqlab.course.teach import exercises
 from mqlab.course.cases.forbids import RESETS
+from mqlab.course.teach import exercises
 from mqlab.course.teach.checking import CheckFailed, check
 from mqlab.course.teach.exercises import Case, Exercise, Finding, Manifest
 from mqlab.course.teach.forbidden import Forbidden, refuse_named, run_watched

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.course.teach import datasets
 from mqlab.course.given.lab11.played_day import (
     AUDIT,
     BILLING,
@@ -22,6 +21,7 @@ from mqlab.course.given.lab11.played_day import (
     SENT_TWICE,
 )
 from mqlab.course.given.lab11.played_truth import CAUSES
+from mqlab.course.teach import datasets
 from mqlab.course.teach.datasets import PlayedDay, played_day
 from mqlab.errors import UsageError
 from mqlab.lab.inspector import StoreInspector
