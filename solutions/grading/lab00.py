@@ -12,7 +12,7 @@ from mqlab.course.teach.exercises import Call, exercise
 from mqlab.lab.world.lab import Lab, play
 from mqlab.rocketmq.wire.message import Message
 
-SEEDED = {"lab00.find": 4, "lab00.timeline": 3, "lab00.crash": 4}
+SEEDED = {"lab00.unread": 4, "lab00.find": 4, "lab00.timeline": 3, "lab00.crash": 4}
 
 
 def _quiet_day(lab: Lab) -> None:

@@ -3,44 +3,45 @@
 #
 # ## Why
 #
-# Friday, half past five. Billing is live; the audit service will be ready on Monday.
+# It is 1 January 2026, just after midnight. Billing goes live; the audit service will be ready on Saturday.
 #
-# "No problem," says one colleague, "audit starts on Monday, the messages will wait for it."
+# "No problem," says one colleague, "the messages will wait for audit."
 #
-# "They will not," says another. "Billing acknowledges every message, and what is acknowledged is deleted."
+# "They will not," says another. "Billing acknowledges every message, and an acknowledged message is deleted."
 #
-# One of them is wrong, and the auditors would like to know which. In this lab you will not have to believe either: you
-# will send messages to a broker, let a service acknowledge them, and then open the broker's own files and look.
+# One of them is wrong. You do not have to believe either: you will send messages to a broker, let a service acknowledge
+# them, and look into the broker's own files.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need Python. You need to know nothing about message brokers, and nothing has to be installed:
-# the whole cluster runs inside this notebook.
+# About {minutes} minutes. You need Python. You do not need to know anything about message brokers, and you install
+# nothing: the whole cluster runs inside this notebook.
 #
-# When you are done you can
+# Afterwards you can
 #
-# - name the steps of a message's day, and say on which machine each happens;
-# - find one message in the three files that know of it;
-# - say what an *acknowledgement* is, who remembers it, and from when on;
-# - say what a service gets again after a crash.
+# - name the steps of a message's day, and the machine on which each happens;
+# - say what an *acknowledgement* is, who remembers it, and since when;
+# - find one message in the three files that mention it;
+# - say which messages a service receives again after a crash.
 
 # %% [markdown] minutes=3 tags=["reading"]
 # ## The world
 #
-# Five words are enough to begin with. (All others are in the [glossary](glossary.ipynb), in English and Chinese.)
+# Five terms are enough to begin with. (The [glossary](glossary.ipynb) has all others, in English and Chinese.)
 #
 # | word | Chinese,&nbsp;中&#8288;文 | what it is |
 # |---|---|---|
-# | **broker** | 消息服务器 | the machine that stores messages; ours is `broker-a` |
-# | **name server** | 名称服务 | the machine that knows which broker has which topic |
+# | **broker** | 代理服务器 | the machine that stores messages; ours is `broker-a` |
+# | **name server** | 名字服务 | the machine that knows which broker has which topic |
 # | **producer** | 生产者 | a program that sends messages; ours is the `shop` |
-# | **topic** and **queue** | 主题, 队列 | messages of one kind go to a topic; a topic is made of queues. Ours has one queue, so that every picture stays small |
+# | **topic** and **queue** | 主题, 队列 | messages of one kind go to a topic; a topic consists of queues. Ours has one queue, which keeps every picture small |
 # | **consumer group** | 消费者组 | a service that reads a topic, on one machine or on many; ours are `billing` and `audit` |
 #
-# A demonstration in these labs is a **story**: a function that gets a `Lab`, which is a whole cluster with a clock of
-# its own. `play(story, seed=7)` tells the story on a fresh cluster and gives it back to you, to be looked at. The same
-# seed gives the same day, to the byte, as often as you like.
+# A demonstration in these labs is a **story**: a function that gets a `Lab`, a whole cluster with its own clock.
+# `play(story, seed=7)` plays the story on a fresh cluster and returns the cluster for you to inspect. The clock starts
+# at midnight on 1 January 2026, and a story shortens days to seconds. The same seed always gives the same day, byte for
+# byte.
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
@@ -52,9 +53,9 @@ from mqlab.lab.views.queue import show_queue
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 
 # %% [markdown] minutes=5
-# ## Morning: three orders are sent
+# ## Morning: the shop sends three orders
 #
-# Each `Message` has a topic, a body (bytes: the broker never looks inside) and, if you like, keys to find it by.
+# Each `Message` has a topic, a body (bytes: the broker never looks inside) and, optionally, keys to find it by.
 
 # %%
 ORDERS = {"order-1": "книга", "order-2": "三本书", "order-3": "🎁 for Anna"}
@@ -72,41 +73,42 @@ lab = play(morning, seed=7, client=no_trace)
 lab.timeline()
 
 # %% [markdown]
-# Read the picture from top to bottom; the left column is the time since the first line. Three times the same happens:
+# Read the picture from top to bottom; the left column is the time since the first line. The same four steps happen
+# three times:
 #
-# 1. The shop sends a request to the broker (an arrow; the words on it are the request's name in RocketMQ).
-# 2. The broker **writes the message** at the end of one long file, the **commit log** (提交日志), and notes at which byte.
-# 3. It writes an **entry** for the message into the queue. The entry is small; it only says where the message lies.
-#    Consumers find messages by these entries.
-# 4. The answer `SUCCESS` arrives at the shop. The broker has the message, so the shop may forget it. (The answer's arrow
-#    begins at *stored*: it did not wait for the entry.)
+# 1. The shop sends a request to the broker. The words on the arrow are the request's name in RocketMQ.
+# 2. The broker **writes the message** at the end of one long file, the **commit log** (提交日志).
+# 3. The broker writes a small **entry** into the queue. The entry only says where the message is stored; consumers find
+#    messages through entries.
+# 4. The answer `SUCCESS` reaches the shop. The broker has the message, so the shop may forget it. (The answer starts at
+#    *stored*; it does not wait for the entry.)
 #
-# Nobody drew this picture: it is made from the journal of the run you have just made. "The same as text" under it is for
-# those who cannot see it, or would rather search.
+# The picture is made from the journal of your run. "The same as text" below it is for searching and for screen readers.
 
 # %% [markdown] minutes=4
 # ## Noon: billing reads
 #
-# A service reads with a **listener** (监听器): a function that gets messages and returns `CONSUME_SUCCESS` when it is done
-# with them. That is the acknowledgement (确认). Before you run anything, answer the question: run the cell under it and
-# click. You may change your mind until the run has shown what happens.
+# A service reads with a **listener** (监听器), a function that gets messages and returns `CONSUME_SUCCESS` when it is done
+# with them. That return value is the acknowledgement (确认).
+#
+# Answer the question first: run the cell below it and click. You may change your mind until the run shows what happens.
 
 # %% [prediction] lab00.after_ack
 # Three orders are stored. Billing reads all three and acknowledges them. How many are in the commit log then?
 #
-# - 3: all three; nothing is taken out
-#   = The log never loses a message because somebody has read it.
+# - 3: all three; nothing is removed
+#   = Reading never removes a message from the log.
 # - 0: none; what is acknowledged is deleted
-#   > A classic RabbitMQ queue works so. Here the log is written at its end and nowhere else: no acknowledgement changes
-#   > what is in it.
+#   > A classic RabbitMQ queue works that way. RocketMQ only appends to its log: no acknowledgement changes what the log
+#   > holds. The rows of the store below show all three orders.
 # - 1: one; the last order stays until the next one comes
-#   > The last order is nothing special to the log. All of them lie where they were written.
-# note: An acknowledgement moves a number, it deletes nothing. Messages go when their file is old (72 hours by
+#   > The log does not treat the last order differently. All three stay where they were written.
+# note: An acknowledgement moves a number and deletes nothing. Messages are deleted when their file expires (72 hours by
 #   default), read or unread.
 
 # %% [markdown]
-# The listener takes 200 ms for an order. `context.sleep` passes virtual time: a whole day in these labs takes you no
-# longer than a blink.
+# The listener takes 200 ms per order. `context.sleep` passes virtual time, so a whole day in these labs takes a moment
+# of yours.
 
 
 # %%
@@ -133,8 +135,10 @@ columns = ["queue_offset", "client", "started_ms", "ended_ms", "status"]
 Table(lab.deliveries("billing"), columns=columns)
 
 # %% [markdown]
-# One row a delivery (投递): which message went to which client, when, and what the listener said. Now the question that the
-# two colleagues argued about. How many messages are in the commit log?
+# One row per delivery (投递): which message went to which client, when, and what the listener returned. All three orders
+# start at the same moment, because the client calls the listener in several **threads** (线程), by default 20.
+#
+# The two colleagues argued about this number: how many messages are in the commit log?
 
 # %%
 first, second, third = lab.store().messages("orders")
@@ -144,56 +148,88 @@ reveal("lab00.after_ack", len(lab.copies()))
 show_queue(lab, "orders")
 
 # %% [markdown]
-# An acknowledgement deletes nothing. It moves a number: *billing reads 3 next*. That number is the group's **offset**
-# (消费位点), and it always means the **next** message to read, not the last one read.
+# An acknowledgement moves a number: *billing reads 3 next*. That number is the group's **offset** (消费位点). It always
+# names the **next** message to read, not the last one read.
+
+# %% [markdown] minutes=5
+# ## Who reads what next?
+#
+# A group is one number per queue. Is that number enough to know what each group still has to read?
+
+# %% [exercise] lab00.unread
+# ### Exercise 1: what each group still has to read
+# Write `unread`. The queue has one entry per order, numbered from 0.
+#
+# `check(...)` tries your function on queues that you have not seen. If you are stuck, `hint("lab00.unread")` gives the
+# first of three hints; hints are free.
+#
+# hint: A group whose offset is 2 reads order 2 next. Which orders come after it, in a queue of 5?
+# hint: `range(2, 5)` counts 2, 3, 4. A group that is missing in `offsets` begins at 0.
+# hint: `offsets.get(group, 0)` is where a group begins. Make `list(range(offsets.get(group, 0), stored))` per group.
+# note: One number per group is enough. Each group has its own, and no group's reading changes what another reads.
+
+# %%
+# exercise: lab00.unread
+def unread(stored, offsets, groups):
+    """Returns the numbers of the orders that each group still has to read, as {group: [number, ...]}.
+
+    stored: how many orders the queue has; offsets: what groups read next, as {"billing": 3}.
+    A group that has not read anything yet is missing in offsets.
+    """
+    ### BEGIN SOLUTION
+    return {group: list(range(offsets.get(group, 0), stored)) for group in groups}
+    ### END SOLUTION
+
+
+# %%
+check("lab00.unread")
 
 # %% [markdown] minutes=25
 # ## Three files know your message
 #
-# The broker is an ordinary program with ordinary files. Here is how they lead to each other; the second order is lit up:
+# The broker is an ordinary program with ordinary files. This map shows how they lead to each other, with the second
+# order highlighted:
 
 # %%
 lab.store_map(second)
 
 # %% [markdown]
-# **First file: the commit log.** Every message of every topic, one behind the other. These bytes are all that the broker
-# has stored of the second order. Each field has a number, and the table under the bytes names them in the same order.
-# Look for the body, the topic, and the three numbers that say where the message belongs: `queue_id`, `queue_offset`,
-# `physical_offset`.
+# **First file: the commit log.** It holds every message of every topic, one after another. These bytes are everything
+# the broker stored for the second order. The table below the bytes names their fields in the same order. Find the body,
+# the topic, and the three numbers that say where the message belongs: `queue_id`, `queue_offset`, `physical_offset`.
 
 # %%
 lab.store().hexdump(second.physical_offset)
 
 # %% [markdown]
-# **Second file: the consume queue** (消费队列). Twenty bytes a message, nothing else. The first eight are the place in
-# the commit log: compare them with the `physical_offset` above. The number of an entry is the message's **queue offset**
-# (队列偏移量): 0, 1, 2, … This is entry 1:
+# **Second file: the consume queue** (消费队列). It has twenty bytes per message and nothing else. The first eight are the
+# position in the commit log; compare them with the `physical_offset` above. An entry's number is the message's **queue
+# offset** (队列偏移量): 0, 1, 2, … This is entry 1:
 
 # %%
 lab.store().queue("orders", 0).hexdump(1)
 
 # %% [markdown]
-# **Third file: `config/consumerOffset.json`.** It says how far each group has read: one number for each queue. Read into
-# a dictionary:
+# **Third file: `config/consumerOffset.json`.** It says how far each group has read, one number per queue. As a
+# dictionary:
 
 # %%
 lab.store().config("consumerOffset.json")["offsetTable"]
 
 # %% [markdown]
-# (In the map there is a fourth file, the index. It leads from keys to messages, and belongs to lab 01.)
+# (The map shows a fourth file, the index. It leads from keys to messages; lab 01 explains it.)
 
 # %% [answer] lab00.next_byte
 # ### Your turn: an order of your own
 #
-# Write what you like into `YOURS`, run the cell, and find your text among the bytes. Then: one more order is sent after
-# yours. At which byte of the commit log will it begin?
+# Write any text into `YOURS`, run the cell, and find your text among the bytes. One more order is sent after yours. At
+# which byte of the commit log will it begin?
 #
-# wrong start: There your own order begins. The next one begins where yours ends.
-# wrong size: That is how long your order is. A place in the log is counted from the first byte of the log.
-# wrong number: That is the number of the next entry of the queue. A place in the log is counted in bytes.
-# wrong: Add the two numbers of your order that say where it begins and how long it is: `physical_offset` and
-#   `total_size`.
-# note: There is nothing between two messages: no gap, no separator. The log grows at its end, whatever anybody reads.
+# wrong start: Your own order begins there. The next one begins where yours ends.
+# wrong size: That is the length of your order. A position in the log is counted from the first byte of the log.
+# wrong number: That is the number of the queue's next entry. A position in the log is counted in bytes.
+# wrong: Add the two numbers of your order that give its start and its length: `physical_offset` and `total_size`.
+# note: Nothing separates two messages: no gap, no marker. The log grows at its end, whether or not messages are read.
 
 # %% tags=["parameter"]
 YOURS = "a lamp"
@@ -216,33 +252,31 @@ answer("lab00.next_byte", mine.physical_offset + mine.store_size, my_morning)
 ### END SOLUTION
 
 # %% [belief] lab00.any_topics_offset
-# question: The table has `letters@press-audit` and `orders@audit`. Which is the offset of `audit` in `orders`?
+# question: The table has `letters@press-audit` and `orders@audit`. What is the offset of `audit` in `orders`?
 # claim: The first key that ends with the group's name.
-# refutation: A key of the table is topic@group, both in full: another group's name may end in the same way.
+# refutation: A key of the table is topic@group, both in full. Another group's name may end the same way.
 
 # %% [exercise] lab00.find
-# ### Exercise 1: find your message in three files
+# ### Exercise 2: find your message in three files
 #
-# Write `find`. It gets what you have looked at above, as plain bytes:
+# Write `find`. It gets the files that you have just seen, as plain bytes:
 #
-# - `entries`: the consume queue file of queue 0. Entry *n* has 20 bytes: the place in the log (8), the size of the
-#   message's unit (4), a tag code (8); big-endian, which `struct` calls `">"`. A **unit** is one message as it stands in
+# - `entries`: the consume queue file of queue 0. Entry *n* has 20 bytes: the position in the log (8), the size of the
+#   message's unit (4), a tag code (8). They are big-endian, `">"` in `struct`. A **unit** is one message as stored in
 #   the log.
 # - `log`: the commit log file.
-# - `offset_table`: the third file, as `{"orders@billing": {0: 3}, …}`: group's next offset, for each queue. A group that
-#   has not reported an offset yet is not in it.
+# - `offset_table`: the third file, as `{"orders@billing": {0: 3}, …}`: a group's next offset per queue. A group that
+#   has not reported yet is missing.
 #
-# `struct` is all you need. (mqlab's own readers of these files, `lab.store()` among them, stay closed in this exercise.)
-# `check(...)` tries your function on days that you have not seen. When you are stuck, `hint("lab00.find")` gives you the
-# first of three hints; asking is free.
+# Use `struct` only; mqlab's own readers, such as `lab.store()`, are closed in this exercise.
 #
-# hint: An entry of the queue file is 20 bytes, so entry n begins at byte 20 * n. Which of its bytes are a place?
-# hint: struct.unpack_from(">qiq", entries, 20 * queue_offset) reads a place (8 bytes), a size (4) and a tag code (8).
-#   The unit is that many bytes of the log, from that place.
-# hint: offset_table.get(f"orders@{group}", {}).get(0, 0) is what a group reads next from queue 0. It is past message
-#   n when that is greater than n; equal means: this one comes next.
-# note: You have just done by hand what the broker does for every pull: entry, place, unit. And you have seen that a
-#   group is nothing but a number in a small file.
+# hint: An entry of the queue file is 20 bytes, so entry n begins at byte 20 * n. Which of its bytes are a position?
+# hint: struct.unpack_from(">qiq", entries, 20 * queue_offset) reads a position (8 bytes), a size (4) and a tag code
+#   (8). The unit is that many bytes of the log, from that position.
+# hint: offset_table.get(f"orders@{group}", {}).get(0, 0) is what a group reads next from queue 0. It is past message n
+#   when that is greater than n; equal means: message n comes next.
+# note: You have done by hand what the broker does for every pull: entry, position, unit. A group is only a number in a
+#   small file.
 
 # %%
 import struct
@@ -273,7 +307,7 @@ check("lab00.find")
 # %% [belief] lab00.little_endian
 # question: How does a file hold the number 1 in four bytes?
 # claim: 01 00 00 00, as memory does.
-# refutation: Numbers in the files are big-endian, the most significant byte comes first: ">" in struct.
+# refutation: Numbers in the files are big-endian: the most significant byte comes first, ">" in struct.
 
 # %% [belief] lab00.offset_is_a_byte
 # question: What is a queue offset?
@@ -283,35 +317,35 @@ check("lab00.find")
 # %% [belief] lab00.read_last
 # question: A group's committed offset is 5. Which message has it read last?
 # claim: Message 5.
-# refutation: Message 4. The committed offset is the next message to read: a group is past a message when the offset
-#   it reads next is greater.
+# refutation: The message before it. The committed offset is the next message to read: a group is past a message when
+#   the offset it reads next is greater.
 
 # %% [belief] lab00.one_position
 # question: billing has read a message. Does audit still get it?
-# claim: No: a queue has one position, and it is behind that message.
+# claim: No: a queue has one position, and it is past that message.
 # refutation: Every group has an offset of its own in the table, and gets every message.
 
 # %% [belief] lab00.queue_alone_in_log
 # question: Where does a message of a queue end in the log?
 # claim: Where the queue's next message begins.
-# refutation: The log holds the messages of all topics, one after the other. A unit is as many bytes of the log as the
-#   entry's bytes 8 to 11 say.
+# refutation: The log holds the messages of all topics, one after the other. Bytes 8 to 11 of the entry say how many
+#   bytes the unit has.
 
 # %% [belief] lab00.end_not_size
 # question: What do bytes 8 to 11 of an entry say?
 # claim: Where the unit ends.
-# refutation: How long it is. log[a:b] ends at byte b of the log; the unit ends at its place plus its size: log[place
+# refutation: How long it is. log[a:b] ends at byte b of the log; the unit ends at its position plus its size: log[place
 #   : place + size].
 
 # %% [belief] lab00.counted_from_one
-# question: Which number has the first message of a queue?
+# question: What is the number of the first message in a queue?
 # claim: 1.
 # refutation: Entries count from 0: entry n of the queue is at byte 20 * n.
 
 # %% [belief] lab00.message_in_queue
 # question: Where is a message's body?
 # claim: In its queue.
-# refutation: The entry only leads to the message; the unit is in the log, at that place.
+# refutation: The entry only leads to the message; the unit is in the log, at that position.
 
 # %% [markdown] minutes=7
 # ## What billing tells the broker
@@ -320,26 +354,26 @@ check("lab00.find")
 # Billing's listener has returned CONSUME_SUCCESS, and no more orders come. When does the broker know?
 #
 # - at once: the answer goes to the broker with each message
-#   > A request for each message would double the traffic. Look at billing's lane: after the listener returns, nothing
-#   > leaves it for seconds.
+#   > One request per message would double the traffic. The client reports later: in billing's lane, nothing leaves for
+#   > seconds after the listener returns.
 # - later: seconds later, in one report for all messages so far
-#   = One number says it for all orders at once.
+#   = One number covers all orders at once.
 # - never: the broker gets no report at all
-#   > It does get one: look for UPDATE_CONSUMER_OFFSET in the timeline. Without it, billing would begin from the start
-#   > again after every restart.
-# note: The client keeps its progress in memory and reports it every 5 seconds, the first time after 10. In between, the
+#   > The client does report: look for UPDATE_CONSUMER_OFFSET in the timeline. Without that report, billing would start
+#   > from the beginning after every restart.
+# note: The client keeps its progress in memory and reports it every 5 seconds, first after 10. Between reports, the
 #   broker knows less than the client.
 
 # %% [markdown]
-# Here is the whole day of the second order, from the shop to the number:
+# This is the whole day of the second order, from the shop to the number:
 
 # %%
 lab = play(noon, seed=7, client=no_trace)
 lab.timeline(second.msg_id)
 
 # %% [markdown]
-# Follow billing's lane. The listener runs and returns, and the client notes the new offset *in memory*. Only much later
-# does a request go to the broker, `UPDATE_CONSUMER_OFFSET`, one for all three orders. How much later?
+# Follow billing's lane. The listener runs and returns, and the client notes the new offset *in memory*. Much later one
+# request for all three orders goes to the broker, `UPDATE_CONSUMER_OFFSET`. How much later?
 
 # %%
 noted = lab.journal.changes("listener.returned")[-1][0].now_ms
@@ -350,8 +384,8 @@ reveal("lab00.known_when", "later" if told - noted > 1000 else "at once")
 # %% [markdown] minutes=10
 # ## Nothing is pushed
 #
-# To read is to **pull** (拉取): a client names a queue, the offset to begin at, and how many messages it would like. It
-# gets messages, and the offset at which to go on. Here is a client that pulls by hand. The numbers are yours to change:
+# To read is to **pull** (拉取): a client names a queue, a start offset, and a maximum number of messages. It gets
+# messages, and the offset at which to continue. Here is a client that pulls by hand; change the numbers as you like:
 
 # %% tags=["parameter"]
 OFFSETS = [0, 2, 0, 3]
@@ -364,7 +398,7 @@ def pull(offset):
         "from": offset,
         "status": found.pull_status,
         "got": ", ".join(message.keys for message in found.msg_found_list or ()),
-        "go on at": found.next_begin_offset,
+        "continue at": found.next_begin_offset,
     }
 
 
@@ -373,11 +407,11 @@ puller = lab.pull_consumer("curious")
 Table(pull(offset) for offset in OFFSETS)
 
 # %% [markdown]
-# The third pull asks for the same as the first and gets the same. The broker did not hand the messages out, it showed
-# them. The last one asks for an order that does not exist yet, and is told so.
+# The third pull asks for the same as the first and gets the same: the broker shows messages, it does not hand them out.
+# The last pull asks for an order that does not exist yet, and the answer says so.
 #
-# Billing is called a *push* consumer, and yet it pulls. Does it ask again and again while there is nothing to read? Let
-# it be there first, and the orders come later:
+# Billing is called a *push* consumer, and yet it pulls. Does it ask repeatedly while there is nothing to read? In the
+# next run billing starts first, and the orders come later:
 
 # %% tags=["parameter"]
 PAUSE = "4s"
@@ -397,11 +431,11 @@ early_day = play(billing_first, seed=7, client=no_trace)
 early_day.timeline()
 
 # %% [markdown]
-# The bar in the broker's lane is a pull that found nothing. **The broker holds it** (长轮询) and answers when an order comes.
-# Billing handles the order, and its next pull is already waiting.
+# The bar in the broker's lane is a pull that found nothing. **The broker holds it** (长轮询) and answers when an order
+# comes. While billing handles the order, its next pull is already waiting.
 #
-# Look also at the pull after the second order: the broker learns *next of orders 0 is 1* from it. Progress is reported
-# every few seconds, and it travels along with a pull as well.
+# Look at the pull after the second order: it tells the broker *next of orders 0 is 1*. Every pull carries the progress
+# so far, in addition to the reports.
 
 # %% [answer] lab00.held
 # ### Your turn: how long does an order wait?
@@ -409,11 +443,12 @@ early_day.timeline()
 # Change `PAUSE` to anything from 2 to 60 seconds, run the cell, and look at the times. How many milliseconds pass from
 # the moment at which the broker stores the second order to the moment at which billing's listener starts with it?
 #
-# wrong held: So long the broker held the pull, before there was an order. Count from `stored at byte …` on.
-# wrong listener: So long the listener works. Count up to its start.
-# wrong: Take the time of the line `stored at byte …` of the second order, and the time of `listener starts: entry 1`. One
-#   thousandth of a second is a millisecond.
-# note: The order does not wait for a question, because the question is there already. That is why it is called a push consumer.
+# wrong held: That is how long the broker held the pull before there was an order. Count from `stored at byte …`.
+# wrong listener: That includes the listener's work. Count up to its start.
+# wrong: Take the times of two lines: `stored at byte …` of the second order, and `listener starts: entry 1`. Give their
+#   distance in milliseconds.
+# note: The order does not wait for a request, because the request is already at the broker. That is why billing is
+#   called a push consumer.
 
 # %%
 ### BEGIN SOLUTION
@@ -426,19 +461,19 @@ answer("lab00.held", 2, early_day)
 # ## Read the timeline
 
 # %% [exercise] lab00.timeline
-# ### Exercise 2: three moments of an order
+# ### Exercise 3: three moments of an order
 #
-# Write `read_day`. It gets the rows of a timeline, as you get them here, and answers three questions about one message
-# and one group. Each row is a dictionary; what the journal wrote down is under `"values"`.
+# Write `read_day`. It gets the rows of a timeline, as shown here, and answers three questions about one message and one
+# group. Each row is a dictionary; the journal's details are under `"values"`.
 #
-# hint: Three kinds of rows are enough: message.stored, listener.started and offset.committed. Print the values of one
-#   row of each.
-# hint: message.stored contains the message's queue_offset. You need it to recognise the commit that passes it: a
+# hint: Use three kinds of rows: message.stored, listener.started and offset.committed. Print the values of one row of
+#   each.
+# hint: Take the message's queue_offset from message.stored. You need it to recognise the commit that passes it: a
 #   commit names a group and a queue_offset, not a message.
 # hint: One commit may pass several messages at once. Look for the first offset.committed of the group whose
 #   queue_offset is greater than the message's; next(..., None) gives None where there is none.
-# note: Between seen and known lie seconds in which only the consumer's memory knows. Everything about duplicates
-#   happens there.
+# note: Between seen and known there are seconds in which only the consumer's memory knows. Duplicates come from those
+#   seconds.
 
 # %%
 from pprint import pprint
@@ -479,7 +514,7 @@ def read_day(rows, msg_id, group):
 check("lab00.timeline")
 
 # %% [belief] lab00.anybodys_commit
-# question: audit commits an offset behind a message. Does the broker know now that billing has read it?
+# question: audit commits an offset past a message. Does the broker know now that billing has read it?
 # claim: Yes: the message is acknowledged.
 # refutation: The broker knows that a group is past a message from that group's own offset.committed; another group's
 #   says nothing about it.
@@ -491,9 +526,9 @@ check("lab00.timeline")
 #   one commit may pass several messages.
 
 # %% [belief] lab00.client_is_broker
-# question: A listener has returned CONSUME_SUCCESS. Who knows of it?
+# question: A listener has returned CONSUME_SUCCESS. Which machine knows?
 # claim: The broker, at once.
-# refutation: The broker knows that a group is past a message when it is told, with offset.committed; what the
+# refutation: The broker knows that a group is past a message when it gets the report, offset.committed; what the
 #   listener returned, and offset.updated, are only in the client's memory.
 
 # %% [belief] lab00.stored_when_sent
@@ -503,8 +538,8 @@ check("lab00.timeline")
 
 # %% [belief] lab00.seen_by_anybody
 # question: audit has read a message. Has billing seen it?
-# claim: Yes: a message is seen once, by whoever reads it first.
-# refutation: A group first sees a message at its own first listener.started; others have nothing to do with it.
+# claim: Yes: a message is seen once, by the first group that reads it.
+# refutation: A group first sees a message at its own first listener.started; other groups do not matter.
 
 # %% [belief] lab00.none_is_zero
 # question: A group has never read a message. When did it see it?
@@ -514,20 +549,21 @@ check("lab00.timeline")
 # %% [markdown] minutes=16
 # ## Evening: audit arrives late
 #
-# It is Monday: billing has acknowledged everything long ago, and audit starts for the first time.
+# It is Saturday, 30 seconds later on the story's clock. Billing acknowledged everything long ago, and audit starts for
+# the first time.
 
 # %% [prediction] lab00.audit
 # Audit starts a minute after billing has acknowledged all three orders. How many of them does audit get?
 #
 # - 3: all three
-#   = Audit has a number of its own, and it begins at 0.
+#   = Audit has its own number, and it begins at 0.
 # - 0: none; billing has consumed them
-#   > Billing has moved its own number. Nothing else in the broker says that an order was read, so nothing keeps audit
-#   > from reading it.
+#   > Billing has moved only its own number. The broker keeps no other trace of reading, so audit can read every order,
+#   > as the table of deliveries shows.
 # - new ones: none of these; a group that is late gets what is sent from now on
-#   > Some groups do begin at the end: new groups on a topic whose first messages are gone or no longer in memory. These
-#   > orders are all there, so audit begins at the first.
-# note: Each group has a position of its own in the same queue. What billing has read is not gone for audit.
+#   > A new group begins at the end only if the topic's first messages are gone or no longer in memory. These orders are
+#   > all there, so audit begins at the first.
+# note: Each group has its own position in the same queue. Audit still finds what billing has read.
 
 
 # %%
@@ -542,14 +578,15 @@ lab = play(evening, seed=7, client=no_trace)
 reveal("lab00.audit", len(lab.deliveries("audit")))
 
 # %% [markdown]
-# Audit gets every order, as if billing did not exist: each group has its own number in the same queue. Where is audit's?
+# Audit gets every order, as if billing did not exist: each group has its own number for the same queue. Where is
+# audit's?
 
 # %%
 show_queue(lab, "orders")
 
 # %% [markdown]
-# Not there. Audit has handled everything, but its client has not reported yet, so the broker knows nothing of it. Thirty
-# seconds later it does:
+# It is missing. Audit has handled everything, but its client has not reported yet, so the broker has heard nothing.
+# Thirty seconds later it has:
 
 
 # %%
@@ -567,11 +604,11 @@ progress = [*lab.progress("billing"), *lab.progress("audit")]
 Table((row for row in progress if row.topic == "orders"), columns=names)
 
 # %% [markdown]
-# `broker_offset` is the number that the next message of the queue will get, `consumer_offset` the next one that the group
-# reads. Between them lie the messages that the group has not read: the **lag** (消费堆积).
+# `broker_offset` is the number that the queue's next message will get. `consumer_offset` is the next message that the
+# group reads. The messages between them are unread: the **lag** (消费堆积).
 #
-# And this is who has a connection to whom. Every client talks to the name server, to learn where the topic is, and to the
-# broker. The shop knows nothing of billing and audit, nor they of each other.
+# The diagram shows which programs are connected. Every client asks the name server where the topic is, then talks to
+# the broker. The shop does not know billing or audit, and they do not know each other.
 
 # %% tags=["nbval-ignore-output"]
 lab.diagram()
@@ -579,10 +616,10 @@ lab.diagram()
 # %% [markdown]
 # ### Step through the day
 #
-# Now you drive. *Step* goes on to the next thing that happened, *Back* takes it back, and the slider goes anywhere. Under
-# the picture are the files of that moment: the queue, the bytes of a message, and what each group reads next, as its
-# client remembers it, as the broker knows it, and as the file has it. Click an entry, a message or a moment: what belongs
-# to it is lit up everywhere. *late* says how long after billing audit comes; *Play again* tells the day anew.
+# Now you drive. *Step* moves to the next event, *Back* undoes it, and the slider goes anywhere. Below the picture are
+# the files at that moment: the queue, the bytes of a message, and each group's next offset in the client's memory, at
+# the broker, and in the file. Click an entry, a message or a moment to highlight everything that belongs to it. *late*
+# sets how long after billing audit starts; *Play again* replays the day.
 
 # %% tags=["explorer"]
 explorer = explore(night, seed=7, client=no_trace)
@@ -591,15 +628,15 @@ explorer
 # %% [answer] lab00.between
 # ### Your turn: find the gap
 #
-# Find a stop at which billing is done with all three orders, and the broker has not been told of one of them. Which
-# number has the stop?
+# Find a stop at which billing has finished all three orders, and the broker has heard of none of them. What is the
+# number of that stop?
 #
-# wrong early: At this stop billing's listener has not returned for all three orders yet. Go on, to the last
-#   CONSUME_SUCCESS of billing.
-# wrong late: At this stop the broker has billing's report already. Go back, to a stop before UPDATE_CONSUMER_OFFSET.
-# wrong: Give the number of the stop, as it is shown under the slider.
-# note: At this stop only the memory of one process knows that the orders are done. What if that process dies now? This is
-#   what the rest of the lab is about.
+# wrong early: At this stop billing's listener has not returned for all three orders yet. Step on to billing's last
+#   CONSUME_SUCCESS.
+# wrong late: At this stop the broker already has billing's report. Go back to a stop before UPDATE_CONSUMER_OFFSET.
+# wrong: Give the number of the stop, as shown below the slider.
+# note: At this stop only one process's memory knows that the orders are done. What if that process dies now? The rest
+#   of the lab shows it.
 
 # %%
 ### BEGIN SOLUTION
@@ -611,20 +648,22 @@ answer("lab00.between", 18, explorer)
 # %% [markdown] minutes=25
 # ## Break it
 #
-# Billing starts, handles all three orders, and three seconds later its process is killed. Ten seconds after that it is
-# started again.
+# Billing starts, handles all three orders, and is killed three seconds after its start. Ten seconds later it is started
+# again.
 
 # %% [prediction] lab00.again
 # Billing has handled all three orders and is killed 3 seconds after it started. It is started again. How many orders
-# does its listener get in its second life?
+# does its listener get after the restart?
 #
 # - 3: all three again
-#   = The first report would have left after 10 seconds; the process lived for 3.
+#   = The first report would have left after 10 seconds; the process ran for 3.
 # - 0: none; it has acknowledged all of them
-#   > The acknowledgements were noted in the memory of the process that died. The broker had heard of none of them.
+#   > The acknowledgements were in the memory of the killed process. No report had reached the broker, so the deliveries
+#   > after the restart begin at 0.
 # - 1: one; the order that it was working on
-#   > It was working on nothing: all three were done. What counts is what the broker was told, and that was nothing.
-# note: The broker had no report yet, so the group goes on from the beginning. At least once means: be ready to see a
+#   > Billing was working on nothing: all three orders were done. Only reported progress counts, and nothing had been
+#   > reported.
+# note: The broker had no report yet, so the group resumes from the beginning. At least once means: be ready to see a
 #   message again.
 
 
@@ -647,11 +686,11 @@ killed = lab.journal.of("fault.killed")[0].now_ms
 reveal("lab00.again", sum(row.started_ms > killed for row in lab.deliveries("billing")))
 
 # %% [markdown]
-# Three customers have now paid twice, unless billing is prepared for it. Nobody made a mistake: the broker delivered
-# what, to its knowledge, had not been handled. This promise is called **at least once** (至少一次).
+# Three customers have now paid twice, unless billing is prepared for it. This is not a fault: the broker redelivered
+# what, to its knowledge, had not been handled. The promise is called **at least once** (至少一次).
 #
-# `reconsume_times` is 0 in every row: to the broker these are first deliveries, not retries. A service cannot tell from
-# the message that it has seen it before. It has to remember on its own.
+# `reconsume_times` is 0 in every row: to the broker these are first deliveries, not retries. The message does not tell
+# a service that it has seen it before, so the service must remember.
 
 # %%
 lab.timeline(second.msg_id)
@@ -659,12 +698,13 @@ lab.timeline(second.msg_id)
 # %% [answer] lab00.lives
 # ### Your turn: a longer life
 #
-# Billing died before it had reported anything. Change `LIVES` to something between 9 and 16 seconds, and run the cell.
-# How many orders does billing get again in your run?
+# Billing died before its first report. Change `LIVES` to something between 9 and 16 seconds, and run the cell. How many
+# orders does billing get again in your run?
 #
-# wrong both: That is every delivery, of both lives. The second life begins after the longest pause in `started_ms`.
-# wrong: Count the rows of the second life only: those that started after the kill. There may be none.
-# note: The client reports 10 seconds after its start. A life that ends before that is forgotten as a whole; one that
+# wrong both: That counts every delivery, before and after the restart. The second process begins after the longest
+#   pause in `started_ms`.
+# wrong: Count the rows of the second process only: those that started after the kill. There may be none.
+# note: The client first reports 10 seconds after its start. A process that ends earlier has reported nothing; one that
 #   ends later has reported all three orders.
 
 # %% tags=["parameter"]
@@ -685,10 +725,10 @@ answer("lab00.lives", 0, longer_life)
 ### END SOLUTION
 
 # %% [markdown]
-# (The time machine above can do the same with a click: go to a stop, choose *kill* and *billing-1*, say after how long it
-# starts again, and make the fault.)
+# (The time machine above can do the same: go to a stop, choose *kill* and *billing-1*, set the restart delay, and
+# inject the fault.)
 #
-# And the broker? Kill it too. What it has written stays: its files are still there, and it reads them when it starts.
+# Now kill the broker. Its files survive, and it reads them when it starts.
 
 
 # %%
@@ -704,17 +744,17 @@ lab = play(broker_crash, seed=7, client=no_trace)
 show_queue(lab, "orders")
 
 # %% [exercise] lab00.crash
-# ### Exercise 3: say where each group stands after a crash
+# ### Exercise 4: where each group resumes after a crash
 #
 # All consumers are killed at the same moment. You get the rows of the timeline up to that moment, and the names of the
 # groups. What will each group read next from the queue when it is started again?
 #
-# hint: Two kinds of rows speak of progress: offset.updated (whose memory?) and offset.committed (whose memory?). Only
-#   one of them is left when the consumer is dead.
+# hint: Compare two kinds of rows: offset.updated (whose memory?) and offset.committed (whose memory?). Only one of them
+#   survives the consumer's death.
 # hint: Go through the rows in order and keep, for each group, the queue_offset of its latest offset.committed.
-# hint: Begin with {group: 0 for group in groups}: a group that never reported begins at 0. The queue_offset of a
-#   commit is already the next one to read: add nothing.
-# note: That number, and nothing else, decides what is delivered again.
+# hint: Begin with {group: 0 for group in groups}: a group that never reported begins at 0. The queue_offset of a commit
+#   is already the next one to read, so add nothing.
+# note: This number alone decides what is delivered again.
 
 
 # %%
@@ -738,26 +778,25 @@ def stand(rows, groups):
 check("lab00.crash")
 
 # %% [belief] lab00.committed_is_done
-# question: A group's committed offset is 5. Where does it go on?
+# question: A group's committed offset is 5. Where does it resume?
 # claim: At 6: 5 is done.
 # refutation: A committed offset is the next message to read: add nothing to the number that the broker got.
 
 # %% [belief] lab00.group_exists_when_reporting
 # question: A group has never committed. Where does it begin after a crash?
 # claim: Nowhere: there is no such group.
-# refutation: A group that has told the broker nothing begins a young queue at offset 0.
+# refutation: A group that has reported nothing begins a young queue at offset 0.
 
 # %% [belief] lab00.client_remembers
-# question: A consumer is killed and started again. Where does it go on?
+# question: A consumer is killed and started again. Where does it resume?
 # claim: Where it was.
-# refutation: A consumer that is started again asks the broker: it goes on at what the broker was told, not from what
+# refutation: A consumer that is started again asks the broker: it resumes at the last reported offset, not from what
 #   its client remembered.
 
 # %% [belief] lab00.committed_minus_one
-# question: A group's committed offset is 5. Where does it go on?
+# question: A group's committed offset is 5. Where does it resume?
 # claim: At 4: the offset is one ahead.
-# refutation: A committed offset is the next message to read, not the last one that was read: subtract nothing from
-#   it.
+# refutation: A committed offset is the next message to read, not the last one that was read: subtract nothing from it.
 
 # %% [belief] lab00.late_group_at_the_end
 # question: A group that has committed nothing is started again. What does it get?
@@ -767,18 +806,18 @@ check("lab00.crash")
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
-# - **Messages do not stay for ever.** The broker deletes whole files of its log, by default when they are 72 hours old
-#   (at 04:00), sooner when the disk is full, and it does not ask who has read them. From Friday to Monday the orders
-#   do wait; much longer they would not. Lab 01 lets you see it.
-# - **A killed process is not a pulled plug.** `kill` leaves what the process had written with the operating system. What
-#   a power cut takes depends on when the broker forces its file to disk (lab 01).
-# - **One queue, one broker, one consumer a group.** With several, order and sharing become questions.
-# - **That audit got the old orders has a condition.** A new group begins at the start of a queue while the queue's first
-#   message is still there and in memory; on an old topic it begins at the *end* unless it asks for more.
-# - **The network and the clock are simulated,** the files and the frames are not: other tools can read them.
+# - **Messages do not stay for ever.** The broker deletes whole files of its log, by default 72 hours old (at 04:00),
+#   sooner when the disk is full, whether or not they have been read. The orders survive from Thursday to Saturday, but
+#   not much longer. Lab 01 shows it.
+# - **A killed process is not a power cut.** After `kill` the operating system keeps what the process had written. What
+#   a power cut destroys depends on when the broker forces its file to disk (lab 01).
+# - **One queue, one broker, one consumer per group.** With several, order and sharing become questions.
+# - **Audit got the old orders on a condition.** A new group begins at the start of a queue only while the queue's first
+#   message exists and is in memory. On an old topic it begins at the *end*, unless it asks for more.
+# - **The network and the clock are simulated,** but the files and frames are real: other tools can read them.
 
 # %% [markdown] minutes=2 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | step | where in RocketMQ |
 # |---|---|
@@ -788,43 +827,41 @@ check("lab00.crash")
 # | billing fetches | `DefaultMQPushConsumerImpl.pullMessage`, `PullMessageProcessor` |
 # | the broker holds a pull that found nothing | `PullRequestHoldService` |
 # | billing is done | `ConsumeMessageConcurrentlyService.processConsumeResult`, `RemoteBrokerOffsetStore.updateOffset` |
-# | the broker is told | `RemoteBrokerOffsetStore.persistAll`: after 10 s, then every 5 s; also along with the next pull |
+# | billing reports | `RemoteBrokerOffsetStore.persistAll`: after 10 s, then every 5 s; also along with the next pull |
 # | the broker remembers | `ConsumerOffsetManager`, written to `consumerOffset.json` every 5 s |
 #
-# Where you may read it differently: "the broker pushes" (it answers pulls), "the broker marks a message as consumed" (it
-# has no such mark; a group is one number a queue), "an ack deletes" (true for a classic RabbitMQ queue, not here).
+# You may read otherwise elsewhere: "the broker pushes" (it answers pulls), "the broker marks a message as consumed" (it
+# has no such mark; a group is one number per queue), "an ack deletes" (true for a classic RabbitMQ queue, not here).
 
 # %% [markdown] minutes=4 tags=["reading"]
 # ## Reflect
 #
-# There is no check for these. Say your answer aloud or write it down, then open the model answer.
+# These questions have no check. Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab00.ten_groups
 # **1.** Ten groups read the same topic. What does the tenth cost the broker in disk space?
 #
-# answer: Almost nothing: one number for each queue in `consumerOffset.json`, and a topic for its failures, which stays
-#   empty while no listener fails (lab 07). The messages are stored once, however many groups read them. (What the tenth
-#   group does cost is reading: network and, if it is far behind, disk reads.)
+# answer: Almost nothing: one number per queue in `consumerOffset.json`, and a topic for its failures, which stays empty
+#   while no listener fails (lab 07). The messages are stored once, however many groups read them. (The tenth group does
+#   cost reading: network and, if it is far behind, disk reads.)
 
 # %% [reflection] lab00.every_message
-# **2.** Billing reports its offset every 5 seconds. What would you gain, and what would it cost, to report after each
-# message?
+# **2.** Billing reports its offset every 5 seconds. What would reporting after each message gain, and what would it
+# cost?
 #
-# answer: After a crash you would get back one message instead of seconds of them. It would cost a request for each
-#   message, and the broker would note a new number each time. Duplicates would become fewer, not none: the process can
-#   die between the work and the report. So the listener must cope with a message that it has seen in any case, and then
-#   a report every few seconds is enough.
+# answer: After a crash you would get one message again instead of seconds of them. It would cost one request per
+#   message. There would still be duplicates, because the process can die between the work and the report. The listener
+#   must cope with a repeated message in any case, so a report every few seconds is enough.
 
 # %% [reflection] lab00.other_broker
-# **3.** The colleague who was wrong had a good reason to be. Which broker had they used before?
+# **3.** The colleague who was wrong had a good reason. Which broker had they used before?
 #
-# answer: Probably RabbitMQ with classic queues, or another broker whose queue belongs to one service: there a message is
-#   removed when it is acknowledged, and a second service needs a queue of its own, which gets copies from the moment on
-#   at which it is bound. Audit would have come too late.
+# answer: Probably RabbitMQ with classic queues, where an acknowledgement removes the message. There a second service
+#   needs its own queue, which gets copies only of messages sent after it was bound. Audit would have come too late.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next
 #
-# You have found one message in three files. [Lab 01](01a-what-the-broker-writes.ipynb) opens all of them, cuts the power,
-# and reads what a real RocketMQ broker left behind. Other programs can read the same files: in
-# [lab 10](10a-spark-reads-the-broker.ipynb) Spark counts them. All labs: [index](index.ipynb).
+# You have found one message in three files. [Lab 01](01a-what-the-broker-writes.ipynb) opens all of them, cuts the
+# power, and reads what a real RocketMQ broker left behind. Other programs can read the same files: in [lab
+# 10](10a-spark-reads-the-broker.ipynb) Spark counts them. All labs: [index](index.ipynb).

@@ -3,27 +3,28 @@
 #
 # ## Why
 #
-# 11:40. One order hangs: number 2101. The two thousand behind it are paid; nobody notices anything. At 11:52 somebody
-# restarts billing because of a new certificate. At 11:53 two thousand customers are charged a second time.
+# 11:40. One order hangs, number 2101. The two thousand orders after it are paid, and no alarm sounds. At 11:52 an
+# operator restarts billing for a new certificate. At 11:53 two thousand customers are charged a second time.
 #
 # The meeting next morning knows why:
 #
-# - "The offset is the last message that was consumed. So it was at 4101, and the restart has lost it."
+# - "The offset is the last message consumed. It was at 4101, and the restart lost it."
 # - "When the listener has returned, the broker knows. It must have forgotten."
 # - "The broker got no acknowledgement and sent everything again."
-# - "There is a limit of two thousand messages. It stops such a thing."
+# - "There is a limit of two thousand messages, which stops such a thing."
+# - "A synchronous commit would have waited for the broker's answer."
 #
-# None of the four sentences is true. The number that everybody speaks of is kept in three places, and this lab looks at
-# all three. In the [second part](04b-beginning-again.ipynb) somebody moves it by hand.
+# None of the five is true. The number behind this incident is kept in three places, and this lab looks at all three. In
+# the [second part](04b-beginning-again.ipynb) an operator moves it by hand.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
 #
-# - say which offset a group has, after any history, and who knows it;
-# - say exactly which messages come again when a consumer, a broker or both die;
-# - write the class that decides it, and have it run in a consumer that dies at any step.
+# - name a group's offset after any history, and say who knows it;
+# - say exactly which messages are redelivered when a consumer, a broker or both crash;
+# - write the class that decides it, and run it in a consumer that is killed at any step.
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
@@ -62,15 +63,16 @@ def billing(lab, **settings):
 
 
 # %% [prediction] lab04.one_past
-# Twelve orders, 0 to 11, and all of them are done. Which offset has the group?
+# Twelve orders, 0 to 11, and all of them are done. What is the group's offset?
 #
 # - 11: 11, the last order that was consumed {lab04.newest_consumed}
-#   > The number says where to go on, not where somebody was: order 11 would come again.
+#   > The offset is where to resume, not what was read last: with 11, order 11 would be redelivered.
 # - 12: 12, the next order to read
-#   = Both numbers are one past: the group's, and the queue's own largest offset, at which the next order will be stored.
+#   = Both numbers are one past the end: the group's offset, and the queue's own largest offset, at which the next order
+#   = will be stored.
 # - 0: 0; an offset moves when a member leaves
-#   > It moves with every order that is done. A member that leaves only reports it at once.
-# note: So a group that has read everything has an offset equal to the queue's largest, and a lag of 0.
+#   > It moves with every order that is done. Leaving only triggers an immediate report.
+# note: A group that has read everything has an offset equal to the queue's largest, and a lag of 0.
 
 
 # %%
@@ -91,7 +93,7 @@ print("the group's offset:        ", orders.consumer_offset, "  lag:", orders.la
 reveal("lab04.one_past", orders.consumer_offset)
 
 # %% [markdown]
-# The answer to a pull has such a number as well. You may read that `nextBeginOffset` is "the consumer's offset + 1". Pull
+# The answer to a pull has a similar number. You may read that `nextBeginOffset` is "the consumer's offset + 1". Pull
 # the twelve orders by hand and compare:
 
 # %%
@@ -108,19 +110,20 @@ print(
 # %% [markdown] minutes=13
 # ## The smallest that is not done
 #
-# Billing has twenty threads, so the twelve orders are worked on at the same time and end in any order. Now order 3 hangs.
+# Billing has twenty threads, so it works on the twelve orders at the same time, and they end in any order. Now order 3
+# hangs.
 
 # %% [prediction] lab04.smallest
-# Orders 0 to 2 and 4 to 11 are done, order 3 is still in the listener. All twelve came with one pull. Which offset has the
-# group?
+# Orders 0 to 2 and 4 to 11 are done, order 3 is still in the listener. All twelve came with one pull. What is the
+# group's offset?
 #
 # - 12: 12; the last order that was consumed is 11 {lab04.last_consumed}
-#   > Then a restart would begin at 12, and order 3 would never be paid.
+#   > A restart would then begin at 12, and order 3 would never be paid.
 # - 3: 3, the smallest that is not done
-#   = Whatever is done behind order 3 does not count yet.
+#   = Orders done after order 3 do not count yet.
 # - 0: 0; a pull counts when all of it is done {lab04.smallest_of_pull}
-#   > A pull has no meaning for the offset. All orders that billing holds of the queue are looked at, whichever pull brought
-#   > them, and one by one.
+#   > Pulls do not matter for the offset. Billing takes the smallest of all orders of the queue that it still holds,
+#   > whichever pull brought them.
 # note: One number cannot say "all but one". It says how far everything is done without a gap.
 
 
@@ -141,16 +144,16 @@ stands_at = lab.how_far("billing", "orders").standings[0].at_broker
 reveal("lab04.smallest", stands_at)
 
 # %% [markdown]
-# After 40 seconds order 3 is done as well:
+# After 40 seconds order 3 is also done:
 
 # %%
 lab.run_for("30s")
 lab.how_far("billing", "orders")
 
 # %% [markdown]
-# From 3 to 12 in one step. The class that decides this is small enough to play with by hand: it is called
-# `ProcessQueue`, and a consumer has one for each queue that it owns. Messages are put in when they are pulled, removed
-# when they are done, and each removal answers where the group may move to:
+# The offset moves from 3 to 12 in one step. The class that decides this is `ProcessQueue`; a consumer has one for each
+# queue that it owns, and you can call it by hand. Pulled messages are put in, finished messages are removed, and each
+# removal returns the offset the group may move to:
 
 # %% tags=["picture"]
 cache = ProcessQueue()
@@ -165,16 +168,21 @@ for number in (1, 2, 0, 3):
 # %% [exercise] lab04.committed
 # ### Exercise 1: the offset after any history
 #
-# `history` is what happened in one queue, as a list of pairs. `("pulled", 7)`: billing has got order 7. `("done", 7)`: it
-# is finished. `("report", 0)`: billing tells the broker its offset (the 0 means nothing). At the beginning the broker has
-# `start`. Billing may filter by tag: then some offsets are never pulled. Which offset does the broker have at the end?
+# `history` is what happened in one queue, as a list of pairs:
 #
-# hint: The broker knows what the last report told it. What is done after the last report does not matter for it.
+# - `("pulled", 7)`: billing has received order 7;
+# - `("done", 7)`: order 7 is finished;
+# - `("report", 0)`: billing reports its offset to the broker (the 0 means nothing).
+#
+# At the beginning the broker has `start`. If billing filters by tag, some offsets are never pulled. Which offset does
+# the broker have at the end?
+#
+# hint: The broker knows only the last report. Orders finished after the last report do not count.
 # hint: Go through the history with two sets, pulled and done. At each report: what is pulled and not done?
-# hint: `left = pulled - done`; at a report: `offset = min(left)` if there is something left, else `max(pulled) + 1`, and
+# hint: `left = pulled - done`; at a report: `offset = min(left)` if something is left, else `max(pulled) + 1`, and
 #   `start` as long as nothing was pulled. Return the offset of the last report, or start.
-# note: This one number is all that survives of billing's knowledge. At work: a lag that stands still while messages are
-#   consumed means that one message is not done; the offset says which.
+# note: This one number is all that survives of billing's knowledge. At work: if a lag stands still while messages are
+#   consumed, one message is not done; the offset says which.
 
 
 # %%
@@ -200,13 +208,13 @@ check("lab04.committed")
 # %% [belief] lab04.counts
 # question: What does an offset count?
 # claim: Consumed messages.
-# refutation: It is a place in the queue, not a number of finished messages.
+# refutation: It does not count: it is a position in the queue.
 
 # %% [belief] lab04.without_gaps
 # question: Order 5 is done. Which offset does billing wait for next?
 # claim: 6.
-# refutation: The offset jumps over what was never pulled: a filter leaves gaps, so the next offset to wait for is the
-#   smallest one that was pulled and is not done.
+# refutation: The offset jumps over what was never pulled, because a filter leaves gaps. The next offset to wait for is
+#   the smallest one that was pulled and is not done.
 
 # %% [markdown] minutes=11
 # ## Who knows it, and since when
@@ -217,12 +225,12 @@ check("lab04.committed")
 # A listener has returned `CONSUME_SUCCESS`. When does the broker know?
 #
 # - at once: billing acknowledges each order, and the broker answers {lab04.known_at_once}
-#   > There is no request for that. A message has no acknowledgement of its own.
+#   > No request does that: RocketMQ has no acknowledgement per message. Billing reports one offset every 5 seconds.
 # - 5: within 5 seconds, when billing reports its offsets
 #   = A timer of the consumer, `persist_consumer_offset_interval`; the first report comes 10 seconds after its start.
 # - 15: when the next pull asks for more, after 15 seconds at most
-#   > A pull carries the offset along, and that is a report as well. But the timer comes first.
-# note: A report is one number per queue. How many orders were done in between makes no difference.
+#   > A pull also carries the offset, and that counts as a report. But the timer comes first.
+# note: A report is one number per queue, however many orders were done in between.
 
 
 # %%
@@ -268,15 +276,15 @@ reveal("lab04.report", 5 if waits_s <= 5 else 15)
 
 # %% [markdown]
 # The third place is a file of the broker, `consumerOffset.json`. The broker writes it every 5 seconds if something has
-# changed. Here it is, as it is on the disk:
+# changed. This is the file on disk:
 
 # %%
 print((lab.directory / "broker-a" / "config" / "consumerOffset.json").read_text())
 
 # %% [markdown]
-# Look at the report itself. `UPDATE_CONSUMER_OFFSET` goes one way: no arrow comes back, and billing does not know whether
-# it arrived. You may read that the answer to a commit has `minOffset`, `maxOffset` and `nextBeginOffset`; those three are
-# in the answer to a **pull**:
+# Look at the report itself. `UPDATE_CONSUMER_OFFSET` is one-way: no answer comes back, and billing does not learn
+# whether it arrived. You may read that the answer to a commit has `minOffset`, `maxOffset` and `nextBeginOffset`; those
+# three are in the answer to a **pull**:
 
 # %% tags=["picture"]
 report = lab.journal.of("offset.committed")[0]
@@ -286,17 +294,36 @@ lab.space_time(report.cause, report.step + 1)
 answers = [step.about for step in lab.journal.of("message.pulled")]
 print(answers[0].ext_fields)
 
+# %% [markdown]
+# Does a synchronous commit wait for an answer? A lite pull consumer has `commit_sync`, so measure it:
+
+# %%
+lab = play(all_done, seed=7, client=no_trace)
+lite = lab.lite_pull_consumer("report")
+lite.start()
+lite.assign([queue])
+lite.seek(queue, 0)
+read, before_ms = len(lite.poll()), lab.now_ms
+lite.commit_sync()
+print("messages read:", read, "  commit_sync took", lab.now_ms - before_ms, "ms")
+print("the broker knows:", lab.broker("broker-a").offset_table.queues_of("report", "orders"))
+lab.run_for("15s")
+print("15 seconds later:", lab.broker("broker-a").offset_table.queues_of("report", "orders"))
+
+# %% [markdown]
+# `commit_sync` only notes the offset in the client's memory. The timer reports it later, one-way like every report.
+
 # %% [answer] lab04.interval
 # ### Your turn: report more often
 #
 # `persist_consumer_offset_interval` is how often billing reports. Set it to one second and run the cell. How many
-# different offsets of `orders` has the broker stored in the 32 seconds now? (The rows "at the broker".)
+# different offsets of `orders` does the broker store in the 32 seconds? (Count the rows "at the broker".)
 #
 # wrong default: That is the number with the default of five seconds.
 # wrong memory: Those are the moves in memory. Several of them fall between two reports.
 # wrong: Count the rows of the table whose place is "at the broker".
-# note: More requests, and a restart repeats a second of work instead of five. Still not nothing: between two reports there
-#   is always something that only billing knows.
+# note: Billing sends more requests, and a restart repeats one second of work instead of five. It never repeats none:
+#   between two reports, only billing knows.
 
 # %% tags=["parameter"]
 INTERVAL = "5s"
@@ -325,8 +352,8 @@ answer("lab04.interval", 9, play(reports, seed=7, client=no_trace))
 # %% [markdown] minutes=26
 # ## What a crash costs
 #
-# Twenty orders, the first takes a second, the second two, and so on. Nineteen and a half seconds after billing's start the
-# three places look like this:
+# Twenty orders: the first takes one second, the second two, and so on. Nineteen and a half seconds after billing's
+# start the three places look like this:
 
 
 # %%
@@ -350,27 +377,27 @@ lab = play(crash(), seed=7, client=no_trace)
 lab.how_far("billing", "orders")
 
 # %% [markdown]
-# Three places, three crashes. First the one that seems the worst: the broker's process is killed at this moment and started
-# again two seconds later.
+# Three places allow three crashes. Start with the one that seems worst: the broker's process is killed at this moment
+# and started again two seconds later.
 
 # %% [prediction] lab04.broker_dies
-# The broker dies with 15 in its table and 13 in its file. Billing goes on living. How many finished orders does billing get
-# again?
+# The broker dies with 15 in its table and 13 in its file. Billing keeps running. How many finished orders does billing
+# get again?
 #
 # - 5: five, 13 to 17; the broker has only its file {lab04.broker_forgets}
-#   > That is what the broker knows. But the broker does not decide where billing goes on reading.
+#   > That is what the broker knows, but a running consumer does not ask the broker where to read.
 # - 0: none
-#   = Billing still has its memory: it goes on pulling where it was, and its next report puts the broker right.
+#   = Billing still has its memory. It keeps pulling from its own position, and its next report corrects the broker.
 # - 18: all eighteen; without its table the broker begins at 0
 #   > The file is there, and it says 13.
-# note: An offset at the broker is for whoever comes next: a consumer that was started anew, or a new owner of the queue.
+# note: The broker's offset matters only to the queue's next owner: a restarted consumer, or another member.
 
 # %%
 lab = play(crash("broker-a"), seed=7, client=no_trace)
 lab.how_far("billing", "orders")
 
 # %% [markdown]
-# The broker has come back with what its file said. And billing?
+# The broker has come back with the number from its file. And billing?
 
 # %%
 lab.run_for("20s")
@@ -390,19 +417,20 @@ reveal("lab04.broker_dies", len(paid_twice(lab)))
 lab.how_far("billing", "orders")
 
 # %% [markdown]
-# Now the same moment, but billing dies, and then both. What differs is the number from which the second life begins.
+# Now billing dies at the same moment, and then both die. The runs differ in the number from which billing resumes.
 
 # %% [prediction] lab04.who_dies
-# Orders end one after the other, billing reports every 5 seconds, the broker writes its file every 5 seconds. Whose death
-# makes the most orders come again?
+# Orders end one after the other, billing reports every 5 seconds, the broker writes its file every 5 seconds. Which
+# crash causes the most redeliveries?
 #
 # - consumer: billing's; only its memory knows everything
-#   > Its memory is lost, and the broker has the last report. The broker's table is newer than its file, though.
+#   > Billing's memory is lost, but the broker still has the last report. Its table is newer than its file.
 # - both: both at once, as when a machine fails that both run on
-#   = What is left is the file: up to 5 seconds older than the table, which is up to 5 seconds older than the memory.
+#   = Only the file is left. It is up to 5 seconds older than the table, which is up to 5 seconds older than the memory.
 # - same: it is the same for both, because the broker's table is its file {lab04.file_at_once}
-#   > The file is written every 5 seconds. What was reported since then is in the table only.
-# note: A power cut of the broker's machine can lose even more: a file that was written is not on the disk yet (lab 01c).
+#   > The file is written every 5 seconds. Reports since the last write are in the table only.
+# note: A power cut of the broker's machine can lose even more: a file that was written may not be on the disk yet (lab
+#   01c).
 
 # %%
 again = {}
@@ -423,13 +451,14 @@ reveal("lab04.who_dies", "same" if again["billing"] == again["both"] else most)
 # %% [answer] lab04.strip
 # ### Your turn: exactly four
 #
-# All of it on one board: twelve orders, eight threads, and no call ends before you end it. Click orders to finish them, in
-# any order, let time pass or let billing report, and crash whom you like. Somebody has begun: orders 1 and 2 were finished,
-# billing was killed, and both come again. Go back with "Undo", and make billing read exactly **four** finished orders again.
+# One board has all of it: twelve orders, eight threads, and no call ends before you end it. Click orders to finish
+# them, let time pass, let billing report, and crash whichever process you like.
 #
-# wrong unfinished: Those that were not finished are read for the first time, or have no result yet. Asked are orders that
-#   were finished before the crash.
-# wrong: The part "What comes again" of the board has the number.
+# The board starts with a crash: orders 1 and 2 were finished, billing was killed, and both are redelivered. Go back
+# with "Undo", and make billing read exactly **four** finished orders again.
+#
+# wrong unfinished: That counts unfinished orders as well. Count only orders that were finished before the crash.
+# wrong: The number is in the board's part "What comes again".
 # note: For instance: finish 1 to 4, leave 0 alone, crash billing. Or finish 0 to 3 and crash before the report.
 
 # %% tags=["explorer"]
@@ -447,21 +476,28 @@ answer("lab04.strip", len(strip.redelivered()), strip)
 ### END SOLUTION
 
 # %% [exercise] lab04.crash_cost
-# ### Exercise 2: what comes again
+# ### Exercise 2: what is redelivered
 #
-# All times are milliseconds since billing's start. `pulled` are the offsets that billing has got, `done` says when each
-# finished one was finished, `reports` when billing told the broker its offset, `writes` when the broker wrote its file. Then
-# somebody `dies`: `"consumer"`, `"broker"` or `"both"`; everything is started again. Before billing's start, table and file
-# had the smallest of `pulled`. Return the offsets of the orders that were finished and are given to billing again, in order.
+# All times are milliseconds since billing's start. You get
 #
-# hint: First the offset in billing's memory at any moment: the smallest of pulled that is not done at that time, else one
-#   past the largest.
+# - `pulled`: the offsets that billing has received;
+# - `done`: when each finished one was finished;
+# - `reports`: when billing reported its offset to the broker;
+# - `writes`: when the broker wrote its file;
+# - `dies`: `"consumer"`, `"broker"` or `"both"`. Everything is then started again.
+#
+# Before billing's start, table and file had the smallest of `pulled`. Return the offsets of the finished orders that
+# billing gets again, sorted.
+#
+# hint: First compute the offset in billing's memory at any moment: the smallest of pulled that is not done at that
+#   time, else one past the largest.
 # hint: The consumer dies: the broker has the memory of the last report. Both die: the file has what had been reported
-#   when it was written last; look for the last report that is not after that write. The broker dies: nobody begins anew.
+#   when it was last written; look for the last report that is not after that write. The broker dies: no consumer
+#   restarts.
 # hint: `told(t)`: memory at the last report that is <= t, or min(pulled) without one. consumer: `told(infinity)`; both:
 #   `told(last write)`, or min(pulled) without a write. Return the sorted done offsets that are not smaller.
-# note: At work: before you restart a consumer on purpose, let it shut down in good order. It reports its offsets on the way
-#   out, and nothing of what was finished in order comes again.
+# note: At work: before you restart a consumer on purpose, shut it down gracefully. It reports its offsets on the way
+#   out, and nothing that was finished in order is redelivered.
 
 
 # %%
@@ -495,30 +531,30 @@ def crash_cost(pulled, done, reports, writes, dies):
 check("lab04.crash_cost")
 
 # %% [belief] lab04.all_is_repeated
-# question: Is everything that comes again paid twice?
+# question: Is everything that is redelivered paid twice?
 # claim: Yes.
 # refutation: Only what was finished before the crash. An order that was under way comes again, and is paid once.
 
 # %% [belief] lab04.broker_knows_all
-# question: Billing dies. What does the broker know of what was done last?
+# question: Billing dies. What does the broker know about the orders done last?
 # claim: What billing knew.
 # refutation: What the last report said. The consumer's memory dies with it.
 
 # %% [markdown] minutes=7
 # ## 2101
 #
-# Now the morning of the story, with its real numbers: 4,102 orders in one queue, and order 2101 hangs.
+# This is the morning of the story, with its real numbers: 4,102 orders in one queue, and order 2101 hangs.
 
 # %% [prediction] lab04.restart
 # Ten minutes later billing is restarted. How many orders are paid twice?
 #
 # - 0: none; they were acknowledged long ago
-#   > Nobody acknowledges a message. There is one number, and it stood at 2101 all the time.
+#   > RocketMQ keeps no acknowledgement per message. It keeps one number, which stood at 2101 all the time.
 # - 2000: all two thousand behind it
-#   = The offset stood at 2101, and the second life begins there.
+#   = The offset stood at 2101, and the restarted billing begins there.
 # - 32: at most one pull, 32 orders
-#   > Billing has read on for ten minutes. The offset does not care how many pulls that were.
-# note: The reports came every 5 seconds, and each of them said 2101.
+#   > Billing kept reading for ten minutes. The offset ignores how many pulls that took.
+# note: Billing reported every 5 seconds, and each report said 2101.
 
 
 # %% tags=["parameter"]
@@ -547,8 +583,8 @@ print(len(paid_twice(lab)), "orders are paid twice")
 reveal("lab04.restart", len(paid_twice(lab)))
 
 # %% [markdown]
-# Did the broker send anything again by itself, in the ten minutes without an answer for order 2101? And are the orders that
-# are done gone from the broker? Ask the deliveries, and the log:
+# Did the broker resend anything on its own during the ten minutes without an answer for order 2101? And are finished
+# orders gone from the broker? Ask the deliveries, and the log:
 
 # %%
 deliveries = lab.deliveries("billing", absences=False)
@@ -561,27 +597,28 @@ stored = sum(1 for _ in lab.store().messages("orders"))
 print(stored, "orders are in the log; every one of them was read at least once")
 
 # %% [markdown]
-# One delivery for each life of billing, with the same `reconsume_times`. **The broker sends nothing by itself**: somebody
-# pulls, from an offset. And reading deletes nothing; the log keeps an order until its file is 72 hours old, read or not.
+# Each process lifetime of billing has one delivery, with the same `reconsume_times`. **The broker sends nothing on its
+# own**: a consumer pulls from an offset. And reading deletes nothing; the log keeps an order until its file is 72 hours
+# old, read or not.
 
 # %% [markdown] minutes=10
 # ## The limit of two thousand
 #
-# A consumer does not hold any number of messages. Three settings stop its pulls: `pull_threshold_for_queue` (1,000
-# messages), `pull_threshold_size_for_queue` (100 MiB), and `consume_concurrently_max_span` (2,000), the distance between
-# the first and the last message that it holds.
+# A consumer limits how many messages it holds. Three settings stop its pulls: `pull_threshold_for_queue` (1,000
+# messages), `pull_threshold_size_for_queue` (100 MiB), and `consume_concurrently_max_span` (2,000), the distance
+# between the first and the last message that it holds.
 
 # %% [prediction] lab04.span
-# Order 100 hangs, and there are 5,900 orders behind it. The span limit is 2,000. How many of them does billing read?
+# Order 100 hangs, and 5,900 orders follow it. The span limit is 2,000. How many of them does billing read?
 #
 # - 2000: 2,000; then it stops until order 100 is done
-#   > Pulling stops while the limit is exceeded. But the span is measured over what billing still holds, and the others
+#   > Pulling stops while the limit is exceeded. But the span covers only what billing still holds, and finished orders
 #   > leave.
 # - 5900: all 5,900
-#   = Orders that are done leave the cache. When only order 100 is left, the span is 0, and billing pulls again.
+#   = Finished orders leave the cache. When only order 100 is left, the span is 0, and billing pulls again.
 # - 1000: 1,000, the number limit
-#   > That limit counts the orders that are held, too: those that are done do not count.
-# note: So the limit does not bound what comes again after a crash, either: here it would be 5,900 orders.
+#   > That limit also counts only orders that billing holds; finished orders do not count.
+# note: The limit does not bound what is redelivered after a crash either: here it would be 5,900 orders.
 
 # %%
 lab = play(lambda lab: that_morning(lab, 6001, 100), seed=7, client=no_trace)
@@ -593,7 +630,7 @@ behind = sum(row.queue_offset > 100 and row.status == "CONSUME_SUCCESS" for row 
 reveal("lab04.span", behind)
 
 # %% [markdown]
-# The limits were met all the same. Each time a pull would have been due and was not made, billing looked again after 50 ms:
+# The limits were still reached. Each time a limit stopped a due pull, billing checked again after 50 ms:
 
 # %%
 stops = lab.journal.changes("pull.flow_control")
@@ -613,14 +650,14 @@ Table(by_span[:5], columns=columns)
 # %% [answer] lab04.span_of
 # ### Your turn: a small span
 #
-# 300 orders, and order 20 hangs. The first pull brings the orders 0 to 31. Find the largest `SPAN` with which billing does
-# not pull again at once after it.
+# 300 orders, and order 20 hangs. The first pull brings orders 0 to 31. Find the largest `SPAN` with which billing does
+# not pull again immediately.
 #
 # wrong just_that: With that limit billing pulls again: a span of 31 is not greater than 31.
-# wrong count: 32 is the number of orders; the distance between the first and the last is smaller.
-# wrong: Look at the first line: as long as billing stops after its first pull, it says 32. Make SPAN larger until it
-#   says more, and take the value before that.
-# note: Strictly greater, and only for what is cached. An orderly consumer does not look at the span at all.
+# wrong count: 32 is the number of orders; the span is the distance between the first and the last.
+# wrong: Look at the first line: as long as billing stops after its first pull, it says 32. Increase SPAN until the line
+#   says more, and answer with the value before that.
+# note: The limit is strictly greater, and covers only what is cached. An orderly consumer does not check the span.
 
 # %% tags=["parameter"]
 SPAN = 10
@@ -650,20 +687,20 @@ answer("lab04.span_of", 30, spanned)
 # %% [markdown] minutes=9
 # ## A call that never ends
 #
-# Order 2101 would have hung for ten hours. Does nobody look at the clock? Billing does: every 15 minutes
-# (`consume_timeout`) it looks for orders that have been in the listener for more than 15 minutes, gives them back to the
-# broker, and goes on without them (lab 07b shows the retry). The broker itself never looks.
+# Order 2101 would have hung for ten hours. Billing has a time limit: every 15 minutes (`consume_timeout`) it checks for
+# orders that have been in the listener for more than 15 minutes. It sends them back to the broker and continues without
+# them (lab 07b shows the retry). The broker itself never checks.
 
 # %% [prediction] lab04.sweep
-# Twenty orders of one queue hang. How many does the first look that finds them give back?
+# Twenty orders of one queue hang. How many does the first check that finds them send back?
 #
 # - 20: all twenty; all have been there for too long
-#   > It would be a burst of requests. A look gives back 16 orders of a queue at most.
+#   > That would be a burst of requests. A check sends back at most 16 orders per queue.
 # - 16: sixteen
-#   = From the head of the queue, one after the other, 16 at most. The others wait for the next look.
+#   = From the head of the queue, one after the other, 16 at most. The others wait for the next check.
 # - 1: one, the first of the queue
-#   > Only the first one holds the offset back. But when it is gone, the next one is the first: so it goes on, up to 16.
-# note: The head alone is looked at. A stuck order behind one that is only slow has to wait.
+#   > Only the first one holds the offset back, but then the next one becomes the head, and so on, up to 16.
+# note: The check looks at the head alone. A stuck order behind one that is only slow has to wait.
 
 
 # %%
@@ -691,21 +728,21 @@ Bars(given_back(lab), title="given back", unit="orders")
 reveal("lab04.sweep", next(iter(given_back(lab).values())))
 
 # %% [markdown]
-# Why minute 30, and not 15? At the first look, 15 minutes after billing's start, the orders were there for a little less
-# than 15 minutes. So it takes between one timeout and two.
+# Why minute 30, and not 15? At the first check, 15 minutes after billing's start, the orders had been there for
+# slightly less than 15 minutes. So it takes between one timeout and two.
 
 # %% [answer] lab04.live
 # ### Your turn: a shorter timeout while billing runs
 #
-# Billing starts with a `consume_timeout` of 10 minutes. One minute later somebody sets it to `THEN`. Set `THEN` to two
-# minutes. In which minute is the order given back?
+# Billing starts with a `consume_timeout` of 10 minutes. One minute later an operator sets it to `THEN`. Set `THEN` to
+# two minutes. In which minute is the order sent back?
 #
-# wrong two: So it would be if both numbers were read anew. How often billing looks was decided when it started.
-# wrong twenty: So it would be if the new number were not read at all: at minute 10 the order is there for less than ten
-#   minutes.
+# wrong two: That would be right if both settings were re-read. The period of the checks is fixed when billing starts.
+# wrong twenty: That would be right if the new number were not read at all: at minute 10 the order has been there for
+#   less than ten minutes.
 # wrong: Look at the bar: in which minute is it?
-# note: The period is fixed at the start, the limit is read at every look. So a shorter timeout helps somewhat at once; to
-#   look more often, billing has to be restarted, and you know what that costs.
+# note: The period is fixed at the start; the limit is re-read at every check. A shorter timeout helps a little at once.
+#   For more frequent checks you must restart billing, at the cost you know.
 
 # %% tags=["parameter"]
 THEN = "10m"
@@ -731,8 +768,8 @@ answer("lab04.live", 10, play(changed, seed=7, client=no_trace))
 ### END SOLUTION
 
 # %% [markdown]
-# Half an hour is a long time for an offset to stand still. mqlab's consumer has a setting that RocketMQ does not have,
-# `message_timeout`: a timer for each call, exact to the millisecond. Compare where the offset is after ten minutes:
+# Half an hour is a long time for an offset to stand still. mqlab's consumer has a setting that RocketMQ lacks,
+# `message_timeout`: one timer per call, exact to the millisecond. Compare the offsets after ten minutes:
 
 # %%
 for settings in ({}, {"message_timeout": "30s"}):
@@ -750,28 +787,29 @@ for settings in ({}, {"message_timeout": "30s"}):
     )
 
 # %% [markdown]
-# In RocketMQ such a timer has to be yours: a time limit for everything that the listener waits for, and
-# `RECONSUME_LATER` when it is over. That is exercise 5 of [lab 07b](07b-stop-in-time.ipynb).
+# In RocketMQ you must write such a timer yourself: a time limit for everything that the listener waits for, and
+# `RECONSUME_LATER` when it expires. That is exercise 5 of [lab 07b](07b-stop-in-time.ipynb).
 
 # %% [markdown] minutes=20
 # ## Write it yourself
 #
-# You have seen what the cache of a queue has to do. A consumer takes any class for it: `process_queue=` is a setting.
+# You have seen what a queue's cache must do. A consumer accepts any class for it, with the setting `process_queue=`.
 
 # %% [exercise] lab04.process_queue
 # ### Exercise 3: the cache of a queue
 #
-# Write four methods; the rest is given. A message has a `queue_offset`. Messages come in the order of their offsets, not every offset
-# comes (a filter leaves some out), the same message may be put in twice, and they end in any order. Your class is asked
-# alone first, then it runs inside a consumer that is killed at many moments.
+# Write four methods; the rest is given. A message has a `queue_offset`. Messages come in the order of their offsets,
+# with gaps (a filter leaves some out). The same message may be put in twice, and they end in any order. Your class is
+# first called alone, then it runs inside a consumer that is killed at many moments.
 #
-# hint: A dictionary offset -> message is enough. What has to be remembered beside it, when everything is removed?
+# hint: A dictionary offset -> message is enough. Which number must it remember in addition, for when everything is
+#   removed?
 # hint: remove_message: if nothing is there at all, -1. Else take the messages out; the smallest offset that is left, or
 #   one past the largest that was ever put in.
 # hint: `self.largest = max(self.largest, message.queue_offset)` in put_message; `return min(self.messages,
 #   default=self.largest + 1)` in remove_message; max_span is `max(self.messages) - min(self.messages)`, 0 when empty.
-# note: This is RocketMQ's ProcessQueue: putMessage, removeMessage, getMaxSpan. The real one has a TreeMap and a lock; the
-#   rule is the one that you have written. At work: who says "we commit after each message" has not seen it.
+# note: This is RocketMQ's ProcessQueue: putMessage, removeMessage, getMaxSpan. The real one has a TreeMap and a lock,
+#   and your rule. At work: "we commit after each message" is never true of it.
 
 
 # %% tags=["setup"]
@@ -844,8 +882,8 @@ check("lab04.process_queue")
 # %% [belief] lab04.empty_moves
 # question: A message is removed from an empty cache. Where may the group move to?
 # claim: One past the largest.
-# refutation: Nowhere: the cache was cleared, by a reset for instance, and the offset is not its business any more. It
-#   answers -1.
+# refutation: Nowhere: the cache was cleared, by a reset for instance, and it no longer controls the offset. It returns
+#   -1.
 
 # %% [belief] lab04.span_counts
 # question: What is the span of a cache?
@@ -853,26 +891,26 @@ check("lab04.process_queue")
 # refutation: The distance between its first and its last message, whatever is between them.
 
 # %% [belief] lab04.works_it_out
-# question: Who says how far the group may move?
-# claim: The consumer works it out.
-# refutation: The cache does, with what remove_message returns.
+# question: Which class says how far the group may move?
+# claim: The consumer, which computes it.
+# refutation: The cache, with what remove_message returns.
 
 # %% [markdown] minutes=6
 # ## Break it: the largest that is done
 #
-# Two caches. One is RocketMQ's. The other reports the largest offset that is done, plus one, as the first sentence of the
-# meeting has it. Six orders, the second one takes twelve seconds, and billing is killed at some moment and started again.
+# Two caches. One is RocketMQ's. The other reports the largest finished offset plus one, as in the meeting's first
+# sentence. Of six orders, the second takes twelve seconds, and billing is killed at some moment and started again.
 
 # %% [prediction] lab04.naive
 # What can go wrong with the cache that reports the largest that is done?
 #
 # - twice: more orders are paid twice
-#   > Fewer, in fact: its offset is further on.
+#   > Fewer are, because its offset is further on. The matrix below shows what it costs.
 # - lost: an order is never paid
-#   = When billing dies while an earlier order is under way, the next life begins behind it.
+#   = If billing dies while an earlier order is under way, the restarted billing begins past it.
 # - nothing: nothing, as long as there is one consumer
-#   > It is enough that this one dies at a bad moment.
-# note: At least once costs repetitions, and this is what they buy. Without them the hole in the middle is lost.
+#   > One consumer that dies at a bad moment is enough, as the matrix below shows.
+# note: At least once costs repetitions. They are the price for not losing the order in the middle.
 
 
 # %%
@@ -925,17 +963,17 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
-# - **Time is virtual.** The order of events and the timers are RocketMQ's. How long a report or a write of the file takes
-#   is not measured here.
-# - **A kill is not a power cut.** What a killed broker had written into its file is there; a machine that loses its power
-#   may have an older one, or one that is cut off (then `consumerOffset.json.bak` is read).
-# - **One queue, one member.** When a queue changes its owner, the same rules decide what comes again:
-#   [second part](04b-beginning-again.ipynb), and lab 03.
-# - **Not modelled:** POP consumption, where the broker keeps an acknowledgement for each message.
-#   [What is not modelled](not-modelled.ipynb) has the whole list.
+# - **Time is virtual.** The order of events and the timers are RocketMQ's. How long a report or a file write takes is
+#   not measured here.
+# - **A kill is not a power cut.** A killed broker's file keeps what was written. After a power cut the file may be
+#   older or truncated (then `consumerOffset.json.bak` is read).
+# - **One queue, one member.** When a queue changes its owner, the same rules decide what is redelivered: [second
+#   part](04b-beginning-again.ipynb), and lab 03.
+# - **Not modelled:** POP consumption, where the broker keeps an acknowledgement per message. [What is not
+#   modelled](not-modelled.ipynb) has the whole list.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -944,9 +982,9 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 # | the table and the file | `ConsumerOffsetManager.commitOffset`, `persist` (a timer of `BrokerController`) |
 # | the offset that a pull carries along | `DefaultMQPushConsumerImpl.pullMessage`, `PullMessageProcessor.tryCommitOffset` |
 # | the limits of the cache | `DefaultMQPushConsumerImpl.pullMessage` |
-# | the look for stuck messages | `ProcessQueue.cleanExpiredMsg`; it skips messages without a start time, and removes with `removeMessage`, so that the counters stay right (older quotations of it show neither) |
+# | the check for stuck messages | `ProcessQueue.cleanExpiredMsg`; it skips messages without a start time, and removes with `removeMessage`, which keeps the counters right |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
@@ -955,9 +993,10 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 # | when the cache is empty, the offset is `queueOffsetMax` | `queueOffsetMax` + 1 |
 # | a commit is answered with `minOffset`, `maxOffset`, `nextBeginOffset` | a commit has no answer; these three are in the answer to a pull |
 # | a commit changes the table and the file | the table at once, the file up to 5 seconds later |
-# | without an acknowledgement the broker sends again | it sends nothing; whoever owns the queue next pulls from the offset |
+# | a synchronous commit waits for the broker | `commitSync` only notes the offset in the client; the report is one-way |
+# | without an acknowledgement the broker sends again | it sends nothing; the queue's next owner pulls from the offset |
 # | the broker deletes what was acknowledged | only an offset moves |
-# | 2,000 unfinished messages stop the consumer | a span above 2,000 of what is still cached puts pulls off, 50 ms at a time |
+# | 2,000 unfinished messages stop the consumer | a span above 2,000 of what is still cached delays pulls, 50 ms at a time |
 
 # %% [markdown] minutes=3 tags=["reading"]
 # ## Reflect
@@ -965,22 +1004,23 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 # Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab04.certificate
-# **1.** The certificate has to be changed today, and order 2101 hangs. What do you do before you restart billing?
+# **1.** You must change the certificate today, and order 2101 hangs. What do you do before you restart billing?
 #
-# answer: Look at the offset and at the lag first: a lag that grows while the listener is busy means that one message holds
-#   it. Shutting down in good order does not help here, because the report would say 2101, too. Wait until the sweep has
-#   given order 2101 back (half an hour at most), or make the call end: then the offset jumps, and a restart five
-#   seconds later repeats next to nothing. And make billing idempotent, because next time nobody looks (second part).
+# answer: First look at the offset and the lag: if the lag grows while the listener is busy, one message holds it. A
+#   graceful shutdown does not help here, because its report would also say 2101. Wait until the check has sent order
+#   2101 back (half an hour at most), or make the call end. Then the offset jumps, and a restart five seconds later
+#   repeats next to nothing. And make billing idempotent, because the next restart may be unplanned (second part).
 
 # %% [reflection] lab04.every_message
-# **2.** Somebody proposes to report after every message instead of every five seconds. What would it change, and what not?
+# **2.** A colleague proposes to report after every message instead of every five seconds. What would it change, and
+# what not?
 #
-# answer: After a crash of billing, up to five seconds of finished work less would come again, at the price of a request per
-#   message. It changes nothing for 2101: the number that is reported would be the same. It does not give exactly once
-#   either: between the work and its report the process can still die.
+# answer: After a crash of billing, up to five seconds less of finished work would be redelivered, for one request per
+#   message. For 2101 nothing would change: the reported number would be the same. It would not give exactly once
+#   either, because the process can still die between the work and its report.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next
 #
-# You know how far a group has read. In the [second part](04b-beginning-again.ipynb) somebody decides that it shall begin
+# You know how far a group has read. In the [second part](04b-beginning-again.ipynb) an operator makes it begin
 # somewhere else. All labs: [index](index.ipynb).

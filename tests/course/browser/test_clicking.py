@@ -111,7 +111,7 @@ def test_a_click_is_kept_in_the_saved_notebook(
 
     # 3. The run has shown what happens: no more buttons, and the choice is answered.
     last = run(page, 5)
-    last.get_by_text("Some groups do begin at the end").wait_for()
+    last.get_by_text("A new group begins at the end only if").wait_for()
     second.get_by_text("● new ones").wait_for()
     assert second.get_by_role("radio").count() == 0
     assert saved(page, path)[1] == {"prediction": "lab00.audit", "answer": "new ones", "before_reveal": True}

@@ -62,8 +62,8 @@ def orders_every(pause: str, count: int = 2) -> Any:
 def test_the_life_that_billing_had_decides(seconds: int, right: int, both: int) -> None:
     lab = a_life_of(seconds)
     assert answer("lab00.lives", right, lab).state == "good"
-    assert answer("lab00.lives", both, lab).note.startswith("That is every delivery, of both lives")
-    assert answer("lab00.lives", 7, lab).note.startswith("Count the rows of the second life")
+    assert answer("lab00.lives", both, lab).note.startswith("That counts every delivery")
+    assert answer("lab00.lives", 7, lab).note.startswith("Count the rows of the second process")
 
 
 def test_an_unchanged_life_is_no_question_yet() -> None:
@@ -76,9 +76,9 @@ def test_the_next_order_begins_where_the_newest_ends() -> None:
     *_, newest = lab.store().messages("orders")
     begins, size = newest.physical_offset, newest.store_size
     assert answer("lab00.next_byte", begins + size, lab).state == "good"
-    assert answer("lab00.next_byte", begins, lab).note.startswith("There your own order begins")
-    assert answer("lab00.next_byte", size, lab).note.startswith("That is how long your order is")
-    assert answer("lab00.next_byte", 3, lab).note.startswith("That is the number of the next entry")
+    assert answer("lab00.next_byte", begins, lab).note.startswith("Your own order begins there")
+    assert answer("lab00.next_byte", size, lab).note.startswith("That is the length of your order")
+    assert answer("lab00.next_byte", 3, lab).note.startswith("That is the number of the queue's next entry")
     assert answer("lab00.next_byte", 1, lab).note.startswith("Add the two numbers")
 
 
@@ -89,9 +89,9 @@ def test_an_order_does_not_wait_for_a_pull_that_is_held(pause: str, held: int) -
     (task,) = (one for one in manifest("lab00").tasks if one.id == "lab00.held")
     told = task.wrong["held"](lab)
     assert isinstance(told, int) and abs(told - held) < 10
-    assert answer("lab00.held", told, lab).note.startswith("So long the broker held")
-    assert answer("lab00.held", 202, lab).note.startswith("So long the listener works")
-    assert answer("lab00.held", 0.002, lab).note.startswith("Take the time of the line")
+    assert answer("lab00.held", told, lab).note.startswith("That is how long the broker held")
+    assert answer("lab00.held", 202, lab).note.startswith("That includes the listener's work")
+    assert answer("lab00.held", 0.002, lab).note.startswith("Take the times of two lines")
 
 
 def test_a_day_in_which_nobody_waits_is_told_so() -> None:
@@ -107,5 +107,5 @@ def test_the_gap_is_between_the_last_listener_and_the_report() -> None:
     for stop in range(done, told):
         assert answer("lab00.between", stop, explorer).state == "good"
     assert answer("lab00.between", done - 1, explorer).note.startswith("At this stop billing's listener has not")
-    assert answer("lab00.between", told, explorer).note.startswith("At this stop the broker has billing's report")
+    assert answer("lab00.between", told, explorer).note.startswith("At this stop the broker already has billing's report")
     assert answer("lab00.between", len(rows) + 1, explorer).note.startswith("Give the number of the stop")

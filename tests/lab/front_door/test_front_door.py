@@ -650,7 +650,7 @@ def test_predictions_are_noted_before_the_run() -> None:
     forget_predictions()
     try:
         assert "Noted" in str(predict("lab00.after_ack", 3))
-        assert "nothing is taken out" in str(predict("lab00.after_ack", 3))
+        assert "nothing is removed" in str(predict("lab00.after_ack", 3))
         predict("lab00.after_ack", 0)
         assert reveal("lab00.after_ack", 3).state == "bad"
         assert "You have seen the run" in str(predict("lab00.after_ack", 3))

@@ -1,5 +1,6 @@
 """The days for lab 00's exercises, each made from a seed.
 
+unread_calls  a queue and three groups, numbers alone                    ─▶ lab00.unread
 half_read     orders between letters; one group stopped half-way        ─▶ lab00.find
 working_day   orders now and then; a fast group and a late, slow one    ─▶ lab00.timeline, lab00.crash
 
@@ -78,6 +79,17 @@ def working_day(seed: int, end_ms: int) -> Lab:
         lab.run_for(max(start_ms + end_ms - lab.now_ms, 1))
 
     return play(story, seed=seed)
+
+
+def unread_calls(seed: int) -> Iterator[Call]:
+    """A queue's length and three groups: one at its end, one on the way, one that has not read anything."""
+    rng = random.Random(f"lab00.unread {seed}")
+    for number in range(3):
+        stored, groups = rng.randint(4, 9), ["audit", "billing", "press"]
+        rng.shuffle(groups)
+        offsets = {groups[0]: stored, groups[1]: rng.randint(1, stored - 2)}
+        right = {group: list(range(offsets.get(group, 0), stored)) for group in groups}
+        yield Call(stored=stored, offsets=offsets, groups=groups, right=right, about=f"queue {number + 1}")
 
 
 def find_calls(seed: int) -> Iterator[Call]:

@@ -1,5 +1,6 @@
-"""What lab 00 asks: four predictions about a message's day, three exercises over real files and real timelines.
+"""What lab 00 asks: four predictions about a message's day, four exercises over numbers, real files and real timelines.
 
+    lab00.unread     a queue's length and offsets   ->  what each group still has to read
     lab00.find       two files and an offset table  ->  where a message is, and who is past it
     lab00.timeline   rows of a timeline             ->  stored, first seen, known to be done
     lab00.crash      rows up to a crash             ->  what each group reads next
@@ -11,8 +12,8 @@ known-wrong answers are not in this package. Questions, titles, hints and notes 
 from __future__ import annotations
 
 from mqlab.course.cases.forbids import FORBIDS
-from mqlab.course.cases.lab00.days import crash_calls, find_calls, timeline_calls
-from mqlab.course.cases.lab00.misreadings import CRASH, FIND, TIMELINE
+from mqlab.course.cases.lab00.days import crash_calls, find_calls, timeline_calls, unread_calls
+from mqlab.course.cases.lab00.misreadings import CRASH, FIND, TIMELINE, UNREAD
 from mqlab.course.cases.lab00.tasks import TASKS
 from mqlab.course.kit import Pure, tuple_of
 from mqlab.course.kit.shapes import Difference
@@ -23,10 +24,24 @@ from mqlab.course.teach.predictions import predictions_of
 def _crash_rule(call: Call, found: object, seen: Difference) -> str:
     if seen.right in (0, None):
         return "A group that has reported nothing to the broker begins a young queue at offset 0"
-    return "After a crash a group goes on from the last offset that the broker got, not from what its client remembered"
+    return "After a crash a group resumes at the last offset that the broker got, not from what its client remembered"
 
 
 EXERCISES = (
+    Pure(
+        "lab00.unread",
+        "unread(stored, offsets, groups)",
+        points=1,
+        about="one queue, three groups",
+        calls=unread_calls,
+        seeds=(1, 2, 3),
+        returns={str: [int]},
+        rules={
+            "": "A group still has to read the orders from its offset up to the queue's last one, and one without an "
+            "offset begins at 0"
+        },
+        slips=UNREAD,
+    ),
     Pure(
         "lab00.find",
         "find(queue_offset, entries, log, offset_table)",
@@ -39,8 +54,7 @@ EXERCISES = (
         rules={
             "physical_offset": "Entry n of a queue is at byte 20 * n, and its first 8 bytes say where the message is "
             "in the log",
-            "unit": "The unit is as many bytes of the log as the entry's bytes 8 to 11 say, beginning at the physical "
-            "offset",
+            "unit": "The unit begins at the physical offset; bytes 8 to 11 of the entry say how many bytes it has",
             "groups": "A group is past a message when the offset it reads next is greater than the message's",
         },
         slips=FIND,

@@ -1,5 +1,6 @@
 """How lab 00's exercises are likely to be misread: what such an answer returns, and what it is told.
 
+UNREAD    one number per group
 FIND      names and numbers of the three files
 TIMELINE  moments of the timeline
 CRASH     what a committed offset means
@@ -13,6 +14,61 @@ from typing import Any
 
 from mqlab.course.kit import OneOf, Slip, slips
 from mqlab.course.teach.exercises import Call
+
+# lab00.unread ---------------------------------------------------------------------------------------------------------
+
+
+def _from(begins: Callable[[Mapping[str, int], str], int], last: int = 0) -> Callable[[Call], object]:
+    """What is left when each group begins at ``begins`` of the offsets and its name, up to ``last`` past the end."""
+
+    def answered(call: Call) -> object:
+        given: Mapping[str, Any] = call.arguments
+        stored, offsets = given["stored"], given["offsets"]
+        return {group: list(range(begins(offsets, group), stored + last)) for group in given["groups"]}
+
+    return answered
+
+
+def _those_with_an_offset(call: Call) -> object:
+    given: Mapping[str, Any] = call.arguments
+    return {group: left for group, left in call.right.items() if group in given["offsets"]}
+
+
+def _new_ones_only(call: Call) -> object:
+    given: Mapping[str, Any] = call.arguments
+    return {group: left if group in given["offsets"] else [] for group, left in call.right.items()}
+
+
+UNREAD = (
+    Slip(
+        "last one read",
+        lambda call: OneOf(
+            [
+                _from(lambda offsets, group: offsets.get(group, 0) + 1)(call),
+                _from(lambda offsets, group: offsets.get(group, -1) + 1)(call),
+            ]
+        ),
+        belief="lab00.committed_is_done",
+    ),
+    Slip("one position", _from(lambda offsets, group: max(offsets.values())), belief="lab00.one_position"),
+    Slip(
+        "from 1",
+        lambda call: {group: [number + 1 for number in left] for group, left in call.right.items()},
+        belief="lab00.counted_from_one",
+    ),
+    Slip(
+        "those with an offset",
+        _those_with_an_offset,
+        "Every group of `groups` is a key of the result: a group without an offset begins at 0",
+    ),
+    Slip("new ones only", _new_ones_only, belief="lab00.late_group_at_the_end"),
+    Slip(
+        "one too many",
+        _from(lambda offsets, group: offsets.get(group, 0), last=1),
+        "Orders count from 0, so the last one of the queue is stored - 1",
+    ),
+)
+
 
 # lab00.find -----------------------------------------------------------------------------------------------------------
 
