@@ -107,5 +107,7 @@ def test_the_gap_is_between_the_last_listener_and_the_report() -> None:
     for stop in range(done, told):
         assert answer("lab00.between", stop, explorer).state == "good"
     assert answer("lab00.between", done - 1, explorer).note.startswith("At this stop billing's listener has not")
-    assert answer("lab00.between", told, explorer).note.startswith("At this stop the broker already has billing's report")
+    assert answer("lab00.between", told, explorer).note.startswith(
+        "At this stop the broker already has billing's report"
+    )
     assert answer("lab00.between", len(rows) + 1, explorer).note.startswith("Give the number of the stop")
