@@ -104,7 +104,7 @@ def grade(
     from mqlab.course.grading.reports.overrides import overridden
     from mqlab.course.grading.running.gradebook import Grader, Plan
     from mqlab.course.grading.submissions.finding import find_submissions, read_roster
-    from mqlab.course.grading.submissions.lab_files import course_folder
+    from mqlab.course.material import course_folder
 
     # 1. Find out what is to be graded; nothing is written before this has succeeded.
     home = course_folder(course)
@@ -147,6 +147,7 @@ def _say_where(out: Path, unused: Iterable[Any]) -> None:
 def _labs(course: Path, wanted: tuple[str, ...]) -> list[Any]:
     """The labs to grade. UsageError where there is nothing to grade, or where a part would count twice."""
     from mqlab.course.grading.submissions.lab_files import lab_numbers, open_lab
+    from mqlab.course.material import home, is_installed
 
     numbers = lab_numbers(course) if "all" in wanted else [one.removeprefix("lab") for one in dict.fromkeys(wanted)]
     twice = next((number for number in numbers if number != number[:2] and number[:2] in numbers), "")
@@ -157,9 +158,9 @@ def _labs(course: Path, wanted: tuple[str, ...]) -> list[Any]:
         raise UsageError(f"lab {', '.join(numbers)} has no exercises to grade")
     for lab in chosen:
         if lab.hidden_file is None:
-            click.echo(
-                f"lab {lab.number} has no special hidden cases; only those made from the seed are used", err=True
-            )
+            text = f"lab {lab.number} has no special hidden cases; only those made from the seed are used"
+            hint = "; a clone of mqlab has them: --course CLONE" if is_installed() and course == home() else ""
+            click.echo(text + hint, err=True)
     return chosen
 
 
@@ -253,13 +254,14 @@ def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
     """A sandbox that was probed, or the unsafe one with a warning."""
     from mqlab.course.grading.sandbox.covers import judges_of
     from mqlab.course.grading.sandbox.walled import Sandbox, probe, python_folders
+    from mqlab.course.material import DATASETS, home
 
     judges = judges_of(course, python_folders())
     hidden = (*judges, str(submissions.absolute()), str(out.absolute()))
-    datasets = course / "datasets"
+    datasets = dict.fromkeys(folder / DATASETS for folder in (course, home()))
     sandbox = Sandbox(
         "process" if unsafe else "bwrap",
-        readable=(str(datasets),) if datasets.is_dir() else (),
+        readable=tuple(str(folder) for folder in datasets if folder.is_dir()),
         hidden=hidden,
     )
     if unsafe:
@@ -346,8 +348,8 @@ def release(out: Path, course: Path | None) -> None:
 
     Example:  mqlab release --out mqlab-labs.zip
     """
-    from mqlab.course.grading.submissions.lab_files import course_folder
     from mqlab.course.grading.submissions.release import write_release
+    from mqlab.course.material import course_folder
 
     names = write_release(course_folder(course), out)
     if not names:

@@ -23,7 +23,8 @@ from pathlib import Path
 import click
 
 import mqlab.errors
-from mqlab.cli.my_labs import COPIES, copy_labs
+from mqlab.cli.my_labs import copy_labs
+from mqlab.course.material import COPIES, LABS, working_root
 
 FIRST_PORT, PORTS_TRIED = 8888, 50
 ANY_PORT = range(18_000, 20_000)
@@ -32,17 +33,9 @@ START_SECONDS = 120
 SETTINGS = Path(__file__).parent / "jupyterlab"
 
 
-def find_root(start: Path) -> Path:
-    """The folder that holds ``labs``: ``start`` or one above it, else the clone that holds this package."""
-    for folder in (start, *start.parents):
-        if (folder / "labs").is_dir():
-            return folder
-    return Path(mqlab.errors.__file__).resolve().parent.parent
-
-
 def first_page(root: Path) -> str:
     """The page that JupyterLab opens first: the copy of the index, else the index, else the list of labs."""
-    for page in (f"{COPIES}/index.ipynb", "labs/index.ipynb", "labs"):
+    for page in (f"{COPIES}/index.ipynb", f"{LABS}/index.ipynb", LABS):
         if (root / page).exists():
             return f"/lab/tree/{page}"
     return "/lab"
@@ -137,7 +130,7 @@ def lab(port: int | None, ip: str, no_browser: bool, extra: tuple[str, ...]) -> 
     Example:  mqlab lab --port 9000
     """
     # 1. Choose the folder, the port and the token; the learner works in copies.
-    root = find_root(Path.cwd())
+    root = working_root(Path.cwd())
     copy_labs(root)
     chosen = choose_port(ip, port)
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(16)

@@ -1,4 +1,4 @@
-"""The learner's own copies of the labs, in the folder ``my-labs`` beside ``labs``: the originals stay as they are.
+"""The learner's own copies of the labs, in the folder ``my-labs``: the originals, beside it or in the package, stay.
 
 ``mqlab lab`` (and so ``make lab``) makes them before JupyterLab starts, and opens the copy of the index. All notebooks
 are copied, so every link from one to another leads to a copy.
@@ -15,15 +15,15 @@ import json
 import os
 from pathlib import Path
 
+from mqlab.course.material import COPIES, labs_for
 from mqlab.whole_files import whole_file
 
-COPIES = "my-labs"
 KEPT = ".originals.json"
 
 
 def copy_labs(root: Path) -> list[Path]:
-    """Bring the copies of ``root/labs`` up to date. Returns what was written; nothing without an index to copy."""
-    originals, folder = root / "labs", root / COPIES
+    """Bring the copies of a folder's labs up to date. Returns what was written; nothing without an index to copy."""
+    originals, folder = labs_for(root), root / COPIES
     if not (originals / "index.ipynb").is_file() or not os.access(root, os.W_OK):
         return []
     folder.mkdir(exist_ok=True)

@@ -51,15 +51,16 @@ def check(notebooks: tuple[Path, ...], as_json: bool, course: Path | None) -> No
 
 @click.command()
 @click.argument("number")
-@click.option("--to", type=Folder, help="The folder to work in. Default: labs if it exists, else the current folder.")
+@click.option("--to", type=Folder, help="The folder to work in. Default: labs or my-labs if it exists, else this one.")
 @course_option
 def start(number: str, to: Path | None, course: Path | None) -> None:
     """Start a lab (01) or one part of it (01a): make a dated copy of its notebook, unless there is one already.
 
     Example:  mqlab start 01
     """
-    from mqlab.course.grading.submissions.lab_files import course_folder, open_lab
-    from mqlab.course.grading.submissions.working_copies import copies, fresh_copy, working_folder
+    from mqlab.course.grading.submissions.lab_files import open_lab
+    from mqlab.course.grading.submissions.working_copies import copies, fresh_copy
+    from mqlab.course.material import course_folder, working_folder
 
     lab = open_lab(course_folder(course), number.removeprefix("lab"), False)
     folder = to or working_folder(Path())
@@ -76,7 +77,7 @@ def start(number: str, to: Path | None, course: Path | None) -> None:
 
 @click.command()
 @click.argument("number")
-@click.option("--to", type=Folder, help="The folder to work in. Default: labs if it exists, else the current folder.")
+@click.option("--to", type=Folder, help="The folder to work in. Default: labs or my-labs if it exists, else this one.")
 @click.option("--answers-of", type=click.Path(path_type=Path), help="A notebook whose answers are carried over.")
 @course_option
 def restore(number: str, to: Path | None, answers_of: Path | None, course: Path | None) -> None:
@@ -84,8 +85,9 @@ def restore(number: str, to: Path | None, answers_of: Path | None, course: Path 
 
     Example:  mqlab restore 01a --answers-of 01a-what-the-broker-writes-2026-03-05.ipynb
     """
-    from mqlab.course.grading.submissions.lab_files import course_folder, open_lab
-    from mqlab.course.grading.submissions.working_copies import fresh_copy, working_folder
+    from mqlab.course.grading.submissions.lab_files import open_lab
+    from mqlab.course.grading.submissions.working_copies import fresh_copy
+    from mqlab.course.material import course_folder, working_folder
 
     lab = open_lab(course_folder(course), number.removeprefix("lab"), False)
     carried: list[str] = []

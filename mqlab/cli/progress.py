@@ -13,8 +13,7 @@ from pathlib import Path
 import click
 from markupsafe import Markup
 
-from mqlab.cli.lab import find_root
-from mqlab.cli.my_labs import COPIES
+from mqlab.course.material import COPIES, LABS, working_root
 from mqlab.errors import UsageError
 
 PAGE = Markup(
@@ -34,8 +33,8 @@ def progress(directory: Path | None, page: Path | None) -> None:
     """
     from mqlab.course.grading.submissions import progress as saved
 
-    root = find_root(Path.cwd())
-    folder = directory or next((root / name for name in (COPIES, "labs") if (root / name).is_dir()), root)
+    root = working_root(Path.cwd())
+    folder = directory or next((root / name for name in (COPIES, LABS) if (root / name).is_dir()), root)
     found = saved.progress(folder)
     if not found:
         raise UsageError(f"no notebook of a lab is in {folder}", hint="save your notebooks, then name their folder")

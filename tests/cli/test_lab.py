@@ -17,6 +17,7 @@ import pytest
 
 from mqlab.cli import lab
 from mqlab.cli.my_labs import copy_labs
+from mqlab.course.material import home, working_root
 from mqlab.errors import UsageError
 
 
@@ -76,8 +77,10 @@ def test_without_a_choice_the_next_free_port_is_taken(monkeypatch: pytest.Monkey
 def test_root_and_first_page(tmp_path: Path) -> None:
     deep = tmp_path / "labs" / "week"
     deep.mkdir(parents=True)
-    assert lab.find_root(deep) == tmp_path
     assert lab.first_page(tmp_path) == "/lab/tree/labs"
+    assert working_root(deep) == home(), "a folder that is called labs and has none is somebody else's"
+    (tmp_path / "labs" / "20-our-queue.ipynb").write_text("{}", "utf-8")
+    assert working_root(deep) == tmp_path
     (tmp_path / "labs" / "index.ipynb").write_text("{}", "utf-8")
     assert lab.first_page(tmp_path) == "/lab/tree/labs/index.ipynb"
     copy_labs(tmp_path)

@@ -48,7 +48,7 @@ FLOORS = [
     (APART, {"lab.simulation", "data.traffic", "data.spark"}),
     (APART, {"cluster", "data"}),
     (APART, {"course.widgets"}),
-    (TOGETHER, {"course.teach", "course.kit", "course.cases", "course.given", "course.words"}),
+    (TOGETHER, {"course.material", "course.teach", "course.kit", "course.cases", "course.given", "course.words"}),
     (APART, {"course"}),
     (APART, {"course.grading"}),
     (TOGETHER, {"cli"}),

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mqlab.course.material import DATASETS, home
 from mqlab.errors import CorruptionError, UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _unpacked: list[tempfile.TemporaryDirectory[str]] = []  # each is deleted when t
 def real_store(name: str, folder: str | Path | None = None) -> Path:
     """A fresh copy of a real broker's store directory, free to be changed. It is deleted when Python ends.
 
-    ``folder`` holds the archive (default: ``datasets`` beside the labs). UsageError for an unknown name or no archive,
+    ``folder`` holds the archive (default: mqlab's own ``datasets``). UsageError for an unknown name or no archive,
     CorruptionError for an archive that differs from the published one.
     """
     if name not in REAL_STORES:
@@ -116,7 +117,7 @@ def _temporary_folder() -> str:
 
 def checked_archive(name: str, folder: str | Path | None = None) -> Path:
     """The path of an archive, whose bytes are those that were published. ``folder`` and errors as for real_store."""
-    archive = (Path(folder) if folder is not None else _datasets()) / name
+    archive = (Path(folder) if folder is not None else home() / DATASETS) / name
     _must_be_whole(archive)
     return archive
 
@@ -131,16 +132,6 @@ def _unpack(archive_name: str, name: str, folder: str | Path | None) -> Path:
         else:
             packed.extractall(target, members)
     return target / name
-
-
-def _datasets() -> Path:
-    """The folder ``datasets`` of the clone that holds this package, or of the clone that holds the notebook."""
-    here = Path.cwd()
-    clones = (Path(__file__).resolve().parents[3], here, *here.parents)
-    found = next((clone / "datasets" for clone in clones if (clone / "datasets" / ARCHIVE).is_file()), None)
-    if found is None:
-        raise UsageError(f"cannot find datasets/{ARCHIVE}", hint="work in the labs folder of a clone or of a release")
-    return found
 
 
 def _must_be_whole(archive: Path) -> None:

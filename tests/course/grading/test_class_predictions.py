@@ -12,8 +12,9 @@ import pytest
 from mqlab.course.grading.reports import write_predictions
 from mqlab.course.grading.reports.predictions import page
 from mqlab.course.grading.submissions.finding import find_submissions
-from mqlab.course.grading.submissions.lab_files import CLONE, Lab, open_lab
+from mqlab.course.grading.submissions.lab_files import Lab, open_lab
 from mqlab.course.grading.submissions.predictions import class_predictions, predicted
+from mqlab.course.material import home
 from mqlab.course.teach.clicking import PREDICTION_MIME
 from mqlab.course.teach.exercises import Prediction, manifest
 from tests.course.grading.course import save
@@ -21,7 +22,7 @@ from tests.course.grading.course import save
 
 @pytest.fixture(scope="module")
 def lab() -> Lab:
-    return open_lab(CLONE, "00", with_hidden=False)
+    return open_lab(home(), "00", with_hidden=False)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,8 @@ from click.testing import CliRunner, Result
 from mqlab.cli import main
 from mqlab.course.grading.running.gradebook import file_name
 from mqlab.course.grading.sandbox.walled import Sandbox
-from mqlab.course.grading.submissions.lab_files import CLONE, part_names
+from mqlab.course.grading.submissions.lab_files import part_names
+from mqlab.course.material import home
 from tests.course.grading.course import RIGHT, save, untouched, with_answers
 
 WRONG = {"lab99.total": "def total(numbers):\n    return sum(numbers[1:])\n"}
@@ -305,7 +306,7 @@ def test_a_release_has_labs_and_no_solutions(tmp_path: Path) -> None:
     folders = {name.split("/")[1] for name in names}
     assert {"mqlab", "labs", "originals", "Makefile", "pyproject.toml"} <= folders
     assert not {"solutions", "tests", "benchmarks", ".git"} & folders
-    assert len([name for name in texts if "/originals/" in name]) == len(part_names(CLONE))
+    assert len([name for name in texts if "/originals/" in name]) == len(part_names(home()))
     for text in texts.values():
         assert b"SOLUTION" not in text and not any(cell.get("outputs") for cell in json.loads(text)["cells"])
     again = tmp_path / "again.zip"

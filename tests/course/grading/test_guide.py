@@ -8,9 +8,10 @@ from mqlab.cli import VERBS
 from mqlab.cli.grading import grade
 from mqlab.course.grading.judging.verdict import STATUSES
 from mqlab.course.grading.reports import REDACTIONS
-from mqlab.course.grading.submissions.lab_files import CLONE, lab_numbers
+from mqlab.course.grading.submissions.lab_files import lab_numbers
+from mqlab.course.material import home
 
-GUIDE = (CLONE / "docs" / "instructors.md").read_text("utf-8")
+GUIDE = (home() / "docs" / "instructors.md").read_text("utf-8")
 
 
 def test_the_syllabus_says_which_labs_are_here_and_which_are_planned() -> None:
@@ -18,14 +19,14 @@ def test_the_syllabus_says_which_labs_are_here_and_which_are_planned() -> None:
     for number, here in re.findall(r"^\| (\d\d)[a-z]? [^|]+ \| (yes|planned) \|", GUIDE, re.MULTILINE):
         rows[number] = "yes" if rows.get(number) == "yes" else here  # a lab is here when one of its parts is
     assert list(rows) == [f"{number:02d}" for number in range(15)]
-    assert [number for number, here in rows.items() if here == "yes"] == lab_numbers(CLONE)
-    *most, last = lab_numbers(CLONE)
+    assert [number for number, here in rows.items() if here == "yes"] == lab_numbers(home())
+    *most, last = lab_numbers(home())
     assert f"Labs {', '.join(most)} and {last} exist today" in GUIDE
 
 
 def test_the_syllabus_names_the_labs_as_they_are_called() -> None:
-    for path in sorted((CLONE / "labs").glob("[0-9][0-9]*-*.ipynb")):
-        if path.name in {done.name for done in (CLONE / "solutions").glob("*.ipynb")}:
+    for path in sorted((home() / "labs").glob("[0-9][0-9]*-*.ipynb")):
+        if path.name in {done.name for done in (home() / "solutions").glob("*.ipynb")}:
             title = re.search(r"# Lab (\d\d[a-z]?): (.+?)\\n", path.read_text("utf-8"))
             assert title is not None and f"| {title[1]} {title[2]} |" in GUIDE
 
@@ -49,10 +50,10 @@ def test_every_status_and_redaction_is_explained() -> None:
 
 def test_every_file_of_the_project_it_names_is_there() -> None:
     for name in re.findall(r"`((?:mqlab|tests|solutions)/[\w/.]+\.py)`", GUIDE):
-        assert (CLONE / name).is_file() or "NN" in name, name
+        assert (home() / name).is_file() or "NN" in name, name
 
 
 def test_the_readme_says_which_labs_are_here() -> None:
-    *most, last = lab_numbers(CLONE)
-    readme = (CLONE / "README.md").read_text("utf-8")
+    *most, last = lab_numbers(home())
+    readme = (home() / "README.md").read_text("utf-8")
     assert f"Labs {', '.join(most)} and {last} are here" in readme and "docs/instructors.md" in readme

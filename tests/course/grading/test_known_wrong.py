@@ -25,12 +25,13 @@ from mqlab.course.grading.judging.verdict import FAILED, HIDDEN, PUBLIC, RAISED,
 from mqlab.course.grading.running import kernel
 from mqlab.course.grading.running.kernel import Judge
 from mqlab.course.grading.sandbox.walled import Sandbox
-from mqlab.course.grading.submissions.lab_files import course_folder, lab_numbers, open_lab
+from mqlab.course.grading.submissions.lab_files import lab_numbers, open_lab
 from mqlab.course.kit import form
 from mqlab.course.kit.crashing import Crashing
 from mqlab.course.kit.form import Form
 from mqlab.course.kit.scored import Scores
 from mqlab.course.kit.values import Values
+from mqlab.course.material import course_folder
 from mqlab.course.teach.exercises import Call, Case, Exercise
 from mqlab.errors import UsageError
 from mqlab.lab.world.lab import Lab

@@ -9,10 +9,12 @@ import pytest
 
 import mqlab.course.cases
 from mqlab.course.grading.running.gradebook import Plan, fingerprint
+from mqlab.course.grading.sandbox import walls
 from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.sandbox.walls import _judges
 from mqlab.course.grading.submissions.finding import Submission
-from mqlab.course.grading.submissions.lab_files import CLONE, open_lab
+from mqlab.course.grading.submissions.lab_files import open_lab
+from mqlab.course.material import home
 from mqlab.course.teach.exercises import manifest
 from mqlab.errors import UsageError
 from tests.course.grading.course import make_course, save
@@ -52,8 +54,8 @@ def test_the_modules_of_mqlabs_own_labs_are_part_of_the_record(monkeypatch: pyte
     package = tmp_path / "mqlab"
     shutil.copytree(Path(mqlab.__file__).parent / "course" / "cases", package / "course" / "cases")
     monkeypatch.setattr(mqlab, "__file__", str(package / "__init__.py"))
-    lab = open_lab(CLONE, "07", with_hidden=False)
-    plan = Plan(CLONE, CLONE, "autumn", Sandbox("process"))
+    lab = open_lab(home(), "07", with_hidden=False)
+    plan = Plan(home(), home(), "autumn", Sandbox("process"))
     work = Submission("anna", "07", save("a notebook", tmp_path / "anna.ipynb"))
     first = fingerprint(plan, lab, work)
     for name in ("lab07/listeners.py", "lab07/bank.py", "story_parts.py"):
@@ -65,7 +67,7 @@ def test_the_modules_of_mqlabs_own_labs_are_part_of_the_record(monkeypatch: pyte
 
 
 def test_a_folder_of_judges_without_an_init_file_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(mqlab, "__file__", str(tmp_path / "mqlab" / "__init__.py"))
+    monkeypatch.setattr(walls, "PACKAGE", tmp_path / "mqlab")
     monkeypatch.setattr("sys.path", [])
     save("", tmp_path / "mqlab" / "course" / "cases" / "lab20" / "judges.py")
     assert _judges() == ["lab20"]

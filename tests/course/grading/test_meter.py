@@ -12,7 +12,8 @@ from mqlab.course.grading.judging.desk import Desk
 from mqlab.course.grading.judging.loaded import AnswerStopped
 from mqlab.course.grading.sandbox.limits import Limits
 from mqlab.course.grading.sandbox.walled import Sandbox
-from mqlab.course.grading.submissions.lab_files import course_folder, open_lab
+from mqlab.course.grading.submissions.lab_files import open_lab
+from mqlab.course.material import course_folder
 from mqlab.course.teach.exercises import exercise
 from tests.course.grading.court import Court
 

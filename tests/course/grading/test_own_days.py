@@ -18,16 +18,17 @@ from mqlab.course.cases.lab13.manifest import EXERCISES
 from mqlab.course.grading.running.job import Job
 from mqlab.course.grading.running.kernel import Judge
 from mqlab.course.grading.sandbox.walled import Sandbox
-from mqlab.course.grading.submissions.lab_files import CLONE, open_lab
+from mqlab.course.grading.submissions.lab_files import open_lab
 from mqlab.course.grading.submissions.notebook_file import Notebook, parse_notebook
 from mqlab.course.grading.submissions.rebuild import transplant
+from mqlab.course.material import home
 from mqlab.data.traffic.trouble.capstone import capstone, day_of_ticket
 from mqlab.errors import UsageError
 from solutions.wrong import references
 
 SECRET = b"a secret of the course"
 SIZE = "8_000/2"
-SOLUTIONS = sorted((CLONE / "solutions").glob("13?-*.ipynb"))
+SOLUTIONS = sorted((home() / "solutions").glob("13?-*.ipynb"))
 CLASS = ("anna", "Борис", "Chen Wei 4711", "dilnoza", "Émile", "fatou", "Göksel", "hiroshi", "ines", "王芳")
 WITH_OWN = ("lab13.when", "lab13.whom", "lab13.why", "lab13.triage")
 
@@ -38,7 +39,7 @@ def ticket(student: str) -> str:
 
 @pytest.fixture(scope="module")
 def hidden() -> ModuleType:
-    path = CLONE / "solutions" / "grading" / "lab13.py"
+    path = home() / "solutions" / "grading" / "lab13.py"
     spec = importlib.util.spec_from_file_location("hidden_lab13", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -49,7 +50,7 @@ def hidden() -> ModuleType:
 @pytest.fixture(scope="module")
 def reference() -> dict[str, Any]:
     """What the solution's answer cells define, after what the lab gives them."""
-    lab = open_lab(CLONE, "13")
+    lab = open_lab(home(), "13")
     solution = Notebook(tuple(cell for path in SOLUTIONS for cell in parse_notebook(path.read_bytes()).cells), b"")
     names: dict[str, Any] = {}
     for source in (*transplant(lab, solution).set_up, *(references("13")[each] for each in WITH_OWN)):
@@ -69,8 +70,8 @@ def test_a_ticket_makes_the_day_and_tells_no_name() -> None:
 
 def test_a_ticket_adds_a_case_of_the_student_alone() -> None:
     asked = next(one for one in EXERCISES if one.id == "lab13.whom")
-    lab = open_lab(CLONE, "13")
-    assert lab.has_own_days and not open_lab(CLONE, "07").has_own_days
+    lab = open_lab(home(), "13")
+    assert lab.has_own_days and not open_lab(home(), "07").has_own_days
 
     def names(own: str) -> list[str]:
         job = Job("lab13", "seed", Sandbox("process"), {}, hidden_file=str(lab.hidden_file), own=own)
@@ -109,7 +110,7 @@ def grade(*words: str) -> Any:
 def test_a_secret_for_a_lab_without_days_of_students_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(SECRET)
     (tmp_path / "in" / "anna").mkdir(parents=True)
-    shutil.copy(next((CLONE / "labs").glob("07a-*.ipynb")), tmp_path / "in" / "anna")
+    shutil.copy(next((home() / "labs").glob("07a-*.ipynb")), tmp_path / "in" / "anna")
     words = [str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--secret", str(tmp_path / "secret")]
     refused = grade(*words, "--lab", "07")
     assert refused.exit_code and "lab 07 has no days of students" in refused.output
@@ -124,7 +125,7 @@ def test_two_students_are_graded_by_their_own_days(tmp_path: Path) -> None:
     for student in CLASS[:2]:
         folder = tmp_path / "in" / student
         folder.mkdir(parents=True)
-        shutil.copy(next((CLONE / "solutions").glob("13a-*.ipynb")), folder)
+        shutil.copy(next((home() / "solutions").glob("13a-*.ipynb")), folder)
     run = grade(
         str(tmp_path / "in"),
         "--lab",

@@ -24,6 +24,7 @@ from mqlab.course.grading.sandbox.walled import Sandbox, SandboxUnavailable, pro
 from mqlab.errors import UsageError
 from tests.course.grading.conftest import PATIENT
 from tests.course.grading.course import save, untouched
+from tests.tidy.sources import ROOT
 
 
 def test_the_walls_hold(walls: Sandbox, tmp_path: Path) -> None:
@@ -210,7 +211,7 @@ def test_judges_cannot_be_imported_and_what_answers_import_can(walls: Sandbox) -
             names["imported"](f"mqlab.course.cases.{name}")
     for name in ("mqlab.course.teach", "mqlab.course.teach.datasets", "mqlab.data.spark"):
         assert names["imported"](name) is None
-    assert names["folders_that_end_with"](("teach/cases", "teach/cases/__pycache__")) == []
+    assert names["folders_that_end_with"](("course/cases", "course/cases/__pycache__")) == []
     desk.close()
 
 
@@ -228,12 +229,17 @@ def test_copies_of_the_judges_are_covered_too(walls: Sandbox, tmp_path: Path) ->
     probe(sandbox, hidden)
     desk = Desk(sandbox)
     names = desk.load("lab.a", LOOKS_AROUND, LOOKS)
-    judges = ("teach/cases", "cases/__pycache__", "course/cases", "solutions/grading")
+    judges = ("cases/__pycache__", "course/cases", "solutions/grading")
     assert names["folders_that_end_with"](judges) == []
     with pytest.raises(OSError):
         names["read"](str(tmp_path / "python" / "mqlab.whl"))
     assert names["read"](str(tmp_path / "python" / "other.zip")) and names["listed"](str(tmp_path / "course"))
     desk.close()
+
+
+def test_the_solutions_of_the_clone_are_covered_whatever_the_course(tmp_path: Path) -> None:
+    covered = judges_of(tmp_path / "course", ())
+    assert {str(ROOT / name) for name in ("solutions", "tests")} <= set(covered)
 
 
 def test_judges_that_can_be_imported_are_found_out(walls: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,9 @@ from mqlab.course.grading.judging.verdict import FAILED, PUBLIC, RAISED, CaseRes
 from mqlab.course.grading.running.job import Answer, Job
 from mqlab.course.grading.running.kernel import Judge
 from mqlab.course.grading.sandbox.walled import Sandbox
-from mqlab.course.grading.submissions.lab_files import course_folder, open_lab
+from mqlab.course.grading.submissions.lab_files import open_lab
 from mqlab.course.grading.submissions.rebuild import transplant
+from mqlab.course.material import course_folder
 
 SHORTCUTS = {
     "lab00.find": """

@@ -6,13 +6,14 @@ import re
 
 import pytest
 
-from mqlab.course.grading.submissions.lab_files import CLONE, lab_numbers
+from mqlab.course.grading.submissions.lab_files import lab_numbers
+from mqlab.course.material import home
 from mqlab.course.teach.exercises import manifest
 
-SCRIPTS = CLONE / "docs" / "teaching"
+SCRIPTS = home() / "docs" / "teaching"
 
 
-@pytest.mark.parametrize("number", lab_numbers(CLONE))
+@pytest.mark.parametrize("number", lab_numbers(home()))
 def test_a_lab_has_a_script_with_all_its_exercises(number: str) -> None:
     text = (SCRIPTS / f"lab{number}.md").read_text("utf-8")
     asked = manifest(f"lab{number}")
@@ -30,7 +31,7 @@ def test_a_lab_has_a_script_with_all_its_exercises(number: str) -> None:
         assert f"\n## {heading}\n" in text
 
 
-@pytest.mark.parametrize("number", lab_numbers(CLONE))
+@pytest.mark.parametrize("number", lab_numbers(home()))
 def test_the_minutes_of_a_script_fill_whole_lectures(number: str) -> None:
     text = (SCRIPTS / f"lab{number}.md").read_text("utf-8")
     plan = text[: text.index("## What they will get wrong")]
@@ -40,6 +41,6 @@ def test_the_minutes_of_a_script_fill_whole_lectures(number: str) -> None:
 
 
 def test_the_guide_leads_to_every_script_and_to_no_other() -> None:
-    guide = (CLONE / "docs" / "instructors.md").read_text("utf-8")
+    guide = (home() / "docs" / "instructors.md").read_text("utf-8")
     linked = set(re.findall(r"\(teaching/(lab\d\d\.md)\)", guide))
-    assert linked == {path.name for path in SCRIPTS.glob("*.md")} == {f"lab{n}.md" for n in lab_numbers(CLONE)}
+    assert linked == {path.name for path in SCRIPTS.glob("*.md")} == {f"lab{n}.md" for n in lab_numbers(home())}

@@ -11,7 +11,8 @@ from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.grading.judging.desk import Desk
 from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.sandbox.withheld import PACKAGE, withhold, without
-from mqlab.course.grading.submissions.lab_files import course_folder, lab_numbers, open_lab
+from mqlab.course.grading.submissions.lab_files import lab_numbers, open_lab
+from mqlab.course.material import course_folder
 from mqlab.errors import NotGiven, UsageError
 from mqlab.rocketmq.wire import record
 from mqlab.rocketmq.wire.record import Record
@@ -198,7 +199,7 @@ def test_what_is_not_forbidden_works_beside_it(desk: Desk) -> None:
 def test_another_copy_of_mqlab_in_a_readable_folder_is_covered(walls: Sandbox, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     copy = tmp_path / "packages" / "mqlab"
-    for place in ("wire/record.py", "teach/cases/lab01.py"):
+    for place in ("wire/record.py", "course/cases/lab01.py"):
         (copy / place).parent.mkdir(parents=True)
         (copy / place).write_text("SECRET = 1\n", "utf-8")
     (tmp_path / "packages" / "shown.txt").write_text("shown", "utf-8")

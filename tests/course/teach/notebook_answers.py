@@ -10,8 +10,9 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from mqlab.course.grading.submissions.lab_files import AnswerCell, Lab, course_folder, open_lab
+from mqlab.course.grading.submissions.lab_files import AnswerCell, Lab, open_lab
 from mqlab.course.grading.submissions.rebuild import transplant
+from mqlab.course.material import course_folder
 from mqlab.course.teach.exercises import Finding, manifest
 
 wrong_module = importlib.import_module("solutions.wrong")

@@ -65,17 +65,3 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         real_store("чужой")
     with pytest.raises(UsageError, match="cannot be read"):
         real_store("clean", tmp_path)
-
-
-def test_the_folder_of_the_clone_that_the_notebook_stands_in_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(DATASETS, tmp_path / "datasets")
-    (tmp_path / "labs").mkdir()
-    elsewhere = tmp_path / "elsewhere" / "mqlab" / "course" / "teach"
-    monkeypatch.setattr(datasets, "__file__", str(elsewhere / "datasets.py"))
-    monkeypatch.chdir(tmp_path / "labs")
-    assert real_store("clean").is_dir()
-    shutil.rmtree(tmp_path / "datasets")
-    with pytest.raises(UsageError, match="work in the labs folder"):
-        real_store("clean")

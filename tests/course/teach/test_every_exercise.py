@@ -19,13 +19,14 @@ import psutil
 import pytest
 
 from mqlab.course import check
-from mqlab.course.grading.submissions.lab_files import course_folder, lab_numbers, open_lab
+from mqlab.course.grading.submissions.lab_files import lab_numbers, open_lab
 from mqlab.course.kit.crashing import Crashing
 from mqlab.course.kit.form import SPARK_SECONDS
 from mqlab.course.kit.rows import Tables
 from mqlab.course.kit.shapes import Parts
 from mqlab.course.kit.slips import PartSlip, Slip
 from mqlab.course.kit.values import Values
+from mqlab.course.material import course_folder
 from mqlab.course.teach.exercises import Call, Case, Exercise, Finding, manifest
 from tests.course.teach.check_work import passes_in_its_time
 from tests.course.teach.notebook_answers import reference, starter

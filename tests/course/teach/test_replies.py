@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from mqlab.course.grading.submissions.lab_files import course_folder, lab_numbers
+from mqlab.course.grading.submissions.lab_files import lab_numbers
+from mqlab.course.material import course_folder
 from mqlab.course.teach.exercises import Exercise, exercise, manifest
 from tests.course.teach.notebook_answers import names_after
 

@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-import mqlab
+from mqlab.course.material import PACKAGE, home
 
 CASES = Path("mqlab", "course", "cases")
 OF_A_CLONE = ("solutions", "tests", ".git", "cases")
@@ -31,18 +31,18 @@ PACKAGES_OF_THE_SYSTEM = ("/usr/lib*/python3*/*-packages", "/usr/local/lib*/pyth
 
 def own_judges() -> str:
     """The folder of the judges that belong to the package that is running."""
-    return str(Path(mqlab.__file__).resolve().parent / "course" / "cases")
+    return str(PACKAGE.parent / CASES)
 
 
 def judges_of(course: Path, folders: Iterable[str]) -> tuple[str, ...]:
     """Folders and archives with judges or right answers: of a course, of mqlab's clone, and below some folders."""
-    clones = (course.resolve(), Path(mqlab.__file__).resolve().parents[3])
+    clones = (course.resolve(), home())
     named = [clone / name for clone in clones for name in OF_A_CLONE]
     # Byte code kept apart from its sources contains the judges too.
     if sys.pycache_prefix is not None:
         named.append(Path(sys.pycache_prefix).resolve())
     roots = [*folders, *(path for pattern in PACKAGES_OF_THE_SYSTEM for path in glob.glob(pattern))]
-    roots += [str(clone) for clone in clones if clone.is_relative_to("/usr")]
+    roots += [str(clone) for clone in (clones[0], PACKAGE.parent) if clone.is_relative_to("/usr")]
     copies = [copy for root in roots for copy in _copies_below(root)]
     return tuple(dict.fromkeys([*(str(path) for path in named if path.is_dir()), *copies]))
 

@@ -25,9 +25,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import mqlab
 from mqlab.course.grading.sandbox.covers import CASES, own_judges
 from mqlab.course.grading.sandbox.limits import Limits
+from mqlab.course.material import PACKAGE
 from mqlab.errors import MqlabError
 
 WORKER = ["-P", "-s", "-B", "-m", "mqlab.course.grading.sandbox.worker"]
@@ -101,7 +101,7 @@ class Sandbox:
             "LOGNAME": "learner",
             "LANG": "C.UTF-8",
             "PYTHONHASHSEED": str(self.hash_seed),
-            "PYTHONPATH": str(_package().parent),
+            "PYTHONPATH": str(PACKAGE.parent),
             "OPENBLAS_NUM_THREADS": "1",
             "JDK_JAVA_OPTIONS": SHORT_LIVED_JAVA,
             **({"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}),
@@ -139,7 +139,7 @@ class Sandbox:
         # 3. The only place to write is a small /tmp in memory.
         words += ["--perms", "1777", *_if_known("--size", str(self.limits.scratch_mb << 20)), "--tmpfs", "/tmp"]
         # 4. Python, mqlab and readable folders, read-only; then empty folders over what is hidden inside them.
-        shown = (*python_folders(), str(_package()), *self.readable)
+        shown = (*python_folders(), str(PACKAGE), *self.readable)
         for folder in _parents((*shown, *filter(None, [self.handing]))):
             words += ["--perms", "0755", "--dir", folder]
         for path in shown:
@@ -180,11 +180,7 @@ def _whole_copy(judges: Path) -> Path:
     """A copy of mqlab that holds these judges, if it is not the one that runs: of it, answers need nothing."""
     of_a_package = judges.parts[-len(CASES.parts) :] == CASES.parts
     copy = judges.parents[len(CASES.parts) - 2] if of_a_package else judges
-    return judges if copy == _package() else copy
-
-
-def _package() -> Path:
-    return Path(mqlab.__file__).resolve().parent
+    return judges if copy == PACKAGE else copy
 
 
 def python_folders() -> list[str]:

@@ -17,7 +17,7 @@ import socket
 import sys
 from pathlib import Path
 
-import mqlab
+from mqlab.course.material import PACKAGE
 
 ALL_WELL = "walled in"
 CASES = ("mqlab", "course", "cases")
@@ -33,7 +33,7 @@ def try_walls(forbidden: list[str]) -> str:
         return f"an answer could import the judges {', '.join(judges)}"
     if _has_network():
         return "an answer could use the network"
-    for folder in (Path(mqlab.__file__).parent, Path(sys.prefix), Path("/"), Path("/usr"), Path("/dev")):
+    for folder in (PACKAGE, Path(sys.prefix), Path("/"), Path("/usr"), Path("/dev")):
         if _can_write(folder):
             return f"an answer could write into {folder}"
     if os.geteuid() == 0:
@@ -45,7 +45,7 @@ def try_walls(forbidden: list[str]) -> str:
 
 def _judges() -> list[str]:
     """What an import would find of the judges: modules, and folders, which need no ``__init__.py`` to be imported."""
-    places = [Path(folder, *CASES) for folder in (str(Path(mqlab.__file__).parents[3]), *sys.path)]
+    places = [Path(folder, *CASES) for folder in (str(PACKAGE.parent), *sys.path)]
     modules = {name for _, name, _ in pkgutil.iter_modules(map(str, places))}
     folders = {entry.name for place in places if place.is_dir() for entry in place.iterdir() if entry.is_dir()}
     return sorted(modules | folders)

@@ -24,11 +24,11 @@ from pathlib import Path
 import mqlab.course.cases
 from mqlab.course.grading.sandbox.limits import SPARK, Limits
 from mqlab.course.grading.submissions.notebook_file import CellText, Notebook, parse_notebook
+from mqlab.course.material import LABS, ORIGINALS, hidden_cases
 from mqlab.course.teach.exercises import Exercise, manifest
 from mqlab.errors import UsageError
 
 FIRST_SPARK_LAB, FIRST_OWN_LAB = "10", "14"
-CLONE = Path(__file__).resolve().parents[4]
 ANSWER_MARK = "# exercise: "
 NAME = re.compile(r"(?P<lab>\d\d)(?P<part>[a-z]?)-")
 """How the name of a lab's notebook begins: 00-, 01a-."""
@@ -96,17 +96,9 @@ class Lab:
         return f"<lab {self.number}: {len(self.answers)} exercises>"
 
 
-def course_folder(given: str | Path | None = None) -> Path:
-    """The course's folder: the one given, or mqlab's own. UsageError if it has no labs."""
-    folder = Path(given).absolute() if given is not None else CLONE
-    if not (folder / "labs").is_dir():
-        raise UsageError(f"there is no labs folder in {folder}", hint="name the course's folder with --course DIR")
-    return folder
-
-
 def part_names(course: Path) -> list[str]:
     """The notebooks of a course's labs by name, in order: "00", "01a", "01b" …"""
-    found = (NAME.match(path.name) for path in (course / "labs").glob("[0-9][0-9]*-*.ipynb"))
+    found = (NAME.match(path.name) for path in (course / LABS).glob("[0-9][0-9]*-*.ipynb"))
     return sorted({name["lab"] + name["part"] for name in found if name is not None})
 
 
@@ -125,7 +117,7 @@ def parts_of(course: Path, number: str) -> list[str]:
     if not found:
         raise UsageError(f"there is no lab {number!r}", hint=f"there are: {', '.join(names) or 'none'}")
     if number in found and len(found) > 1:
-        raise UsageError(f"lab {number} is in {course / 'labs'} as a whole and in parts: {', '.join(found)}")
+        raise UsageError(f"lab {number} is in {course / LABS} as a whole and in parts: {', '.join(found)}")
     return found
 
 
@@ -135,7 +127,7 @@ def pristine(course: Path, name: str) -> tuple[Path, Notebook]:
     If it was worked in (it has outputs) and ``originals/`` has no copy, the version in git is used. UsageError if it
     does not exist or stands there twice.
     """
-    for folder in ("originals", "labs"):
+    for folder in (ORIGINALS, LABS):
         found = [path for path in sorted((course / folder).glob(f"{name}-*.ipynb")) if not COPY.search(path.name)]
         if len(found) > 1:
             names = ", ".join(path.name for path in found)
@@ -163,7 +155,7 @@ def _kept_by_git(path: Path) -> bytes:
     except (OSError, subprocess.CalledProcessError):
         raise UsageError(
             f"{path} was worked in, and there is no untouched copy of it",
-            hint=f"unpack the release again, or put the untouched notebook into {path.parent.parent / 'originals'}",
+            hint=f"unpack the release again, or put the untouched notebook into {path.parent.parent / ORIGINALS}",
         ) from None
     return shown.stdout
 
@@ -192,13 +184,12 @@ def open_lab(course: Path, number: str, with_hidden: bool = True) -> Lab:
     if number != number_alone:
         marked = {marked_exercise(cell.source) for cell in notebook.code}
         exercises = tuple(exercise for exercise in exercises if exercise.id in marked)
-    hidden = course / "solutions" / "grading" / f"lab{number_alone}.py"
     return Lab(
         number,
         parts,
         notebook,
         _answers(notebook, exercises, ", ".join(part.path.name for part in parts)),
-        hidden if with_hidden and hidden.is_file() else None,
+        hidden_cases(course, number_alone) if with_hidden else None,
         cases_folder,
     )
 

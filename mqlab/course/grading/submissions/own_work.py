@@ -15,9 +15,10 @@ from mqlab.course.grading.judging.verdict import Record
 from mqlab.course.grading.running.execute import Order, grade
 from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.submissions.finding import LAB_NUMBER
-from mqlab.course.grading.submissions.lab_files import Lab, course_folder, marked_exercise, open_lab, part_names
+from mqlab.course.grading.submissions.lab_files import Lab, marked_exercise, open_lab, part_names
 from mqlab.course.grading.submissions.notebook_file import NotANotebook, read_notebook
 from mqlab.course.grading.submissions.parts import ids_in, main_part
+from mqlab.course.material import course_folder
 from mqlab.errors import UsageError
 
 SECONDS = 3_600.0

@@ -1,9 +1,11 @@
-"""The zip that students get: the clone without solutions, tests and benchmarks, and with an untouched copy of each lab.
+"""The zip that students get: no solutions, tests or benchmarks, and an untouched copy of each lab.
 
 ``mqlab release``.
 
     mqlab-labs/ mqlab/ labs/ datasets/ docs/ README.md Makefile pyproject.toml requirements.lock .ci/setup ..
                 originals/    the labs again, for restore, check and grade when labs/ was worked in
+
+An installed mqlab packs labs/, datasets/, originals/ and a requirements.txt that names its version.
 
 The same commit gives the same bytes. Before it is written, every lab is looked through for solution text and outputs.
 It is written to a file; uploading it is up to the instructor.
@@ -15,14 +17,16 @@ import json
 import os
 import subprocess
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 from mqlab.course.grading.submissions.lab_files import COPY, part_names, pristine
+from mqlab.course.material import LABS, ORIGINALS, home, is_installed
 from mqlab.errors import UsageError
 from mqlab.whole_files import whole_file
 
 TOP = "mqlab-labs"
-KEPT_BACK = ("solutions", "tests", "benchmarks", "originals", ".git", ".github")
+KEPT_BACK = ("solutions", "tests", "benchmarks", ORIGINALS, ".git", ".github")
 KEPT_BACK_FILES = (".gitignore", ".gitattributes", ".ci/run")
 SOLUTION_MARKS = ("### BEGIN SOLUTION", "### END SOLUTION", "### STARTER")
 MOMENT = (2026, 1, 1, 0, 0, 0)
@@ -30,11 +34,15 @@ MOMENT = (2026, 1, 1, 0, 0, 0)
 
 def write_release(course: Path, target: Path) -> list[str]:
     """Write the zip atomically; returns the names in it. UsageError if a lab must not be handed out as it is."""
-    # 1. What git tracks, with every lab replaced by its untouched version.
-    files = {name: (course / name).read_bytes() for name in _tracked(course) if not _kept_back(name)}
+    # 1. What git tracks, or what the wheel brought, with every lab replaced by its untouched version.
+    ours = is_installed() and course == home()
+    names = _brought(course) if ours else _tracked(course)
+    files = {name: (course / name).read_bytes() for name in names if not _kept_back(name)}
+    if ours:
+        files["requirements.txt"] = f"mqlab[all]=={version('mqlab')}\n".encode()
     for name in part_names(course):
         path, notebook = pristine(course, name)
-        files[f"originals/{path.name}"] = files[f"labs/{path.name}"] = notebook.data
+        files[f"{ORIGINALS}/{path.name}"] = files[f"{LABS}/{path.name}"] = notebook.data
     # 2. No solution may be handed out by mistake.
     for name, data in files.items():
         if name.endswith(".ipynb"):
@@ -47,6 +55,10 @@ def write_release(course: Path, target: Path) -> list[str]:
             entry.external_attr = (0o755 if os.access(course / name, os.X_OK) else 0o644) << 16
             archive.writestr(entry, files[name])
     return sorted(files)
+
+
+def _brought(course: Path) -> list[str]:
+    return [path.relative_to(course).as_posix() for path in course.rglob("*") if path.is_file()]
 
 
 def _tracked(course: Path) -> list[str]:

@@ -26,7 +26,7 @@ JUDGES_NAMES = {"check", "CheckFailed"}
 JUDGES_MODULES = {"mqlab", "builtins", "__builtins__", "nbval", "IPython"}
 WORTH_A_LOOK = re.compile(
     r"_getframe|f_back|gc\.get_objects|get_ipython|showtraceback|input_transformers|sys\.modules|settrace"
-    r"|os\._exit|os\.kill|os\.fork|subprocess|ctypes|socket\b|/proc/|mqlab\.grading|mqlab\.teach\.cases|solutions/"
+    r"|os\._exit|os\.kill|os\.fork|subprocess|ctypes|socket\b|/proc/|mqlab\.course\.grading|mqlab\.course\.cases|solutions/"
 )
 
 

@@ -22,11 +22,6 @@ from mqlab.course.grading.submissions.notebook_file import read_notebook
 from mqlab.course.grading.submissions.rebuild import transplant
 
 
-def working_folder(here: Path) -> Path:
-    """The folder for copies: ``labs`` if it exists, so that links in notebooks work; else the current folder."""
-    return here / "labs" if (here / "labs").is_dir() else here
-
-
 def copies(part: Part, folder: Path) -> list[Path]:
     """The working copies of one notebook of a lab in a folder, oldest first."""
     stem = part.path.stem
