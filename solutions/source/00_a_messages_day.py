@@ -168,6 +168,7 @@ show_queue(lab, "orders")
 # hint: `offsets.get(group, 0)` is where a group begins. Make `list(range(offsets.get(group, 0), stored))` per group.
 # note: One number per group is enough. Each group has its own, and no group's reading changes what another reads.
 
+
 # %%
 # exercise: lab00.unread
 def unread(stored, offsets, groups):

@@ -306,9 +306,15 @@ lite.seek(queue, 0)
 read, before_ms = len(lite.poll()), lab.now_ms
 lite.commit_sync()
 print("messages read:", read, "  commit_sync took", lab.now_ms - before_ms, "ms")
-print("the broker knows:", lab.broker("broker-a").offset_table.queues_of("report", "orders"))
+print(
+    "the broker knows:",
+    lab.broker("broker-a").offset_table.queues_of("report", "orders"),
+)
 lab.run_for("15s")
-print("15 seconds later:", lab.broker("broker-a").offset_table.queues_of("report", "orders"))
+print(
+    "15 seconds later:",
+    lab.broker("broker-a").offset_table.queues_of("report", "orders"),
+)
 
 # %% [markdown]
 # `commit_sync` only notes the offset in the client's memory. The timer reports it later, one-way like every report.

@@ -49,9 +49,6 @@ class Reader:
     slow: int = 1
 
 
-# samples -------------------------------------------------------------------------------------------------------------
-
-
 @functools.cache
 def _folder() -> Path:
     """A store in which each file that a broker writes has something in it."""
@@ -132,9 +129,6 @@ def _lines() -> list[bytes]:
 
 def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
     return lambda data: read(data.decode("utf-8", "replace"))
-
-
-# whole stores --------------------------------------------------------------------------------------------------------
 
 
 def _replaced(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], object]:

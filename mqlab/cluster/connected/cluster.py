@@ -104,8 +104,6 @@ class Cluster:
             self._loop.record(record)
         self._loop.start()
 
-    # clients -----------------------------------------------------------------------------------------------------
-
     def producer(self, group: str, *, name: str | None = None, **settings: Any) -> Producer:
         """A started producer of a group; settings have DefaultMQProducer's names in snake_case."""
         from mqlab.rocketmq.client import Producer
@@ -172,8 +170,6 @@ class Cluster:
         """The time of this program's clients: ms since the epoch."""
         return self._loop.clock.now_ms()
 
-    # the end -----------------------------------------------------------------------------------------------------
-
     def close(self) -> None:
         """Shut all clients down, the newest first: consumers commit their offsets and leave. Harmless when closed."""
         if not self._is_open:
@@ -204,8 +200,6 @@ class Cluster:
                 if "unknown host" in error.text
                 else "is it running there? `mqlab serve` starts one at 127.0.0.1:9876",
             ) from error
-
-    # inside ------------------------------------------------------------------------------------------------------
 
     def _client(self, make: Callable[..., Any], group: str, name: str | None, settings: dict[str, Any]) -> Any:
         if not self._is_open:

@@ -105,8 +105,6 @@ class TcpConnection(asyncio.Protocol):
         self._heard_at = 0.0
         self._idle: asyncio.TimerHandle | None = None
 
-    # what a node does ------------------------------------------------------------------------------------------------
-
     def send(self, data: bytes) -> None:
         """Send bytes, in order. Does nothing when the connection is closed."""
         if not self.is_open:
@@ -145,8 +143,6 @@ class TcpConnection(asyncio.Protocol):
         """How many bytes wait here because the peer, or the network, does not take them."""
         written = 0 if self._transport is None else self._transport.get_write_buffer_size()
         return written + self._waiting_bytes
-
-    # what asyncio calls ----------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -200,8 +196,6 @@ class TcpConnection(asyncio.Protocol):
         if self.is_open:
             self.is_open = False
             self._on_closed(self, "closed by peer" if error is None else "reset")
-
-    # inside ----------------------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
         self._write_is_due = False

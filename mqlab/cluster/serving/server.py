@@ -60,8 +60,6 @@ class Server:
         self._files: list[RealFiles] = []
         self._is_ending = False
 
-    # starting ----------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Start everything, with the loop on a thread of its own."""
         self.loop.start()
@@ -152,8 +150,6 @@ class Server:
             ],
         }
 
-    # being ready -----------------------------------------------------------------------------------------------------
-
     @property
     def is_registered(self) -> bool:
         """Whether every broker was accepted by a name server, or has none to register at."""
@@ -181,8 +177,6 @@ class Server:
     def on_loop(self, action: Callable[[], Any]) -> Any:
         """Run an action between two steps of the nodes, from another thread, and return what it returns."""
         return self._outside.call(lambda: Promise.of(action()))
-
-    # ending ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """End everything cleanly; for a server that was started in the background."""

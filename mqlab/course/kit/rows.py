@@ -140,8 +140,6 @@ class Tables:
         finding = first(promise(call, rows) for promise in self.promises)
         return finding or self._unlike_before(answers, call, table)
 
-    # the form ----------------------------------------------------------------------------------------------------
-
     def _rows(self, found: Any) -> list[Row] | str:
         """The rows as dictionaries; for a value of another form, what it lacks."""
         if not isinstance(found, list | tuple):
@@ -175,8 +173,6 @@ class Tables:
     def _key(self, row: Row) -> Key:
         return tuple(_hashable(row[column]) for column in self.by)
 
-    # the first wrong row -----------------------------------------------------------------------------------------
-
     def _first_wrong(self, call: Call, table: Table) -> WrongRow | None:
         if call.right is ...:
             return None
@@ -202,8 +198,6 @@ class Tables:
             return math.isclose(right, found, rel_tol=ratio, abs_tol=self.close.get(column, 0.0))
         except TypeError:
             return False
-
-    # what is said ------------------------------------------------------------------------------------------------
 
     def _finding(self, call: Call, rows: Sequence[Row], wrong: WrongRow) -> Finding:
         fitting = self._fitting(call, rows, wrong)

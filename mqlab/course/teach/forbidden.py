@@ -96,9 +96,6 @@ def _object_of(name: str) -> Any:
     return reduce(getattr, parts[count:], importlib.import_module(".".join(parts[:count])))
 
 
-# what the code of an answer names ---------------------------------------------------------------------------------
-
-
 def refuse_named(answers: Mapping[str, Any], forbids: Iterable[str]) -> None:
     """Look for forbidden names in the code of some answers, and of the notebook's own helpers that they call.
 
@@ -147,9 +144,6 @@ def _values_named(code: CodeType, names: Mapping[str, Any]) -> Iterator[object]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _values_named(constant, names)
-
-
-# what an answer calls ---------------------------------------------------------------------------------------------
 
 
 def run_watched(case: Case, answers: Answers, forbids: Iterable[str]) -> Finding | None:

@@ -123,8 +123,6 @@ class Orders:
             has_event &= below(bits, 40, 8, 256) < _REFUNDED_OF_256
         return has_event
 
-    # ── what an order looks like ──
-
     def customers(self, order: Array) -> Array:
         """Rank of each order's customer; 0 orders most."""
         customer = self._zipf.ranks(self.draws.bits(CUSTOMER, order))

@@ -60,8 +60,6 @@ class StoreInspector(StoreReader):
     def _queue(self, topic: str, queue_id: int, log_start: int) -> ShownQueue:
         return ShownQueue(self.files, self._folder_of(topic, queue_id), self._open_files, topic, queue_id, log_start)
 
-    # -- messages
-
     def messages(
         self,
         topic: str | None = None,
@@ -119,8 +117,6 @@ class StoreInspector(StoreReader):
         blanks = (self.log.blank_of(segment) for segment in segments if segment.end <= end)
         return [(piece.physical_offset, piece.size) for piece in blanks if piece is not None]
 
-    # -- queues
-
     def queues(self, topic: str | None = None) -> Sequence[ShownQueue]:
         """All queues, or those of one topic."""
         return cast(Sequence[ShownQueue], super().queues(topic))
@@ -128,8 +124,6 @@ class StoreInspector(StoreReader):
     def queue(self, topic: str, queue_id: int) -> ShownQueue:
         """One queue. Raises UsageError, naming the queues and topics there are, when it has no folder."""
         return cast(ShownQueue, super().queue(topic, queue_id))
-
-    # -- the rest of the directory
 
     def index_files(self) -> list[IndexSummary]:
         """The header of each index file, oldest first."""
@@ -188,8 +182,6 @@ class StoreInspector(StoreReader):
         if data is None:
             raise UsageError("this store has no checkpoint yet", hint="a broker writes it when it flushes or closes")
         return Hexdump(checkpoint_format.field_map(data), title=f"checkpoint: the first 40 of {len(data)} bytes")
-
-    # -- inside
 
     @staticmethod
     def _question(

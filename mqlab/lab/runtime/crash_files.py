@@ -114,8 +114,6 @@ class CrashFiles(RealFiles):
         self._saved: str | None = None
         self._saved_count = 0
 
-    # ── the Files port ──
-
     def map(self, path: str, size: int, *, create: bool = True) -> RealMapping:
         if self.refuse_open is not None:
             raise self.refuse_open
@@ -175,8 +173,6 @@ class CrashFiles(RealFiles):
         """The process ended: its writes stay, its locks are released, and its mappings accept no more writes."""
         super().process_ended()
         self.life += 1
-
-    # ── the power switch ──
 
     def unsynced(self) -> list[Unsynced]:
         """Everything that is written and not synced: changes of names in their order, then pages by path."""
@@ -239,8 +235,6 @@ class CrashFiles(RealFiles):
             os.remove(change.path)
         if change.saved:
             shutil.move(change.saved, change.path)
-
-    # ── bookkeeping ──
 
     def content_of(self, path: str) -> _Content:
         """The record of a file's unsynced pages."""

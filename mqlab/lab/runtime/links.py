@@ -101,8 +101,6 @@ class Links:
         """The Network port of one node."""
         return NodeNetwork(self, node)
 
-    # what nodes do -----------------------------------------------------------------------------------------------
-
     def listen(self, node: Machine, address: str, on_accept: OnAccept, on_data: OnData, on_closed: OnClosed) -> None:
         taken = self._listeners.get(address)
         if taken is not None and taken[0].alive and taken[0] is not node:
@@ -177,8 +175,6 @@ class Links:
         }
         return list(found)
 
-    # what the lab does -------------------------------------------------------------------------------------------
-
     def drop_node(self, node: Machine, *, silent: bool) -> None:
         """A process ends. Its sockets close and peers notice; if ``silent``, nothing is sent and nobody notices."""
         for connection in list(self._connections.get(node.name, ())):
@@ -225,8 +221,6 @@ class Links:
     def drop_no_more(self) -> None:
         """Forget the frames that were still to be lost."""
         self._drops.clear()
-
-    # inside ------------------------------------------------------------------------------------------------------
 
     def _arm(self, sender: Link, target: Machine, kind: str, action: Callable[[], None]) -> None:
         world = self.world

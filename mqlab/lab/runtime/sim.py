@@ -82,8 +82,6 @@ class SimWorld(World[SimWorkers]):
     def machine_files(self) -> RealFiles:
         return CrashFiles()
 
-    # what happens ----------------------------------------------------------------------------------------------
-
     def arm(self, node: Machine, due_ms: int, kind: str, action: Action, *, periodic: bool | None = None) -> Event:
         """Put an event into the heap; an event that was due earlier is due now."""
         record = self._record
@@ -175,8 +173,6 @@ class SimWorld(World[SimWorkers]):
         if self.storyteller is not None and self.storyteller.is_paused():
             return self.storyteller.step()
         return self.step()
-
-    # playing ---------------------------------------------------------------------------------------------------
 
     @property
     def next_due_ms(self) -> int | None:

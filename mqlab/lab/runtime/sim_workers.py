@@ -115,8 +115,6 @@ class SimWorkers:
         if caller is not None and caller.workers is self:
             caller.must_be_up()
 
-    # inside ------------------------------------------------------------------------------------------------------
-
     def run(self, call: Callable[[], Any], on_done: Callable[[Any, BaseException | None], None]) -> None:
         """Start a call as a coroutine, up to its first wait."""
         life = self.node.incarnation

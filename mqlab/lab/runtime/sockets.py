@@ -71,8 +71,6 @@ class SocketLinks(Links):
         self._in_order = threading.RLock()
         self._running = True
 
-    # what nodes do -----------------------------------------------------------------------------------------------
-
     def listen(self, node: Machine, address: str, on_accept: OnAccept, on_data: OnData, on_closed: OnClosed) -> None:
         super().listen(node, address, on_accept, on_data, on_closed)
         self._stop_listening(address)
@@ -113,8 +111,6 @@ class SocketLinks(Links):
         self._wake_reader.close()
         self._wake_writer.close()
         self._selector.close()
-
-    # opening and closing -----------------------------------------------------------------------------------------
 
     def call(self, connection: Link, target: Machine) -> None:
         listening = self._sockets.get(connection.remote_address)
@@ -166,8 +162,6 @@ class SocketLinks(Links):
         listening = self._sockets.pop(address, None)
         if listening is not None:
             self._later(lambda: self._forget_socket(listening))
-
-    # the reading thread ------------------------------------------------------------------------------------------
 
     def _watch(self, end: socket.socket, on_readable: Callable[[], None]) -> None:
         self._later(lambda: self._selector.register(end, selectors.EVENT_READ, on_readable))

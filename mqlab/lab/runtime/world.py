@@ -126,8 +126,6 @@ class World(ABC, Generic[W]):
         self.busy = 0  # armed events that are not periodic
         self.outside = Machine(self, "lab", "10.255.255.254")  # no fault touches its events
 
-    # machines --------------------------------------------------------------------------------------------------
-
     def add_node(self, name: str, files: Files, *, cores: int = 2) -> Ports:
         """Add a machine and return the ports of its process. UsageError when the name is taken."""
         if name in self.nodes:
@@ -167,8 +165,6 @@ class World(ABC, Generic[W]):
     def machine_files(self) -> RealFiles:
         """The files of a new machine. Its disk is a quarter full, however full the disk of this computer is."""
 
-    # events ----------------------------------------------------------------------------------------------------
-
     @abstractmethod
     def arm(self, node: Machine, due_ms: int, kind: str, action: Action, *, periodic: bool | None = None) -> Event:
         """Let a machine do something at a moment. ``periodic`` is taken from the kind unless given."""
@@ -185,8 +181,6 @@ class World(ABC, Generic[W]):
     def at(self, due_ms: int, action: Action) -> None:
         """Let the notebook act at a moment: the action may call, break and wait as it likes."""
 
-    # records ---------------------------------------------------------------------------------------------------
-
     @abstractmethod
     def note(self, node: Machine, kind: str, /, **values: Any) -> None:
         """Add a change to the step under way; a call of the notebook opens a step of its own."""
@@ -198,8 +192,6 @@ class World(ABC, Generic[W]):
     @abstractmethod
     def open_call(self, node: Machine, kind: str = "call") -> StepRecord:
         """Open a record for something that the notebook does itself."""
-
-    # waiting ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def run_for_ms(self, ms: int) -> None:

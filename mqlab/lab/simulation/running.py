@@ -165,8 +165,6 @@ class Run:
     def _committed(self, record: Any, values: dict[str, Any]) -> None:
         self.notes.committed(record.node, values)
 
-    # work ------------------------------------------------------------------------------------------------------
-
     def _join(self, event: Event) -> None:
         member = event.get("member", event)
         group, name = member["group"], member["name"]
@@ -240,8 +238,6 @@ class Run:
         harmless(lambda: self.lab.admin.create_topic(topic, read_queue_nums=queues, write_queue_nums=queues))
         self.lab.run_for(500)
         self.notes.renewed_ms[topic] = self.lab.now_ms
-
-    # faults ----------------------------------------------------------------------------------------------------
 
     def _is_up(self, name: str) -> bool:
         return name in self.lab.handles and self.lab.handles[name].is_up
@@ -330,8 +326,6 @@ class Run:
 
     def _end_disk_full(self, event: Event) -> None:
         self.lab.disk_full(event["node"], 0)
-
-    # the end ---------------------------------------------------------------------------------------------------
 
     def mend(self) -> None:
         """Every fault ends. Servers come back first, because clients ask them at their start."""

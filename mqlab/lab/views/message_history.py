@@ -164,8 +164,6 @@ class GroupHistory:
         first = bisect_right(offsets, place[1])
         return records[first] if first < len(records) else None
 
-    # storing -------------------------------------------------------------------------------------------------------
-
     def _stored(self, record: StepRecord, values: dict[str, Any]) -> None:
         topic, count = values["topic"], values.get("count", 1)
         msg_id = values.get("msg_id") or ""
@@ -223,8 +221,6 @@ class GroupHistory:
         elif values["send_status"] is None:  # no answer: only the id shows what it stored, if anything
             for copy in self._by_id.get(values["msg_id"], [])[-1:]:
                 copy.add_step(record)
-
-    # reading -------------------------------------------------------------------------------------------------------
 
     def _pulled(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] != self.group:
@@ -327,8 +323,6 @@ class GroupHistory:
             for message in self.messages:
                 if message.place[0] == queue and message.place[1] >= values["queue_offset"] and message.passed:
                     message.add_step(record)
-
-    # members -------------------------------------------------------------------------------------------------------
 
     def _subscribed(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] != self.group:

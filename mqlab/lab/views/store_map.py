@@ -137,8 +137,6 @@ class StoreMap(Picture):
     def _is_newest(self, entry: IndexEntry) -> bool:
         return entry.number == max(each.number for each in self.index if each.slot == entry.slot)
 
-    # -- the drawing
-
     def svg(self) -> str:
         # 1. What is drawn: what leads to a drawn unit, in the order of the files.
         units = self._drawn

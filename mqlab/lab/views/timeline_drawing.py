@@ -53,8 +53,6 @@ class Drawing:
         self._times = [moment.now_ms for moment in drawn]
         self._steps = [-1 if moment.step is None else moment.step for moment in drawn]
 
-    # -- places
-
     def _rows(self) -> tuple[list[int], int]:
         """The height of each moment, one row each, and a row more for each pause; and where the lanes end."""
         heights, y, before = [], self.top, self.drawn[0].now_ms if self.drawn else 0
@@ -145,8 +143,6 @@ class Drawing:
             elif {self.lanes.index(name) for name in moment.lane_names} == {here, here + 1}:
                 needed.append(text_pixels(words) + 30)
         return max(needed)
-
-    # -- drawing
 
     def svg(self) -> str:
         """The whole drawing."""

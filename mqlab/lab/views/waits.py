@@ -88,8 +88,6 @@ class Waits(Picture):
         self.waits = sorted(waits, key=lambda wait: wait.from_ms)
         self.dead_ms, self.now_ms, self.scale, self.title = dead_ms, now_ms, scale, title
 
-    # -- what is shown
-
     @property
     def start_ms(self) -> int:
         """The time called +0: the first thing that happened."""
@@ -166,8 +164,6 @@ class Waits(Picture):
         more = len(rows) - MAX_ROWS_DRAWN
         return f"… {more} more rows; .table() has all {len(rows)}" if more > 0 else ""
 
-    # -- the axis
-
     def _axis(self) -> Scale:
         """An axis of durations: logarithmic over the lengths of the waits, or linear over the whole time."""
         whole = self.end_ms - self.start_ms
@@ -182,8 +178,6 @@ class Waits(Picture):
         if self.scale == "log":
             return 0.0, axis.part(max(self._long(wait), axis.low))
         return axis.part(wait.from_ms - self.start_ms), axis.part(self._until(wait) - self.start_ms)
-
-    # -- the drawing
 
     def svg(self) -> str:
         # 1. Measure.

@@ -106,8 +106,6 @@ class Lab(ClientVerbs, Faults, ScheduleVerbs, Stored, WhatHappened):
         weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
         return path
 
-    # nodes -----------------------------------------------------------------------------------------------------
-
     def broker(self, name: str = "broker-a") -> Any:
         """The handle of a broker. It has all attributes of Broker and survives kill and start."""
         return self.handle_of(name, *BROKERS)
@@ -139,8 +137,6 @@ class Lab(ClientVerbs, Faults, ScheduleVerbs, Stored, WhatHappened):
         """Create or change a topic on all brokers, or on those named, and wait until every name server has it."""
         cluster.create_topic(self, topic, read_queue_nums, write_queue_nums, perm, brokers)
 
-    # things shared by listeners ------------------------------------------------------------------------------------
-
     def resource(self, name: str, *, slots: int | None = None) -> Resource:
         """A shared resource to wait for, created when ``slots`` is given: ``with lab.resource("db"): …``."""
         if slots is not None:
@@ -156,8 +152,6 @@ class Lab(ClientVerbs, Faults, ScheduleVerbs, Stored, WhatHappened):
         from mqlab.lab.world.shared_resources import Database
 
         return Database(self.world, self.directory / f"{cluster.file_name(name, 'databases')}.sqlite")
-
-    # time ------------------------------------------------------------------------------------------------------
 
     def step(self) -> StepRecord | None:
         """Let the next step happen and return its record; None when nothing is left to happen."""
@@ -207,8 +201,6 @@ class Lab(ClientVerbs, Faults, ScheduleVerbs, Stored, WhatHappened):
         self.world.run_until(self.world.is_quiet, milliseconds(limit), "quiet (only periodic timers left)")
         return self
 
-    # again -----------------------------------------------------------------------------------------------------
-
     def replay(self, *, until_step: int | None = None, faults: FaultsByStep | None = None) -> Lab:
         """A new Lab from this one's seed and story, in a directory of its own: its journal is equal to the byte.
 
@@ -224,8 +216,6 @@ class Lab(ClientVerbs, Faults, ScheduleVerbs, Stored, WhatHappened):
             faults=telling.faults if faults is None else faults,
             **telling.settings,
         )
-
-    # ends ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Shut down every node that is up; a temporary directory is removed together with the Lab object."""

@@ -49,8 +49,6 @@ class AdminNode:
     def _channel_closed(self, channel: Channel) -> None:
         self.name_servers.failed(channel.remote_address)
 
-    # requests ------------------------------------------------------------------------------------------------------
-
     def _invoke(self, address: str, request: RemotingCommand, timeout_ms: int = 3_000) -> Promise[RemotingCommand]:
         return self.remoting.invoke(address, request, timeout_ms)
 
@@ -80,8 +78,6 @@ class AdminNode:
                 self.name_servers.failed(address)
                 if not left:
                     raise
-
-    # where -----------------------------------------------------------------------------------------------------------
 
     def cluster_info(self) -> ClusterInfo:
         """All brokers that are registered at the name server."""

@@ -48,8 +48,6 @@ class Membership:
         self._batched: dict[str, ConsumerGroup] = {}
         self._batch: Deadline | None = None
 
-    # -- heartbeats and goodbyes
-
     def heart_beat(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """HEART_BEAT."""
         heartbeat = HeartbeatData.from_json(body(request))
@@ -147,8 +145,6 @@ class Membership:
             raise Refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
         return request.reply()
 
-    # -- notices
-
     def members_changed(self, group: ConsumerGroup) -> None:
         """Send every member a notice to rebalance: now, or together with the other changes of 15 s."""
         config = self._state.config
@@ -173,8 +169,6 @@ class Membership:
     def _notify(self, group: ConsumerGroup) -> None:
         for channel in list(group.members):
             channel.send_oneway(make_request(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, consumerGroup=group.name))
-
-    # -- silent clients
 
     def _arm_scan(self) -> None:
         if self._scan is not None:
@@ -203,8 +197,6 @@ class Membership:
             if deadline is not None:
                 deadline.cancel()
         self._scan = self._batch = None
-
-    # -- locks of queues consumed in order
 
     def lock_batch_mq(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """LOCK_BATCH_MQ: the answer holds the queues that the client has locked now."""

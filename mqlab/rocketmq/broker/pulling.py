@@ -167,8 +167,6 @@ class Pulling:
             groupSysFlag=group.group_sys_flag,
         )
 
-    # -- who may
-
     def _checked(self, header: PullHeader, request: RemotingCommand) -> tuple[SubscriptionGroupConfig, TopicConfig]:
         state, config = self._state, self._state.config
         # 1. The broker itself: an operator may have closed it for reading.
@@ -262,8 +260,6 @@ class Pulling:
             unknown = members is None or channel not in members.members
             if active and unknown and header.group != names.TOOLS_GROUP:
                 raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, "pull consumers are rejected by this broker")
-
-    # -- reading
 
     def _filter(
         self, header: PullHeader, subscription: SubscriptionData, consumer_filter: ConsumerFilter | None

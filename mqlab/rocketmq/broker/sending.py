@@ -124,8 +124,6 @@ class Sending:
             refusal_answer.fields = {**refusal_answer.fields, **self.stamp}
             raise
 
-    # -- checks
-
     def checked_queue(self, header: SendHeader, channel: Channel) -> int:
         """The queue that a message goes to, after all checks of its topic. Refused if it must not be sent there."""
         return self._queue(header, self._checked_topic(header, channel))
@@ -173,8 +171,6 @@ class Sending:
         if queues <= 0:
             raise Refused(ResponseCode.SYSTEM_ERROR, "the topic has no write queue")
         return self._state.ports.rng.randrange(queues)
-
-    # -- one message
 
     def _store_one(
         self,
@@ -260,8 +256,6 @@ class Sending:
         )
         return dlq_topic
 
-    # -- a batch
-
     def _store_batch(
         self,
         header: SendHeader,
@@ -309,8 +303,6 @@ class Sending:
         # 2. They are stored together, and one answer counts for all.
         result = self._putter.put_batch(records)
         self._answer_when_safe(result, (header.topic, queue_id), queue_id, property_map.get(p.UNIQ_KEY), request, reply)
-
-    # -- the answer
 
     def _answer_when_safe(
         self,

@@ -52,8 +52,6 @@ class Transactions:
         self._woke_ms: int | None = None  # when the service last woke early; its 3 s grid starts there
         self._flush: Deadline | None = None
 
-    # -- prepare
-
     def prepare(self, record: Record, *, delay_level: int = 0) -> tuple[PutResult, tuple[str, int]]:
         """Store a message as a half message; returns the result, and the topic and queue it is in.
 
@@ -103,8 +101,6 @@ class Transactions:
         if self._putter.put(again).status != put_result.PUT_OK:
             raise Refused(ResponseCode.SYSTEM_ERROR, "Put message back to RMQ_SYS_TRANS_HALF_TOPIC failed.")
         return request.reply()
-
-    # -- end
 
     def end_transaction(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """END_TRANSACTION: commit, roll back, or do nothing if the producer does not know the outcome."""
@@ -181,8 +177,6 @@ class Transactions:
         self._state.ports.note(kind, topic=topic, msg_id=property_map.get(p.UNIQ_KEY), half_offset=half.queue_offset)
         self._ended.append(half.queue_offset)
         self._arm_flush()
-
-    # -- op messages
 
     def _waiting_bytes(self) -> int:
         return sum(len(str(offset)) + 1 for offset in self._ended)

@@ -71,8 +71,6 @@ class LitePullConsumer(GroupMember[LiteState]):
         self._next_auto_commit_ms = -1
         self._watch = TopicWatch(ports, config.topic_metadata_check_interval_millis, self._fetch)
 
-    # which queues ------------------------------------------------------------------------------------------------
-
     def _use(self, mode: str) -> None:
         before = self.state.mode
         # The rebalance would take assigned queues away again.
@@ -167,8 +165,6 @@ class LitePullConsumer(GroupMember[LiteState]):
         assigned.task = PullTask(self.state, self.pull_api, assigned)
         assigned.task.start()
 
-    # life --------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Join the group. ClientError when started before."""
         self.client.call(self.start_async)
@@ -196,8 +192,6 @@ class LitePullConsumer(GroupMember[LiteState]):
         if self._trace is not None:
             yield self._trace.shutdown()
         yield super().leave()
-
-    # polling -----------------------------------------------------------------------------------------------------
 
     def poll(self, timeout: str | int | None = None) -> list[MessageExt]:
         """The next batch: one pull's messages of one queue, or []. Commits first when auto commit is due."""
@@ -246,8 +240,6 @@ class LitePullConsumer(GroupMember[LiteState]):
             if queue in self.assigned:
                 self.assigned[queue].paused = paused
         self._retry_parked()
-
-    # offsets -----------------------------------------------------------------------------------------------------
 
     def commit(
         self,
@@ -349,8 +341,6 @@ class LitePullConsumer(GroupMember[LiteState]):
         # 3. A new task continues at the new place.
         assigned.seek_offset = offset
         self._start_task(assigned)
-
-    # what the client instance and the rebalance ask ------------------------------------------------------------------
 
     def heartbeat_subscriptions(self) -> list[SubscriptionData]:
         """The subscriptions that a heartbeat carries: none when queues are assigned."""

@@ -119,8 +119,6 @@ class Producer:
         """Call an object before and after each send; before it, the object may change the message. See SendHook."""
         self.sender.hooks.append(hook)
 
-    # sending -----------------------------------------------------------------------------------------------------
-
     def send(
         self,
         message: Message,

@@ -85,8 +85,6 @@ class PullConsumer(GroupMember[MemberState[PullConsumerConfig]]):
         self.offset_store.load()
         yield self.join()
 
-    # queues ------------------------------------------------------------------------------------------------------
-
     def fetch_subscribe_message_queues(self, topic: str) -> list[MessageQueue]:
         """All readable queues of a topic. ClientError when the name server does not know it."""
         self.service.must_run()
@@ -105,8 +103,6 @@ class PullConsumer(GroupMember[MemberState[PullConsumerConfig]]):
     def fetch_message_queues_in_balance(self, topic: str) -> list[MessageQueue]:
         """This member's share of a registered topic."""
         return [queue for queue in self.message_queues if queue.topic == topic]
-
-    # pulling -----------------------------------------------------------------------------------------------------
 
     def pull(
         self,
@@ -191,8 +187,6 @@ class PullConsumer(GroupMember[MemberState[PullConsumerConfig]]):
         if result.msg_found_list:
             note_polled(self.ports, self.group, queue, result.msg_found_list)
         return result
-
-    # offsets -----------------------------------------------------------------------------------------------------
 
     def update_consume_offset(self, queue: MessageQueue, offset: int) -> None:
         """Set the offset of this queue in memory."""

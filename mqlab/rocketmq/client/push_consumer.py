@@ -75,8 +75,6 @@ class PushConsumer(GroupMember[PushState]):
             self._trace = TraceDispatcher(client.cluster, client.membership, f"{group}-CONSUME", config.trace_topic)
             self.state.consume_hooks.append(ConsumerTraceHook(self._trace))
 
-    # what a program does with it -------------------------------------------------------------------------------------
-
     def subscribe(self, topic: str, expression: str | None = "*", *, sql: str | None = None) -> None:
         """Subscribe to a topic: all messages, those with some tags ("paid || shipped"), or those an SQL92 text selects.
 
@@ -141,8 +139,6 @@ class PushConsumer(GroupMember[PushState]):
             if limit in settings:  # otherwise it stays as the last rebalance scaled it
                 setattr(self.state, limit, getattr(self.config, limit))
         self.pull_loop.retry_parked()
-
-    # life --------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Join the group. ClientError without a listener, when started before, or when a broker refuses."""
@@ -219,8 +215,6 @@ class PushConsumer(GroupMember[PushState]):
         """Reset every subscribed topic, the retry topic too, to a time; takes ten seconds per topic."""
         self.client.call(lambda: self._reset.to_timestamp(timestamp_ms))
 
-    # what the client instance and the rebalance ask ------------------------------------------------------------------
-
     @property
     def is_suspended(self) -> bool:
         return self.state.is_suspended
@@ -291,8 +285,6 @@ class PushConsumer(GroupMember[PushState]):
         yield self.client.membership.heartbeat_all()
         if self._queue_listener is not None:
             call_back(self.ports, "message queue listener", partial(self._queue_listener, topic, queues, mine))
-
-    # failed messages ---------------------------------------------------------------------------------------------
 
     def send_message_back(self, message: MessageExt, delay_level: int = 0) -> bool:
         """Send a message back, to be delivered again even if its listener reports success; True when it is stored.

@@ -107,8 +107,6 @@ class TransactionProducer(Producer):
         self._executing = self.ports.workers.pool(f"LocalTransaction_{self.group}", EXECUTE_THREADS)
         self._checking = self.ports.workers.pool(f"CheckTransaction_{self.group}", CHECK_THREADS)
 
-    # sending -----------------------------------------------------------------------------------------------------
-
     def send_message_in_transaction(self, message: Message, arg: Any = None) -> TransactionSendResult:
         """Send a half message, run the local transaction, send its result. Errors as for send."""
         return self.client.call(lambda: self._send_in_transaction(message, arg))
@@ -184,8 +182,6 @@ class TransactionProducer(Producer):
         )
         self._trace_end(message, result.msg_id, address, state, from_check=False)
 
-    # checking ----------------------------------------------------------------------------------------------------
-
     @flow
     def _check(self, address: str, message: MessageExt, fields: Mapping[str, str]) -> Flow[None]:
         """Ask the listener again and send its answer to the broker that asked."""
@@ -208,8 +204,6 @@ class TransactionProducer(Producer):
             remark=None if error is None else f"checkLocalTransactionState Exception: {error}",
         )
         self._trace_end(message, unique_key, address, state, from_check=True)
-
-    # inside ------------------------------------------------------------------------------------------------------
 
     def _run(self, pool: Pool, call: Callable[[], Any]) -> Promise[tuple[Any, str | None]]:
         """The learner's answer, or the traceback of what it raised, from a thread of the pool."""

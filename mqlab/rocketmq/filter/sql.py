@@ -109,8 +109,6 @@ class _Parser:
         self._token, self._next = token_at(text, 0)
         self._depth = 0
 
-    # tokens --------------------------------------------------------------------------------------------------------
-
     def _advance(self) -> Token:
         token = self._token
         self._token, self._next = token_at(self._text, self._next)
@@ -129,8 +127,6 @@ class _Parser:
     def _error(self, what: str, hint: str = "", position: int | None = None) -> FilterError:
         at = self._token.position if position is None else position
         return FilterError(f"{what} at position {at} of {self._text!r}", position=at, hint=hint)
-
-    # grammar -------------------------------------------------------------------------------------------------------
 
     def whole(self) -> Node:
         """The expression the text begins with; only the first token after it is looked at."""
@@ -249,8 +245,6 @@ class _Parser:
             )
         return Number(value)
 
-    # what the parser refuses ---------------------------------------------------------------------------------------
-
     def _as_boolean(self, node: Node, position: int) -> Node:
         """The node, if it may be used as a truth value. Raises FilterError."""
         if node.kind in (BOOLEAN, PROPERTY) or (node.kind == LITERAL and _is_truth_literal(node)):
@@ -302,9 +296,6 @@ class _Parser:
 
 def _is_truth_literal(node: Node) -> bool:
     return node.literal is None or isinstance(node.literal, bool)
-
-
-# evaluation ----------------------------------------------------------------------------------------------------------
 
 
 def _deeper(*parts: Node) -> int:

@@ -95,8 +95,6 @@ class RouteTable:
         self.clusters: dict[str, list[str]] = {}
         self.live: dict[Address, LiveBroker] = {}
 
-    # -- brokers come and go
-
     def register(self, registration: Registration) -> Registered | None:
         """Use a registration. None if it is refused: an unknown broker that registers a single topic."""
         r = registration
@@ -240,8 +238,6 @@ class RouteTable:
         if not queues:
             del self.topics[topic]
 
-    # -- questions
-
     def route(self, topic: str) -> TopicRouteData | None:
         """What a client needs to find the queues of a topic, None if no broker has it. Mirrors pickupTopicRouteData."""
         queues = self.topics.get(topic)
@@ -281,8 +277,6 @@ class RouteTable:
         """The topic version a broker registered last."""
         live = self.live.get((cluster, address))
         return None if live is None else live.data_version
-
-    # -- changes by hand
 
     def register_topic(self, topic: str, queue_datas: Iterable[QueueData]) -> None:
         """Add queues of registered brokers; changes nothing if one of them is not registered. Mirrors registerTopic."""

@@ -42,8 +42,6 @@ class CommitLog:
         """Bytes of each file."""
         return self.queue.file_size
 
-    # ── bounds ──
-
     @property
     def min_offset(self) -> int:
         """Where the oldest file begins; -1 without files. Mirrors getMinOffset."""
@@ -58,8 +56,6 @@ class CommitLog:
     def flushed_where(self) -> int:
         """Everything before this is on the disk."""
         return self.queue.flushed_where
-
-    # ── appending ──
 
     def append(self, record: Record, queue_offset: int, store_timestamp: int) -> tuple[int, int]:
         """Encode a record at the end of the log. Returns its offset and size. The record itself is not changed.
@@ -116,8 +112,6 @@ class CommitLog:
             mapped.wrote_position = mapped.size
         self.queue.on_full(mapped)
         return following
-
-    # ── reading ──
 
     def read(self, physical_offset: int, size: int) -> bytes | None:
         """Bytes of the log, from one file; None when they are not there (deleted, or not written yet)."""

@@ -49,8 +49,6 @@ class ConsumeQueue:
         self.judge: Judge | None = None  # set during recovery: decides about a unit that is not the next one
         self._last: MappedFile | None = None
 
-    # ── bounds ──
-
     @property
     def max_queue_offset(self) -> int:
         """The queue offset the next message gets. Mirrors getMaxOffsetInQueue."""
@@ -88,8 +86,6 @@ class ConsumeQueue:
 
     def _first_queue_offset(self) -> int:
         return max(0, self.files.min_offset) // CQ_UNIT_SIZE
-
-    # ── writing ──
 
     def put(self, physical_offset: int, size: int, tags_code: int, queue_offset: int) -> bool:
         """Add the unit of a message; False when it was there already. Units come in physical order.
@@ -152,8 +148,6 @@ class ConsumeQueue:
         """Sync what is written; True when all of it is."""
         return self.files.flush(least_pages)
 
-    # ── reading ──
-
     def unit(self, queue_offset: int) -> Unit | None:
         """(physical_offset, size, tagsCode) of one message; None when the queue has no unit there."""
         mapped = self.files.find(queue_offset * CQ_UNIT_SIZE)
@@ -197,8 +191,6 @@ class ConsumeQueue:
             return low + bisect_left(offsets, True, key=lambda offset: stored(offset) >= timestamp)
         later = low + bisect_left(offsets, True, key=lambda offset: stored(offset) > timestamp)
         return max(low, later - 1)
-
-    # ── loading and cutting ──
 
     def load(self) -> None:
         self.files.load()

@@ -70,8 +70,6 @@ class Flusher:
         self.on_flushed: list[Callable[[], None]] = []  # called when more of the log is on the disk
         self.stalled = False
 
-    # ── the commit log ──
-
     def after_put(self) -> None:
         """Something was appended: arm the timer that will sync it."""
         if not self._is_sync_flush:
@@ -189,8 +187,6 @@ class Flusher:
         """Whether a thorough flush is due in the interval that ends now: one every ``thorough_ms`` since the start."""
         since_ms = self._clock.now_ms() - self._state.origin_ms
         return since_ms // thorough_ms != (since_ms - interval_ms) // thorough_ms
-
-    # ── consume queues and checkpoint ──
 
     def after_dispatch(self, units: int) -> None:
         """Units were added to queues: arm the timer that will sync them."""

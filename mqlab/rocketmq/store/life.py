@@ -75,8 +75,6 @@ class StoreLife:
         state.phase = STORE_LIFE[state.phase, event]
         self._admission.decide()
 
-    # ── opening ──
-
     def load(self) -> RecoveryReport:
         """Lock the directory, find its files, recover. Nothing is changed before the lock is held.
 
@@ -146,8 +144,6 @@ class StoreLife:
         self._move("start")
         self._retention.arm()
         self._dispatching.arm()
-
-    # ── closing ──
 
     def shutdown(self) -> None:
         """Dispatch and flush everything, close the files; the abort file is removed if nothing is missing."""

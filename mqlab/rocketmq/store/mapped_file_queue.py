@@ -37,8 +37,6 @@ class MappedFileQueue:
         self._unsynced_parents: list[str] = []
         self.on_full: Callable[[MappedFile], None] = lambda mapped: None
 
-    # ── opening and closing ──
-
     def load(self) -> None:
         """Find the files; their positions count as full until recovery sets them. Mirrors MappedFileQueue.load.
 
@@ -80,8 +78,6 @@ class MappedFileQueue:
         for mapped in self.mapped_files:
             mapped.close()
 
-    # ── bounds ──
-
     @property
     def min_offset(self) -> int:
         """Where the first file begins; -1 without files."""
@@ -116,8 +112,6 @@ class MappedFileQueue:
 
     def index_of(self, mapped: MappedFile) -> int:
         return self.mapped_files.index(mapped)
-
-    # ── writing ──
 
     def file_to_write(self, start_offset: int = 0) -> MappedFile:
         """The last file, or a new one when it is full or there is none: then the file that ``start_offset`` lies in."""
@@ -170,8 +164,6 @@ class MappedFileQueue:
             self._unsynced_parents.append(missing)
         self.files.make_directory(self.directory)
 
-    # ── flushing ──
-
     def flush(self, least_pages: int = 0, *, sync_names: bool = True) -> bool:
         """Sync every written byte after ``flushed_where``, file by file; True when all that is written is synced.
 
@@ -217,8 +209,6 @@ class MappedFileQueue:
             return 0
         mapped = self.find(offset)
         return self.index_of(mapped) if mapped is not None else len(self.mapped_files)
-
-    # ── cutting ──
 
     def truncate(self, offset: int, *, zero_tail: bool) -> list[str]:
         """Cut everything from an offset on: later files are deleted, the rest of its file is zeroed if asked.

@@ -59,8 +59,6 @@ class Retention:
         self._manual_rounds = 0
         self._disk_is_full = False
 
-    # ── when ──
-
     def arm(self) -> None:
         """Arm the next round that can delete something; called when a file became full and when the disk changed."""
         due_ms = self._next_round_ms()
@@ -117,8 +115,6 @@ class Retention:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-    # ── what ──
 
     def delete_manually(self) -> None:
         """An admin's command: the next 20 rounds delete what is old enough, at any hour."""

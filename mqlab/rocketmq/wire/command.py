@@ -127,9 +127,6 @@ def java_text(value: Any) -> str:
     return str(value)
 
 
-# encode --------------------------------------------------------------------------------------------------------------
-
-
 def encode(command: RemotingCommand) -> bytes:
     """The whole frame. Raises UsageError for a header or frame over the protocol's limits."""
     header = _json_header(command) if command.serialize_type == JSON else _binary_header(command)
@@ -174,9 +171,6 @@ def _packed_header(command: RemotingCommand) -> bytes:
         entries += _I16.pack(len(key)) + key + _I32.pack(len(data)) + data
     fixed = _BINARY_FIXED.pack(command.code, language, command.version, command.opaque, command.flag)
     return b"".join((fixed, _I32.pack(len(remark)), remark, _I32.pack(len(entries)), entries))
-
-
-# decode --------------------------------------------------------------------------------------------------------------
 
 
 def decode(frame: Buffer) -> RemotingCommand:

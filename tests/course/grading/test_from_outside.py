@@ -83,9 +83,6 @@ def test_negative_numbers_of_the_class_are_numbers(monkeypatch: pytest.MonkeyPat
     assert '"-0.25"' in statistics.csv_text([])
 
 
-# begun work ----------------------------------------------------------------------------------------------------------
-
-
 def test_an_untouched_copy_never_beats_begun_work(lab: Lab, course: Path, tmp_path: Path) -> None:
     worked = with_answers(untouched(course), RIGHT)
     save(worked, tmp_path / "anna" / "99-tiny-Copy1.ipynb")

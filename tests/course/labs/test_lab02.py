@@ -20,9 +20,6 @@ EXERCISES = {one.id.partition(".")[2]: one for one in manifest("lab02").exercise
 found = functools.partial(finding_of, "lab02")
 
 
-# believes ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", range(40, 60))
 def test_the_computed_beliefs_are_those_of_a_real_route_table(seed: int) -> None:
     calls = believes.days(seed)
@@ -43,9 +40,6 @@ def test_the_computed_beliefs_are_those_of_a_real_route_table(seed: int) -> None
 )
 def test_other_beliefs_are_told_the_rule(answer: Any, rule: str) -> None:
     assert rule in found("believes", believes=answer).rule
-
-
-# strategy ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", first_of(60, 61, 62, 63))
@@ -78,9 +72,6 @@ def test_an_answer_that_is_neither_true_nor_false_is_told() -> None:
             return None  # type: ignore[return-value]
 
     assert found("strategy", MyFaults=Silent).rule == strategy.BOOL_RULE
-
-
-# outbox --------------------------------------------------------------------------------------------------------------
 
 
 class Right:
@@ -151,9 +142,6 @@ def test_a_mistake_in_a_relay_is_raised_and_a_broker_that_is_away_is_not() -> No
     assert played.relay_raised, "while the broker was away"
 
 
-# selector ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", first_of(1, 2, 3, 4, 5))
 def test_orders_stay_and_orders_move(seed: int) -> None:
     names = reference("lab02.selector")
@@ -206,9 +194,6 @@ def test_a_broker_that_nobody_has_heard_of_is_asked_for_as_well() -> None:
     assert found("strategy", MyFaults=Distrusts).rule == strategy.REACHABLE_RULE
 
 
-# scale_in ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", [5, 6])
 def test_only_even_days_have_a_backlog_that_outlasts_the_routes(seed: int) -> None:
     seen = []
@@ -237,9 +222,6 @@ def test_other_ways_to_eight_are_told_what_they_do() -> None:
     assert found("scale_in", scale_in=deletes).rule == scale_in.GONE_RULE
     assert found("scale_in", scale_in=closes).rule == scale_in.TRAFFIC_RULE
     assert found("scale_in", scale_in=lambda lab: None).rule == scale_in.DONE_RULE
-
-
-# lab.start_work ------------------------------------------------------------------------------------------------------
 
 
 def test_a_program_of_a_producers_process_is_interleaved_and_dies_with_it() -> None:

@@ -66,9 +66,6 @@ def test_calls_leave_a_remainder_are_crowded_and_come_from_a_stranger(name: str,
     assert any(call["me"] not in call["members"] and call.right == [] for call in calls)
 
 
-# sticky ----------------------------------------------------------------------------------------------------------
-
-
 def of_rocketmq(name: str) -> Callable[..., dict[MessageQueue, str]]:
     return lambda queues, members: owners_of(strategy(name), queues, members)
 
@@ -135,9 +132,6 @@ def test_a_strategy_that_is_never_the_same_is_found_in_real_consumers() -> None:
     assert isinstance(finding, Finding) and finding.rule == sticky.LAB_RULE
 
 
-# two_owners and twins --------------------------------------------------------------------------------------------
-
-
 def test_a_lock_keeps_two_members_apart() -> None:
     def story(lab: Lab) -> None:
         lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
@@ -182,9 +176,6 @@ def test_two_processes_with_one_id_are_two_owners() -> None:
 
     assert two_owners.seen(play(story, seed=1)) == 1
     assert exercise("lab03.two_owners").case(1).run({"two_owners": story}) is None
-
-
-# tasks -----------------------------------------------------------------------------------------------------------
 
 
 def test_eight_queues_are_the_fewest() -> None:

@@ -21,9 +21,6 @@ def exercise(name: str) -> Exercise:
     return EXERCISES[name]
 
 
-# committed, crash_cost -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", range(30, 34))
 def test_every_history_has_one_that_tells_each_slip_from_the_right_answer(seed: int) -> None:
     calls = offsets.histories(seed)
@@ -44,9 +41,6 @@ def test_a_crash_before_the_first_write_leaves_the_file_of_yesterday() -> None:
     call = crash_cost.crashed(random.Random(1), crash_cost.BOTH_DIE, (10_300, 11_900))
     assert call["writes"] == [] and call["reports"] == [10_000]
     assert call.right == sorted(call["done"])
-
-
-# process_queue -------------------------------------------------------------------------------------------------------
 
 
 class LargestDone(ProcessQueue):
@@ -81,9 +75,6 @@ def test_the_first_answer_that_differs_is_told_with_what_came_before() -> None:
     assert found.call.arguments["calls"][-1] == found.first_wrong.partition(" after ")[0]
 
 
-# plan_reset ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_plan_is_what_a_reset_then_does() -> None:
     """The offline group is really reset, and what its next member is given is what was planned."""
     rng = random.Random("a real reset")
@@ -106,9 +97,6 @@ def test_a_deleted_past_is_before_what_the_group_has_read() -> None:
     smallest = {row.message_queue.queue_id: row.min_offset for row in calls[-1]["stats"]}
     assert any(now < smallest[queue_id] for queue_id, now, *_ in calls[-1].right)
     assert all(skipped[:1] >= [smallest[queue_id]] for queue_id, _, _, _, skipped in calls[-1].right if skipped)
-
-
-# once ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", (1, 2, 3))
@@ -157,9 +145,6 @@ def test_a_listener_that_is_not_returned_is_told_so() -> None:
     with pytest.raises(CheckFailed) as failed:
         check("lab04.once", {"once": lambda lab: lab.database("billing").path.name})
     assert "once returns a listener" in str(failed.value)
-
-
-# rescue --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", (1, 2))

@@ -17,9 +17,6 @@ EXERCISES = {one.id.partition(".")[2]: one for one in manifest("lab05").exercise
 found = functools.partial(finding_of, "lab05")
 
 
-# partial -------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", range(40, 44))
 def test_a_day_at_the_bank_has_whole_batches_and_what_comes_back(seed: int) -> None:
     made = partial.decisions({"partial": partial.right}, seed)
@@ -78,9 +75,6 @@ def test_an_exception_of_the_answer_is_raised() -> None:
         EXERCISES["partial"].case(1).run({"partial": answer})
 
 
-# life_of_an_order ----------------------------------------------------------------------------------------------------
-
-
 def test_the_day_of_orders_has_two_owners_and_a_death() -> None:
     names = reference("lab05.life_of_an_order")
     day = life.day(5).play(names, 5)
@@ -109,9 +103,6 @@ def test_success_without_the_warehouse_is_told() -> None:
     assert found("life_of_an_order", read_events=read_events).rule == refutation("lab05.swallowed")
 
 
-# manual --------------------------------------------------------------------------------------------------------------
-
-
 def test_an_invoice_is_in_the_listener_when_billing_dies() -> None:
     day = manual.day(6).play(reference("lab05.manual"), 6)
     before = [work for work in day.works if work.began_ms < day.deaths_ms[0]]
@@ -138,9 +129,6 @@ def test_what_is_no_listener_is_told(name: str) -> None:
     assert "returns a listener" in said.rule
     said = found(name, **{name: lambda handle: lambda messages: SUCCESS})
     assert "messages and a context" in said.rule
-
-
-# poisoned, lanes -----------------------------------------------------------------------------------------------------
 
 
 def test_every_line_of_the_short_day_is_a_crash_point() -> None:

@@ -22,9 +22,6 @@ found = functools.partial(finding_of, "lab08")
 TRACE_OFF = {"enable_trace": False}
 
 
-# due -----------------------------------------------------------------------------------------------------------------
-
-
 def offsets_on_disk(lab: Lab) -> dict[int, int]:
     """What delayOffset.json says; empty when it is not there yet."""
     for path in lab.directory.rglob("delayOffset.json"):
@@ -93,9 +90,6 @@ def test_a_hundred_milliseconds_more_are_taken() -> None:
     assert EXERCISES["due"].case(4).run({"due": late}) is None
 
 
-# any_delay -----------------------------------------------------------------------------------------------------------
-
-
 def test_the_longest_level_first_is_the_fewest() -> None:
     for seconds, fewest in enumerate(relay.fewest()[:4_000]):
         left, count = seconds, 0
@@ -135,9 +129,6 @@ def test_other_relays_are_told(answer: Any, rule: str) -> None:
 def test_a_relay_that_sends_twice_is_stopped_and_told() -> None:
     finding = found("any_delay", any_delay=sends_twice)
     assert finding.rule in (refutation("lab08.floor"), refutation("lab08.second_by_second")) or "once" in finding.rule
-
-
-# cancel_unpaid -------------------------------------------------------------------------------------------------------
 
 
 def test_a_busy_moment_has_every_kind_and_ends_right() -> None:
@@ -186,9 +177,6 @@ def test_other_ways_to_cancel_are_told(answer: Any, rule: str) -> None:
     assert rule in found("cancel_unpaid", cancel_unpaid=answer).rule
 
 
-# outbox_or_half ------------------------------------------------------------------------------------------------------
-
-
 def test_the_rules_are_about_what_a_run_stores_and_sends() -> None:
     """Declined and dying at once: what no public case has alone."""
     outbox, half = counting.costs(3, 1, 2)
@@ -206,9 +194,6 @@ def test_the_rules_are_about_what_a_run_stores_and_sends() -> None:
 def test_other_counts_are_told(answer: Any, words: str) -> None:
     finding = found("outbox_or_half", outbox_or_half=answer)
     assert words in f"{finding.rule} {finding.expected} {finding.first_wrong}"
-
-
-# transaction ---------------------------------------------------------------------------------------------------------
 
 
 def changed(**methods: Any) -> Callable[[Any, Any], Any]:

@@ -148,8 +148,6 @@ def test_more_queues_take_away_the_neighbours_of_a_hot_customer_and_nothing_else
     assert happened("lab10.more_queues") == "less" and happened("lab10.torn") == "error"
 
 
-# your turn ---------------------------------------------------------------------------------------------------------
-
 TAGS = {"paid": 60, "shipped": 30, "cancelled": 10}
 CUSTOMERS, FILL = {"C1": 500, "C2": 90}, {f"queue {number}": 700 - number for number in range(128)}
 SIZES = [200, *[50] * 23]
@@ -209,9 +207,6 @@ def test_a_worse_morning_is_counted_in_the_log() -> None:
     assert "one copy for each failure" in answer("lab10.amplify", 48, lab).note
     first = play(story_of_the_morning(), seed=3, client={"enable_trace": False})
     assert answer("lab10.amplify", 48, first).state == "open"
-
-
-# what is said to an answer -----------------------------------------------------------------------------------------
 
 
 def failed(name: str, source: str) -> str:

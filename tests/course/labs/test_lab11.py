@@ -26,9 +26,6 @@ from tests.course.teach.seeds import first_of
 QUESTIONS = {question.id: question for question in manifest("lab11").predictions}
 
 
-# the tables against the Lab -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", first_of(11, 3))
 def test_calls_of_the_trace_are_those_that_the_lab_saw(seed: int) -> None:
     """A member that is killed takes the end of its last calls with it, so these two are no result."""
@@ -150,9 +147,6 @@ def test_every_nth_trace_message_can_be_left_out() -> None:
     assert len({row["trace_msg_id"] for row in kept}) == len(every) - len(every) // 10
 
 
-# one body -----------------------------------------------------------------------------------------------------------
-
-
 def test_a_body_of_each_kind_is_read() -> None:
     body = entry("SubBefore", 17, None, "billing", "R1", "M1", 2, "заказ") + entry(
         "SubAfter", "R1", "M1", 5, False, "заказ"
@@ -184,9 +178,6 @@ def test_a_body_that_was_cut_anywhere_is_read(cut: int) -> None:
     body = b"".join(entry("SubBefore", 17, None, "billing", "R1", "M1", 2, "заказ 订单") for _ in range(2))
     rows = trace.read_entries(body[:cut])
     assert [row["position"] for row in rows] == list(range(len(rows)))
-
-
-# what is said to answers --------------------------------------------------------------------------------------------
 
 
 def test_a_call_that_is_joined_by_half_of_its_name_is_told_which_half_is_missing() -> None:
@@ -243,8 +234,6 @@ def test_beliefs_that_do_not_come_true_can_be_predicted() -> None:
     }.items():
         assert QUESTIONS[question_id].problem_with(belief) == ""
 
-
-# your turn ----------------------------------------------------------------------------------------------------------
 
 BODY = entry("Pub", *range(12)) + entry("SubBefore", *range(7))
 MINUTES = [{"minute_ms": 60_000 * at, "p99_ms": p99} for at, p99 in ((7, None), (10, 9.0), (8, 5.0))]

@@ -65,9 +65,6 @@ def test_beliefs_that_do_not_come_true_can_be_predicted() -> None:
         assert belief != happened(question_id)
 
 
-# the job in a Lab ---------------------------------------------------------------------------------------------------
-
-
 def keyed(connection: sqlite3.Connection, batch_id: int, read: Callable[[], Any]) -> None:
     connection.execute(f"CREATE TABLE IF NOT EXISTS sold ({KEYED})")
     with connection:
@@ -93,8 +90,6 @@ def test_a_story_of_a_job_raises_what_its_sink_raises() -> None:
     with pytest.raises(ValueError, match="no such column"):
         play(job_story(fails, [log_rows(1, 2)]), seed=1)
 
-
-# what is said to a sink ---------------------------------------------------------------------------------------------
 
 PLAIN = "broker_name, physical_offset, keys, cents"
 
@@ -188,9 +183,6 @@ def test_a_sink_that_is_not_safe_is_told_why(table: str, lines: Sequence[str], w
     assert found is not None and words in found.rule
 
 
-# what is said to a board --------------------------------------------------------------------------------------------
-
-
 def test_the_file_of_offsets_is_read_as_one_row_per_group_and_queue() -> None:
     (call,) = LAG_NOW.form.calls(1)
     rows = offsets_in(str(call["messages"]))
@@ -218,9 +210,6 @@ def test_a_board_needs_all_of_its_situations() -> None:
         if row["committed"] > ends.get((row["broker_name"], row["topic"], row["queue_id"]), row["committed"])
     ]
     assert newer and all(row["lag"] == 0 for row in newer)
-
-
-# streams over films ------------------------------------------------------------------------------------------------
 
 
 def told_of_film(exercise: Exercise, body: str) -> Finding | None:
@@ -352,8 +341,6 @@ def test_a_watermark_board_reckons_what_spark_does(spark: SparkSession, mode: st
     given = Counter(row["batch"] for row in run["rows"])
     assert [given[one.batch] for one in board.batches()] == [one.given for one in board.batches()]
 
-
-# your turn ----------------------------------------------------------------------------------------------------------
 
 LOOKS = [
     [{"store_timestamp": NINE + minute * MINUTE} for minute in minutes]

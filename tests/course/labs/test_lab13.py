@@ -71,9 +71,6 @@ def test_beliefs_that_do_not_come_true_can_be_predicted() -> None:
         assert belief != happened(question_id)
 
 
-# the days -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", first_of(1, 20_611))
 def test_a_seed_has_every_kind_of_incident_and_a_test_that_harms_nobody(seed: int) -> None:
     made = days.days_of(seed)
@@ -91,9 +88,6 @@ def test_the_tables_are_there_and_the_stores_are_not() -> None:
     (day, *_) = days.days_of(1)
     assert len(day.facts.life) > 1_000
     assert sorted(path.name for path in Path(day.store).parent.iterdir()) == ["day"]
-
-
-# what findings say --------------------------------------------------------------------------------------------------
 
 
 def told(exercise: Any, call: Call, value: Any) -> Finding | None:
@@ -175,9 +169,6 @@ def test_the_most_harmful_comes_first() -> None:
     assert found is not None and found.rule == refutation("lab13.by_time") and found.share == 0.75
 
 
-# a repair, an alarm --------------------------------------------------------------------------------------------------
-
-
 def test_a_day_to_repair_has_lost_messages_and_letters_that_may_and_may_not_be_sent_again() -> None:
     healed, poisoned = (call.given for call in REPAIR.form.make(1))
     for asked in (healed, poisoned):
@@ -253,9 +244,6 @@ def test_an_alarm_must_ring_in_time_and_not_before() -> None:
     assert evening is not None and evening.belief == "lab13.lag_alarm"
 
 
-# the recorded days and the league ----------------------------------------------------------------------------------
-
-
 def test_the_recorded_days_are_twenty_good_ones_and_two_of_each_kind() -> None:
     recorded_days = watched_days()
     assert Counter(day.kind for day in recorded_days) == {"": GOOD_DAYS} | dict.fromkeys(ALARMING, 2)
@@ -305,9 +293,6 @@ def test_hidden_days_of_an_alarm_are_others_than_the_recorded_ones(monkeypatch: 
     assert all(alarm_day(FIRST, SECRET).asked.seal != day.asked.seal for day in made)
 
 
-# nobody and everybody ------------------------------------------------------------------------------------------------
-
-
 def test_who_names_nobody_or_everybody_each_time_earns_nothing() -> None:
     made = WHY.form.make(1)
     floor = WHY.form.floor(made)
@@ -323,9 +308,6 @@ def test_who_names_nobody_or_everybody_each_time_earns_nothing() -> None:
     rights = iter(call.right for call in made[:-1])
     nearly = share(lambda: next(rights, ["10.0.0.1"]))
     assert nearly == pytest.approx(above(1 - 1 / len(made), floor)) and nearly > 0.5
-
-
-# your turn ----------------------------------------------------------------------------------------------------------
 
 
 class Wall:

@@ -52,9 +52,6 @@ def test_beliefs_that_do_not_come_true_can_be_predicted() -> None:
         assert belief != happened(question_id)
 
 
-# the clusters -------------------------------------------------------------------------------------------------------
-
-
 def test_the_three_clusters_have_a_defect_in_each_room_and_an_alarm_within_three_days() -> None:
     rules = {name: next(rule for rule in ROOMS if cluster(name).is_due_to(rule)) for name in PATIENTS}
     assert {ROOMS[rule] for rule in rules.values()} == {"store", "broker", "client"}
@@ -101,9 +98,6 @@ def test_the_learners_notebook_shows_no_finding() -> None:
     cells = json.loads(next((ROOT / "labs").glob("14-*.ipynb")).read_text("utf-8"))["cells"]
     text = "\n".join("".join(cell["source"]) for cell in cells)
     assert not [step for _, step, _ in RIGHT.values() if str(step) in text]
-
-
-# what is said -------------------------------------------------------------------------------------------------------
 
 
 def judged(exercise: Any, name: str, own: Any, seed: int = 1) -> Finding | None:
@@ -251,9 +245,6 @@ def test_a_message_is_followed_to_a_place_that_another_one_had() -> None:
         assert call.right == sorted(set(call.right)) and len(call.right) > 3
     found = judged(FOLLOW, "follow", lambda rows, msg_id: [row["step"] for row in rows if row.get("id") == msg_id])
     assert found is not None and "step" in found.first_wrong
-
-
-# the time machine, your turn ----------------------------------------------------------------------------------------
 
 
 def test_the_time_machine_plays_other_days_and_follows_other_messages() -> None:

@@ -203,9 +203,6 @@ def test_mistakes_in_words_are_errors_that_say_where(old: str, new: str, message
     assert message in str(error.value) and "99_words.py line" in str(error.value)
 
 
-# Rules ----------------------------------------------------------------------------------------------------------------
-
-
 HELD = {"lab99.find.one": "lab99.deletes", "lab99.find.two": "lab99.signed"}
 
 

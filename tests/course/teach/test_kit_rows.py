@@ -151,8 +151,6 @@ def test_an_answer_without_a_store_gets_its_arguments_and_returns_rows() -> None
     assert told_nothing is not None and "printed its result" in told_nothing.rule
 
 
-# many tables are right ----------------------------------------------------------------------------------------------
-
 MESSAGES = [{"number": number} for number in range(8)]
 
 

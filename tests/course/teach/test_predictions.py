@@ -113,9 +113,6 @@ def test_unknown_ids_name_the_known_ones() -> None:
         predict("labxx.nothing", 1)
 
 
-# What a saved notebook has -------------------------------------------------------------------------------------------
-
-
 def saved(said: object) -> object:
     return said._repr_mimebundle_().get(PREDICTION_MIME)  # type: ignore[attr-defined]
 

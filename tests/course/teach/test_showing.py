@@ -101,9 +101,6 @@ def test_long_values_are_shown_where_they_differ() -> None:
     assert side_by_side(3, 3.0) == [("≠", "3", "3.0")]
 
 
-# A failing world ------------------------------------------------------------------------------------------------------
-
-
 def two_messages(lab: Any) -> None:
     lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
     shop = lab.producer("shop")
@@ -120,9 +117,6 @@ def test_a_failing_world_opens_in_the_explorer_at_its_step() -> None:
     go_to_step(explorer, lab, stored[1] - 1)
     assert len(list(explorer.stepper.lab.store().messages("orders"))) == 1
     assert world_of(Finding("rule", "place", 1, 2)) is None and world_of(None) is None
-
-
-# More seeds -----------------------------------------------------------------------------------------------------------
 
 
 def test_more_seeds_that_all_hold(capsys: pytest.CaptureFixture[str]) -> None:

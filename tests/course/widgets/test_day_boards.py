@@ -18,9 +18,6 @@ NINE = 1_731_315_600_000
 FAST, SLOW = range(1, 101), range(501, 601)
 
 
-# percentiles --------------------------------------------------------------------------------------------------------
-
-
 def board(**chosen: Any) -> PercentileBoard:
     return percentile_board({"fast": FAST, "slow": SLOW, "third": [7]}, **chosen)
 
@@ -76,8 +73,6 @@ def test_a_percentile_board_refuses(samples: Any, chosen: Any, says: str) -> Non
     with pytest.raises(UsageError, match=says):
         percentile_board(samples, **chosen)
 
-
-# echoes -------------------------------------------------------------------------------------------------------------
 
 CALLS = [
     {
@@ -143,9 +138,6 @@ def test_stretches_leave_a_chart_that_can_be_read() -> None:
 def test_an_echo_chart_refuses(calls: Any, chosen: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         echo_chart(calls, **chosen)
-
-
-# the watermark ------------------------------------------------------------------------------------------------------
 
 
 def looks(*minutes: Sequence[int]) -> list[list[dict[str, Any]]]:

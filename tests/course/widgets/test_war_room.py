@@ -29,9 +29,6 @@ def room(facts: DayFacts) -> WarRoom:
     return war_room(facts)
 
 
-# the war room -----------------------------------------------------------------------------------------------------
-
-
 def test_the_hours_of_the_table_are_the_day_of_the_group(facts: DayFacts, room: WarRoom) -> None:
     life = facts.life[(facts.life["group"] == "billing") & facts.life["reads"]]
     rows = list(room.table())
@@ -66,9 +63,6 @@ def test_a_group_that_is_not_there_is_refused(facts: DayFacts) -> None:
         war_room(facts, group="finance")
 
 
-# the claim board --------------------------------------------------------------------------------------------------
-
-
 def test_a_verdict_needs_evidence(facts: DayFacts) -> None:
     board = claim_board(facts, CLAIMS)
     with pytest.raises(UsageError, match="nothing was asked about Mei's claim yet"):
@@ -89,9 +83,6 @@ def test_other_verdicts_and_other_people_are_refused(facts: DayFacts) -> None:
 def test_long_evidence_is_cut(facts: DayFacts) -> None:
     board = claim_board(facts, CLAIMS).ask("Mei", lambda known: "word\n" * 100)
     assert len(board.evidence["Mei"]) == 120 and board.evidence["Mei"].endswith("…")
-
-
-# the replay -------------------------------------------------------------------------------------------------------
 
 
 def test_a_replay_counts_first_and_second_deliveries_and_what_is_left(facts: DayFacts) -> None:

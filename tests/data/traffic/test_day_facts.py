@@ -116,9 +116,6 @@ def test_a_folder_without_facts_is_refused(tmp_path: Path) -> None:
         DayFacts.read(tmp_path)
 
 
-# what a watcher knows ---------------------------------------------------------------------------------------------
-
-
 def moments(facts: DayFacts) -> list[Watched]:
     return list(watched(facts))
 

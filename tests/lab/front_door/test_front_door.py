@@ -44,9 +44,6 @@ def billing_story(lab: Lab) -> None:
     lab.run_for("20s")
 
 
-# A world ------------------------------------------------------------------------------------------------------------
-
-
 def test_the_names_of_statuses() -> None:
     names = {CONSUME_SUCCESS, RECONSUME_LATER, SUCCESS, SUSPEND_CURRENT_QUEUE_A_MOMENT, COMMIT_MESSAGE}
     assert len({*names, ROLLBACK_MESSAGE, UNKNOW}) == 7
@@ -317,9 +314,6 @@ def test_a_restarted_consumer_reads_what_it_was_assigned() -> None:
     assert [message.body for message in lite.poll()] == before != []
 
 
-# Clients ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("driver", "more"), DRIVERS)
 def test_producers(driver: str, more: dict[str, Any]) -> None:
     with Lab(seed=7, driver=driver, **more) as lab:
@@ -504,9 +498,6 @@ def pull_and_poll(lab: Lab) -> None:
     service.shutdown()
 
 
-# What happened --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("driver", "more"), DRIVERS)
 def test_what_happened(driver: str, more: dict[str, Any]) -> None:
     with play(billing_story, seed=7, driver=driver, **more) as lab:
@@ -658,9 +649,6 @@ def test_predictions_are_noted_before_the_run() -> None:
         assert callable(check)
     finally:
         forget_predictions()
-
-
-# Parts on their own ---------------------------------------------------------------------------------------------------
 
 
 def test_a_store_on_its_own(tmp_path: Path) -> None:

@@ -157,9 +157,6 @@ def test_files_that_are_forgotten_give_their_lock_back(tmp_path: Path) -> None:
     RealFiles().lock(path).release()
 
 
-# ── the power switch ──
-
-
 @pytest.fixture
 def machine(tmp_path: Path) -> CrashFiles:
     made = CrashFiles()

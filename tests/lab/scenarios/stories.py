@@ -97,9 +97,6 @@ def send_many(producer: Any, count: int, *, topic: str = "orders", queue: int | 
         producer.send_batch([Message(topic, f"{BODY} {number}".encode(), **more) for number in numbers], target)
 
 
-# questions ---------------------------------------------------------------------------------------------------------
-
-
 def owned(consumer: Any, topic: str = "orders") -> list[int]:
     """The ids of the queues of a topic that a member owns now."""
     return [queue.queue_id for queue in consumer.message_queues if queue.topic == topic]

@@ -27,9 +27,6 @@ def calls_of(run: Callable[[], Any]) -> int:
     return sum(entry.callcount for entry in profiler.getstats())
 
 
-# a group of many members ---------------------------------------------------------------------------------------------
-
-
 def group_of(members: int) -> Lab:
     """A settled group with a queue for each member; the broker tells nobody that others came (n² frames)."""
     lab = Lab(broker={"notify_consumer_ids_changed_enable": False}, client={"enable_trace": False}, journal_limit=1_000)
@@ -79,9 +76,6 @@ def test_a_settled_group_takes_steps_in_proportion_to_its_members() -> None:
 def test_a_round_of_a_thousand_members_over_a_thousand_queues() -> None:
     lab = group_of(1_000)
     assert everyone_has_one_queue(one_round(lab, 1_000), 1_000)
-
-
-# messages that always fail -------------------------------------------------------------------------------------------
 
 
 def failing(count: int, *, last: str = "5h", **broker: Any) -> Lab:

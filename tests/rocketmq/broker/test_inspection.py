@@ -51,9 +51,6 @@ def busy(world: World, client: BareClient) -> BareClient:
     return client
 
 
-# -- topics and groups
-
-
 def test_a_topic_is_created_changed_and_shown(world: World, client: BareClient) -> None:
     assert client.ask(17, **TOPIC).code == ResponseCode.SUCCESS
     assert client.ask(17, **{**TOPIC, "perm": 4, "attributes": "+message.type=FIFO"}).code == ResponseCode.SUCCESS
@@ -180,9 +177,6 @@ def test_bodies_that_are_no_json(client: BareClient, content: bytes | None) -> N
     assert client.ask(200, content).code == ResponseCode.SYSTEM_ERROR
 
 
-# -- progress
-
-
 def test_a_topics_queues(world: World, busy: BareClient) -> None:
     stats = body(busy.ask(202, topic="orders"))
     last = world.messages("orders")[-1].store_timestamp
@@ -247,9 +241,6 @@ def test_a_queues_units(world: World, busy: BareClient) -> None:
     )
 
 
-# -- connections
-
-
 def test_who_is_connected(world: World, busy: BareClient) -> None:
     group = body(busy.ask(203, consumerGroup="billing"))
     assert [one["clientId"] for one in group["connectionSet"]] == ["10.0.0.3@client-1"]
@@ -268,9 +259,6 @@ def test_who_consumes_what(world: World, busy: BareClient) -> None:
     assert body(busy.ask(345, group="billing", topic="orders"))["subscriptionData"]["subString"] == "*"
     assert body(busy.ask(345, group="billing", topic="none")) == {"group": "billing", "topic": "none"}
     assert "TBW102" in body(busy.ask(305))["topicList"]
-
-
-# -- numbers and settings
 
 
 def test_the_brokers_numbers(world: World, busy: BareClient) -> None:
@@ -356,9 +344,6 @@ def test_settings_on_the_black_list_are_not_changed_by_request(tmp_path: Path, n
     assert world.broker.config == before
 
 
-# -- questions passed on to a member
-
-
 def test_a_question_is_passed_on_with_the_members_answer(world: World, busy: BareClient) -> None:
     tool = world.client("tool")
     busy.answers[307] = RemotingCommand(0, body='{"properties":{"имя":"✓"}}'.encode())
@@ -396,9 +381,6 @@ def test_what_the_members_remember(world: World, busy: BareClient) -> None:
     assert by_queue(shown["consumerTable"]["10.0.0.3@client-1"]) == {0: 5}
     assert body(tool.ask(223, group="billing", topic="orders", clientAddr="other"))["consumerTable"] == {}
     assert tool.ask(223, group="nobody", topic="orders").code == ResponseCode.SYSTEM_ERROR
-
-
-# -- frames
 
 
 def test_unknown_codes_and_the_binary_header(world: World, client: BareClient) -> None:

@@ -180,9 +180,6 @@ def test_a_producer_is_known_by_its_heartbeat(world: World, client: BareClient) 
     assert world.broker.producers.available_channel("shop") is None
 
 
-# -- locks
-
-
 def lock(client: BareClient, client_id: str, *queue_ids: int, code: int = 41) -> list[int]:
     queues = [MessageQueue("orders", "broker-a", queue_id) for queue_id in queue_ids]
     answer = client.ask(code, LockBatchRequestBody("billing", client_id, queues).to_json())
@@ -203,9 +200,6 @@ def test_a_restarted_broker_has_forgotten_its_locks(world: World, client: BareCl
     lock(client, "one", 0)
     world.restart_broker()
     assert lock(client, "two", 0) == [0]
-
-
-# -- SQL at start
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,6 @@ def query(client: BareClient, **more: object) -> int | None:
     return int(answer.ext_fields["offset"]) if answer.code == 0 else None
 
 
-# -- 14, 15
-
-
 def test_a_new_group_on_a_young_topic_is_told_zero(stored: BareClient) -> None:
     assert query(stored) == 0
     assert query(stored, setZeroIfNotFound="false") is None
@@ -83,9 +80,6 @@ def test_a_oneway_commit_is_never_answered(world: World, stored: BareClient) -> 
     assert len([r for r in world.sim.journal if r.node == "client-1"]) == frames and query(stored) == 4
 
 
-# -- bounds and times
-
-
 def test_bounds_of_known_and_unknown_queues(stored: BareClient) -> None:
     def offset(code: int, topic: str) -> str:
         return stored.ask(code, topic=topic, queueId=0).ext_fields["offset"]
@@ -119,9 +113,6 @@ def test_all_offsets_as_in_the_files(world: World, stored: BareClient) -> None:
     assert json.loads(stored.ask(45).body or b"")["offsetTable"] == {"1": 1}
 
 
-# -- single messages
-
-
 def test_a_message_by_its_offset_id(world: World, stored: BareClient) -> None:
     answer = stored.put("orders", "по номеру 🔎".encode())
     _, physical_offset = parse_offset_msg_id(answer.ext_fields["msgId"])
@@ -146,9 +137,6 @@ def test_messages_by_key(world: World, stored: BareClient) -> None:
     assert found("U1", 1, "true") == [b"39"] and len(found("U0", 1, "true")) == 32
     answer = stored.ask(12, topic="orders", key="none", maxNum=5, beginTimestamp=0, endTimestamp=1 << 62)
     assert answer.code == ResponseCode.QUERY_NOT_FOUND
-
-
-# -- 222
 
 
 def reset(client: BareClient, **more: object) -> RemotingCommand:
@@ -241,9 +229,6 @@ def test_offsets_of_one_group_for_another(world: World, stored: BareClient) -> N
     assert query(stored, consumerGroup="copy") == 7
     stored.ask(314, srcGroup="billing", destGroup="other", topic="", offline=True)
     assert query(stored, consumerGroup="other") == 7
-
-
-# -- 308
 
 
 def corrected(client: BareClient, **more: str) -> dict[str, int]:

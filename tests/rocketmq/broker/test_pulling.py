@@ -98,9 +98,6 @@ def test_hash_collisions_pass_the_broker(world: World, client: BareClient) -> No
     assert [one.body for one in record.decode_all(answer.body or b"")] == [b"Aa", b"BB"]
 
 
-# -- who may
-
-
 def test_an_older_stored_subscription_is_not_latest(subscribed: BareClient) -> None:
     assert answered(subscribed, "billing", "orders", subVersion=6).code == ResponseCode.SUBSCRIPTION_NOT_LATEST
     assert answered(subscribed, "billing", "orders", subVersion=4).code == ResponseCode.SUCCESS
@@ -137,9 +134,6 @@ def test_a_broker_that_may_not_be_read(tmp_path: Path) -> None:
     client = World(tmp_path, broker_permission=2).client()
     answer = answered(client, "billing", "orders")
     assert (answer.code, answer.ext_fields["forbiddenType"]) == (ResponseCode.NO_PERMISSION, "1")
-
-
-# -- holding
 
 
 def test_a_held_pull_is_answered_by_the_message_it_waits_for(world: World, subscribed: BareClient) -> None:
@@ -194,9 +188,6 @@ def test_short_polling_holds_one_second(tmp_path: Path) -> None:
     assert 1_000 <= world.sim.now_ms - started_ms <= 2_010
 
 
-# -- offsets that travel with a pull
-
-
 def test_a_commit_rides_on_the_first_run_of_a_pull_only(world: World, subscribed: BareClient) -> None:
     held = subscribed.pull("billing", "orders", 3, sysFlag=3, commitOffset=2)
     world.run_for(10)
@@ -214,9 +205,6 @@ def test_a_pull_takes_a_waiting_reset_and_its_own_commit_still_counts(world: Wor
     assert answer.ext_fields["nextBeginOffset"] == "1"
     assert world.broker.offset_table.query("billing", "orders", 0) == 3
     assert answered(subscribed, "billing", "orders", 1).code == ResponseCode.SUCCESS
-
-
-# -- SQL
 
 
 def test_sql_is_refused_unless_the_broker_allows_it(subscribed: BareClient) -> None:

@@ -95,9 +95,6 @@ def test_a_name_server_that_is_not_there_is_no_trouble(world: World) -> None:
     assert world.client().put("orders").code == ResponseCode.SUCCESS
 
 
-# -- files
-
-
 def file(world: World, name: str) -> Any:
     return java_json.loads(Path(world.directory, "broker-a", "config", name).read_text(encoding="utf-8"))
 
@@ -160,9 +157,6 @@ def test_two_damaged_files_stop_the_start_with_their_names(world: World, client:
     broker = world.make_broker("broker-a")
     with pytest.raises(CorruptionError, match=r"topics\.json"):
         broker.start()
-
-
-# -- idle
 
 
 def test_an_idle_broker_only_registers(world: World) -> None:

@@ -87,9 +87,6 @@ def vector_world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return world
 
 
-# what the master sends -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("first_report", "first_block", "count", "last_block"),
     [
@@ -228,9 +225,6 @@ def test_what_is_lost_from_the_link_is_forgotten(tmp_path: Path) -> None:
     world.run_for(1)
     assert answer.value == "FLUSH_SLAVE_TIMEOUT"
     assert [values["reason"] for values in world.changes("ha.lost")] == ["closed by peer"]
-
-
-# what the slave does -------------------------------------------------------------------------------------------------
 
 
 class FakeMaster:
@@ -396,9 +390,6 @@ def test_a_slave_that_restarts_asks_from_what_its_recovery_left(
     slave_world.restart_broker(clean=False)
     slave_world.run_for(5_100)
     assert master.reports[-1][1] == 3 * UNIT
-
-
-# roles ---------------------------------------------------------------------------------------------------------------
 
 
 def test_a_slave_needs_an_id_and_a_master_gets_none(tmp_path: Path) -> None:

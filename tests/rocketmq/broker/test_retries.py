@@ -138,9 +138,6 @@ def test_retry_queues_are_chosen_by_chance(world: World, stored: BareClient) -> 
     assert all(world.messages("%RETRY%many", queue_id) for queue_id in range(4))
 
 
-# -- delayed messages of a producer
-
-
 def test_a_delayed_message_is_delivered_on_the_100_ms_grid(world: World, client: BareClient) -> None:
     client.put("orders", "позже".encode(), queue_id=3, DELAY="1", TAGS="t")
     world.run_for(1_200)

@@ -62,9 +62,6 @@ def checks(client: BareClient) -> list[RemotingCommand]:
     return [command for command in client.received if command.code == RequestCode.CHECK_TRANSACTION_STATE]
 
 
-# -- prepare and end
-
-
 def test_a_half_message_waits_unseen_by_consumers(world: World, client: BareClient) -> None:
     prepare(client)
     assert real(world) == []
@@ -195,9 +192,6 @@ def test_an_immunity_below_the_time_out_does_not_make_an_end_late(world: World, 
     assert end(client, half, COMMIT).code == ResponseCode.SUCCESS
     world.run_for(1_000)
     assert end(client, late, COMMIT).code == ResponseCode.ILLEGAL_OPERATION
-
-
-# -- check-back
 
 
 def test_a_producer_is_asked_about_an_old_half_message(world: World, client: BareClient) -> None:
@@ -343,9 +337,6 @@ def test_what_was_done_when_the_broker_stopped_is_not_checked_again(world: World
     client.heartbeat("pay")
     world.run_for(70_000)
     assert checks(client) == [] and [op.body for op in ops(world)] == [b"0,"]
-
-
-# -- reading op messages
 
 
 def op(queue_offset: int, text: str, tag: str = "d") -> Record:

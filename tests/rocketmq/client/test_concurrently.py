@@ -27,9 +27,6 @@ def settled(world: World, listener: Any, **settings: Any) -> Any:
     return consumer
 
 
-# the listener ------------------------------------------------------------
-
-
 def test_batches_are_consecutive_pieces_of_a_pull() -> None:
     sizes: list[int] = []
     pulls = Pulls().then(0, 17, units(*range(10, 17)))
@@ -102,9 +99,6 @@ def test_notes_let_a_delivery_be_reconstructed(world: World) -> None:
     assert [each["status"] for each in returned] == ["RECONSUME_LATER", "CONSUME_SUCCESS"]
 
 
-# ackIndex ------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("ack_index", "answer", "failed"),
     [
@@ -149,9 +143,6 @@ def test_what_a_send_back_says() -> None:
     assert len(fields["originMsgId"]) == 32
 
 
-# failures of the failure path ------------------------------------------------------------
-
-
 def test_a_refused_send_back_becomes_a_new_message() -> None:
     pulls = Pulls().then(0, 11, units(10))
     pulls.world.routes["%RETRY%billing"] = ["broker-a"]
@@ -182,9 +173,6 @@ def test_when_both_ways_fail_the_message_stays_and_is_consumed_again_in_five_sec
     assert (again[1], again[2]) == (10, 1)
     assert 5_000 <= again[0] - first[0] < 5_100
     assert consumer.offset_store.read_memory(QUEUE) == 12
-
-
-# threads ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -231,9 +219,6 @@ def test_a_thread_stays_taken_while_failed_messages_are_sent_back() -> None:
     pulls.start(listener, consume_thread_min=1, consume_thread_max=1)
     pulls.world.run_for(6_000)
     assert 5_000 <= started[1] - started[0] < 5_100
-
-
-# stuck messages ------------------------------------------------------------
 
 
 def test_consume_timeout_sends_the_head_of_the_queue_back_at_the_sweep(world: World) -> None:
@@ -311,8 +296,6 @@ def test_the_safer_timer_is_off_by_default_and_does_nothing_to_quick_listeners(w
     assert world.requests(BACK) == []
     assert consumer.offset_store.read_memory(QUEUE) == 2
 
-
-# the retry schedule (section 10) ------------------------------------------------------------
 
 LEVELS = " ".join(f"{level}s" for level in range(1, 19))  # the whole table in real lengths: tests/lab/scenarios
 

@@ -28,9 +28,6 @@ def ask(world: World, consumer: Any, request: command.RemotingCommand) -> comman
     return answer.result()
 
 
-# commits ------------------------------------------------------------
-
-
 def test_commits_are_one_way_first_after_ten_seconds_then_every_five() -> None:
     world = ScriptedWorld(["broker-a"], queues=1)
     broker = world.brokers["broker-a"]
@@ -85,9 +82,6 @@ def test_increase_only_and_frozen(world: World) -> None:
     assert store.clone_offset_table("orders") == {QUEUE: 4}
 
 
-# the broker's reset ------------------------------------------------------------
-
-
 def test_a_server_side_reset_is_seen_with_the_next_pull(world: World) -> None:
     world.create_topic("orders", 1)
     listener = Recorder(world)
@@ -102,9 +96,6 @@ def test_a_server_side_reset_is_seen_with_the_next_pull(world: World) -> None:
     world.run_for(10_000)
     assert consumer.offset_store.read_memory(QUEUE) == 3
     assert world.broker.offset_table.query("billing", "orders", 0) == 3
-
-
-# callbacks ------------------------------------------------------------
 
 
 def test_220_stops_waits_ten_seconds_sets_and_goes_on(world: World) -> None:

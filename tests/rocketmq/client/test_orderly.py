@@ -30,9 +30,6 @@ def ordered(world: World, listener: Any, queues: int = 1, **settings: Any) -> An
     return world.consumer(listener=listener, orderly=True, **settings)
 
 
-# the loop ------------------------------------------------------------
-
-
 def test_queue_order_one_at_a_time_and_queues_in_parallel(world: World) -> None:
     listener = Recorder(world, "SUCCESS", takes="100ms")
     ordered(world, listener, queues=2)
@@ -120,9 +117,6 @@ def test_the_count_is_the_consumers_own_and_dies_with_it(world: World) -> None:
     assert counts == [0]
 
 
-# auto commit off ------------------------------------------------------------
-
-
 def test_manual_commit_and_rollback(world: World) -> None:
     script = ["SUCCESS", "SUCCESS", "ROLLBACK", "SUCCESS", "COMMIT", "COMMIT"]
     seen: list[str] = []
@@ -149,9 +143,6 @@ def test_commit_and_rollback_count_as_success_with_auto_commit(world: World) -> 
     world.run_for(10_000)
     assert listener.bodies == ["m0", "m1", "m2"]
     assert consumer.offset_store.read_memory(QUEUE) == 3
-
-
-# locks ------------------------------------------------------------
 
 
 def test_frames_of_an_orderly_start_and_end(world: World) -> None:

@@ -28,9 +28,6 @@ def sent(world: ScriptedWorld) -> list[tuple[str, str]]:
     return [(name, request.ext_fields["e"]) for name, broker in world.brokers.items() for request in broker.of(SEND)]
 
 
-# which queue ------------------------------------------------------------
-
-
 def test_round_robin_over_brokers_by_name_and_queue_number() -> None:
     world = ScriptedWorld()
     producer = world.producer()
@@ -97,9 +94,6 @@ def test_what_is_no_message(wrong: object, word: str) -> None:
     producer = ScriptedWorld().producer()
     with pytest.raises(ClientError, match=word):
         producer.send(wrong)  # type: ignore[arg-type]
-
-
-# retries ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("code", [17, 14, 1, 2, 16, 204, 205, 1500])
@@ -240,9 +234,6 @@ def test_oneway_is_sent_once_and_answered_by_nobody() -> None:
     assert [request.is_oneway for request in requests] == [True]
 
 
-# latency table ------------------------------------------------------------
-
-
 def test_a_slow_broker_is_avoided_for_its_penalty() -> None:
     world = ScriptedWorld()
     world.brokers["broker-a"].delay_ms = 600
@@ -374,9 +365,6 @@ def test_an_asynchronous_send_tells_its_hooks_once_however_often_it_tries() -> N
     assert hook.seen == [("before", 4), ("error", 4)]
 
 
-# what a frame says ------------------------------------------------------------
-
-
 def test_the_letters_of_a_send_request() -> None:
     world = ScriptedWorld(["broker-a"])
     world.producer().send(
@@ -444,9 +432,6 @@ def test_a_long_body_that_compression_does_not_shrink_is_sent_compressed() -> No
     assert zlib.decompress(request.body or b"") == body
 
 
-# batches ------------------------------------------------------------
-
-
 def test_a_batch_is_one_request_with_one_key_each() -> None:
     world = ScriptedWorld(["broker-a"])
     result = world.producer().send_batch([message(b"b0", tags="a"), message(b"b1"), message(b"b2")])
@@ -474,9 +459,6 @@ def test_a_batch_is_one_request_with_one_key_each() -> None:
 def test_batches_that_are_refused(messages: list[Message], word: str) -> None:
     with pytest.raises(ClientError, match=word):
         ScriptedWorld().producer().send_batch(messages)
-
-
-# refusals ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -536,9 +518,6 @@ def test_group_names_are_checked(world: World) -> None:
     for bad in ("", "DEFAULT_PRODUCER", "g" * 256, "a b"):
         with pytest.raises(ClientError):
             world.producer(bad or " ", start=False)
-
-
-# name servers ------------------------------------------------------------
 
 
 def test_a_dead_name_server_costs_one_call_and_the_next_one_is_used() -> None:

@@ -42,9 +42,6 @@ def numbers(messages: list[Any]) -> list[int]:
     return [message.queue_offset for message in messages]
 
 
-# one pull at a time ------------------------------------------------------------
-
-
 def test_pull_statuses(world: World) -> None:
     fill(world, 5)
     mine = puller(world)
@@ -118,9 +115,6 @@ def test_a_pull_consumer_can_send_a_message_back(world: World) -> None:
     world.run_for(5_000)
     retried = world.broker.store.get("%RETRY%audit", 0, 0).messages()
     assert [message.reconsume_times for message in retried] == [1]
-
-
-# lite pull: subscribe and assign ------------------------------------------------------------
 
 
 def test_subscribe_poll_and_auto_commit(world: World) -> None:
@@ -294,9 +288,6 @@ def test_what_a_lite_pull_says() -> None:
         "subVersion": "0",
         "maxMsgBytes": "2147483647",
     }
-
-
-# lite pull: seek and pause ------------------------------------------------------------
 
 
 def test_seek_drops_the_cache_and_goes_on_there(world: World) -> None:

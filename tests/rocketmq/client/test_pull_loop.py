@@ -67,9 +67,6 @@ class Pulls:
         return [later - earlier for earlier, later in zip(self.times, self.times[1:], strict=False)]
 
 
-# the request ------------------------------------------------------------
-
-
 def test_what_a_pull_says() -> None:
     pulls = Pulls()
     pulls.start()
@@ -94,9 +91,6 @@ def test_post_subscription_when_pull_sends_the_text() -> None:
     pulls.start(post_subscription_when_pull=True)
     assert pulls.asked[0]["subscription"] == "*"
     assert pulls.asked[0]["sysFlag"] == str(COMMIT_FLAG | SUSPEND_FLAG | SUBSCRIPTION_FLAG)
-
-
-# the answers ------------------------------------------------------------
 
 
 def test_found_is_consumed_and_pulled_on_at_once() -> None:
@@ -178,9 +172,6 @@ def test_a_request_nobody_answers_is_retried_after_its_time_limit() -> None:
     assert pulls.gaps() == [31_000]
 
 
-# the client's own filter ------------------------------------------------------------
-
-
 def test_hash_collisions_fall_out_at_the_client(world: World) -> None:
     world.create_topic("orders", 1)
     producer = world.producer()
@@ -212,9 +203,6 @@ def test_found_but_all_dropped_pulls_again_without_moving_the_offset() -> None:
     world.run_for(1_600)
     assert pulls.offsets == [10, 20]
     assert consumer.offset_store.read_memory(MessageQueue("orders", "broker-a", 0)) == 10
-
-
-# flow control ------------------------------------------------------------
 
 
 def test_count_limit_is_strict_and_one_pull_goes_over_it() -> None:

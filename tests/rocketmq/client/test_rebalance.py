@@ -44,9 +44,6 @@ class TimedRounds:
         self.sim.run_until_ms(self.sim.now_ms + ms)
 
 
-# section 2.1: clock and triggers ------------------------------------------------------------
-
-
 def test_every_twenty_seconds() -> None:
     timed = TimedRounds()
     timed.run_for(60_000)
@@ -158,9 +155,6 @@ def test_suspend_stops_pulling_and_rebalancing_and_resume_is_a_direct_call(world
     assert len(orders(second)) == 1
 
 
-# section 2.2: a round ------------------------------------------------------------
-
-
 def test_a_round_asks_one_broker_per_topic(world: World) -> None:
     world.create_topic("orders", 2)
     world.consumer(listener=Recorder(world))
@@ -268,9 +262,6 @@ def test_results_of_a_moved_queue_are_discarded_and_delivered_again(world: World
     assert first.client.statistics.snapshot(CONSUME_OK_TPS, "billing", "orders").sum == 0
     assert discarded["client"] == "billing-1"
     assert discarded["messages"][0]["msg_id"] == first_listener.seen[0].msg_id
-
-
-# section 2.3: first offset ------------------------------------------------------------
 
 
 def stored_offsets(world: ScriptedWorld, answer: Callable[[Any], Any]) -> None:

@@ -69,9 +69,6 @@ def of(exchanges: list[dict[str, Any]], *codes: int, code: int = 0) -> list[dict
     return found
 
 
-# -- files
-
-
 TABLES: dict[str, Callable[[], Any]] = {
     "topics.json": lambda: TopicTable(BrokerConfig(broker_cluster_name="LabCluster"), lambda: 0),
     "subscriptionGroup.json": lambda: GroupTable(lambda: 0),
@@ -105,9 +102,6 @@ def test_the_real_brokers_files_are_read_and_written_as_they_were(unpacked_store
         assert sorted(line.strip(",") for line in table.encode().splitlines() if "[" not in line) == sorted(
             line.strip(",") for line in text.splitlines() if "[" not in line
         )
-
-
-# -- what is stored
 
 
 def unit_of(world: World, physical_offset: int) -> Record:
@@ -213,9 +207,6 @@ def test_transactions_are_stored_as_the_real_broker_stored_them(
             assert ended.code == 0
             (real,) = newest(world, before)
             assert meaning(real) == meaning(committed[0])
-
-
-# -- what is answered
 
 
 def test_pulls_find_what_the_real_broker_found(

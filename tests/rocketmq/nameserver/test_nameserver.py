@@ -77,9 +77,6 @@ def test_permissions_of_a_whole_broker(client: BareClient) -> None:
     assert ask(client, 205).code == ResponseCode.INVALID_PARAMETER
 
 
-# -- registration
-
-
 def register(client: BareClient, content: bytes, **more: Any) -> RemotingCommand:
     values = {
         "brokerName": "broker-b",
@@ -175,9 +172,6 @@ def test_it_can_be_told_to_wait_for_its_brokers(tmp_path: Path) -> None:
     assert ask(client, 105, topic="TBW102").code == ResponseCode.SYSTEM_ERROR
     world.run_for(5_000)
     assert ask(client, 105, topic="TBW102").code == ResponseCode.SUCCESS
-
-
-# -- key-value configuration
 
 
 def test_values_in_namespaces(client: BareClient) -> None:

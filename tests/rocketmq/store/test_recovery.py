@@ -16,8 +16,6 @@ from mqlab.rocketmq.wire.sys_flag import TRANSACTION_PREPARED
 
 NewRecord = Callable[..., Record]
 
-# ── storage.md 13.11 ──
-
 SCENARIO = {
     "mapped_file_size_commit_log": 1024,
     "mapped_file_size_consume_queue": 200,
@@ -112,9 +110,6 @@ def test_the_scenario_after_a_crash_with_no_index_in_the_checkpoint(scenario: An
     assert store.recovery_report.index_files_deleted == ["20231114221320457"]
     common = store.query("TopicTest", "common").records
     assert [record.body for record in common] == [f"Hello RocketMQ {number}".encode() for number in range(5, 12)]
-
-
-# ── cuts and flips ──
 
 
 def whole_messages(store: MessageStore) -> list[tuple[str, int, int, bytes]]:
@@ -262,9 +257,6 @@ def test_flipped_bits_in_the_checkpoint_lose_nothing(machines: Any, scratch: Pat
         shutil.rmtree(directory)
 
 
-# ── stores that RocketMQ reads otherwise (the real store's answers are in docs/differences.md) ──
-
-
 @pytest.mark.parametrize("crash", [False, True])
 def test_a_store_whose_last_queue_file_is_all_zeros_starts(world: Any, new_record: NewRecord, crash: bool) -> None:
     for number in range(10):
@@ -307,9 +299,6 @@ def test_a_queue_that_begins_with_pre_blank_units_in_a_log_from_0(
     store = world.start(sharp_edges=edges)
     assert store.min_offset("a", 0) == store.search_offset("a", 0, 0, "lower") == low
     assert store.search_offset("a", 0, first_ms, "lower") == 36
-
-
-# ── the index after a clean stop ──
 
 
 @pytest.mark.parametrize("numpy", [False, True])

@@ -15,8 +15,6 @@ from typing import Any
 from mqlab.course.kit import OneOf, Slip, slips
 from mqlab.course.teach.exercises import Call
 
-# lab00.unread ---------------------------------------------------------------------------------------------------------
-
 
 def _from(begins: Callable[[Mapping[str, int], str], int], last: int = 0) -> Callable[[Call], object]:
     """What is left when each group begins at ``begins`` of the offsets and its name, up to ``last`` past the end."""
@@ -68,9 +66,6 @@ UNREAD = (
         "Orders count from 0, so the last one of the queue is stored - 1",
     ),
 )
-
-
-# lab00.find -----------------------------------------------------------------------------------------------------------
 
 
 def _with_groups(groups: Callable[[list[str]], list[str]]) -> Callable[[Call], object]:
@@ -154,9 +149,6 @@ FIND = (
     ),
     slips.little_endian,
 )
-
-
-# lab00.timeline -------------------------------------------------------------------------------------------------------
 
 
 class _Asked:
@@ -246,9 +238,6 @@ TIMELINE = (
     ),
     slips.seconds,
 )
-
-
-# lab00.crash ----------------------------------------------------------------------------------------------------------
 
 
 def _one_more(call: Call) -> OneOf:

@@ -24,18 +24,12 @@ GROUP, TOPIC = "billing", "orders"
 SHORT_LIFE_MS = 4_000
 
 
-# lab00.next_byte ------------------------------------------------------------------------------------------------------
-
-
 def _newest(lab: Lab) -> MessageExt:
     return list(lab.store().messages(TOPIC))[-1]
 
 
 def _next_byte(lab: Lab) -> int:
     return lab.store().max_physical_offset
-
-
-# lab00.held -----------------------------------------------------------------------------------------------------------
 
 
 def _second_order_ms(lab: Lab) -> tuple[int, int, int]:
@@ -77,9 +71,6 @@ def _nobody_waits(lab: Lab) -> str:
     return "in your last run no pull was waiting when the second order came. Set PAUSE to 2s or more and run it again."
 
 
-# lab00.between --------------------------------------------------------------------------------------------------------
-
-
 def _stops(explorer: Explorer) -> tuple[range, range, range]:
     """The stops before billing has returned for the last order, those before its report, and those after it."""
     recording = explorer.recording
@@ -96,9 +87,6 @@ def _part(number: int) -> Callable[[Explorer], range]:
 
 def _is_among(one: object, others: object) -> bool:
     return isinstance(others, range) and isinstance(one, int) and one in others
-
-
-# lab00.lives ----------------------------------------------------------------------------------------------------------
 
 
 def _killed_ms(lab: Lab) -> int:

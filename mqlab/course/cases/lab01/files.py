@@ -51,9 +51,6 @@ def quiet_lab(story: Callable[[Lab], None], seed: int, **broker: int) -> Lab:
     return play(story, seed=seed, broker=broker, client={"enable_trace": False})
 
 
-# lab01.unit ------------------------------------------------------------------------------------------------------
-
-
 def units(seed: int) -> list[bytes]:
     """Units of all shapes: both kinds of addresses, long retry topics, a queue far along."""
     rng = random.Random(f"lab01.unit {seed}")
@@ -85,9 +82,6 @@ def _unit(rng: random.Random, topic: str, born_v6: bool, store_v6: bool) -> byte
             physical_offset=rng.randrange(2**41),
         )
     )
-
-
-# lab01.lookup ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +131,6 @@ def queue_on_disk(seed: int) -> QueueOnDisk:
     return QueueOnDisk(broker_files(lab, "consumequeue", "orders", "0"), broker_files(lab, "commitlog"), readings[:12])
 
 
-# lab01.tags ------------------------------------------------------------------------------------------------------
-
-
 def tag_codes(seed: int) -> list[tuple[str | None, bytes]]:
     """(tags, the last 8 bytes of the entry that the broker wrote for them)."""
     rng = random.Random(f"lab01.tags {seed}")
@@ -157,8 +148,6 @@ def tag_codes(seed: int) -> list[tuple[str | None, bytes]]:
     (entries,) = broker_files(lab, "consumequeue", "orders", "0").values()
     return [(tag, entries[20 * number + 12 :][:8]) for number, tag in enumerate(tags)]
 
-
-# lab01.torn ------------------------------------------------------------------------------------------------------
 
 TORN_FILE, BLANK_BYTES = 2048, 8
 DAMAGES = ("nothing", "zeros", "hole", "body", "cut", "half a unit", "only a blank")
@@ -249,9 +238,6 @@ def end_of(files: Files) -> tuple[int, str]:
         if found.kind != record.BLANK or number == len(names) - 1:
             return int(name) + at, found.reason
     return 0, "there are no files"
-
-
-# lab01.rebuild ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,6 @@ from mqlab.durations import calendar
 from mqlab.rocketmq.wire import properties, record
 from mqlab.rocketmq.wire.java_hash import utf16_units
 
-# lab01.unit ------------------------------------------------------------------------------------------------------
-
 
 def unit_calls(units: Sequence[bytes]) -> Iterator[Call]:
     """Each unit is read out of one buffer that holds them all. What is right is the encoder's own map of the unit."""
@@ -112,8 +110,6 @@ UNIT = Fields(
     weights={"": 1, "short addresses, short topics": 2, "a unit with nothing in it": 1},
 )
 
-# lab01.tags ------------------------------------------------------------------------------------------------------
-
 UNITS_RULE = "Java hashes the 16-bit units of UTF-16: not bytes, and an emoji is two of them"
 SIGN_RULE = "The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative one"
 
@@ -172,8 +168,6 @@ TAGS = Pure(
     ],
     forbids=FORBIDS["lab01.tags"],
 )
-
-# lab01.lookup ----------------------------------------------------------------------------------------------------
 
 ENTRY_RULE = "Entry n of a queue begins at byte 20 * n of the queue; a file's name is the number of its first byte"
 LOG_RULE = "A physical offset counts from the first byte the log ever had; a file's name is its first byte's offset"

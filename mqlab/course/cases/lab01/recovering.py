@@ -20,8 +20,6 @@ from mqlab.course.teach.exercises import Call
 from mqlab.rocketmq.wire import properties, record
 from mqlab.rocketmq.wire.java_hash import tags_code
 
-# lab01.torn ------------------------------------------------------------------------------------------------------
-
 TORN_RULE = "The log ends at its first unit that is not whole, whatever comes after it in the order of the files' names"
 END_BLANK_RULE = "In the last file, the log ends where the BLANK begins"
 BLANK_RULE = "A BLANK ends its file, not the log: go on with the next file"
@@ -84,8 +82,6 @@ TORN = Pure(
     weights={"": 1, "an unwritten file": 1} | {f"a log: {damage}": 1 for damage in made.DAMAGES},
     forbids=FORBIDS["lab01.torn"],
 )
-
-# lab01.rebuild ---------------------------------------------------------------------------------------------------
 
 ENTRY_BYTES = 20
 CODE_RULE = "Bytes 12 to 19 are the tag code with its sign"

@@ -91,9 +91,6 @@ def believed(
     return held
 
 
-# the days ------------------------------------------------------------------------------------------------------------
-
-
 def _day(rng: random.Random, ends: dict[str, tuple[int, str]], until: int) -> list[Event]:
     """Registrations every 30 s until each broker's end ("closed" or silence), scans, two clients that ask."""
     events: list[tuple[int, int, str, str]] = []

@@ -98,9 +98,6 @@ class ShopDay(Played):
         return any(row == (key,) for row in self.rows("outbox", "order_key"))
 
 
-# the shop's process --------------------------------------------------------------------------------------------------
-
-
 def _alive(today: ShopDay) -> bool:
     """Whether the process runs; a new life begins with a new program."""
     node = today.lab.world.nodes[NODE]
@@ -211,9 +208,6 @@ def slow_broker(seed: int) -> Day:
 def _opens(today: ShopDay) -> None:
     today.producer(SHOP).fetch_publish_message_queues(TOPIC)
     today.lab.run_for("1s")
-
-
-# promises ------------------------------------------------------------------------------------------------------------
 
 
 def _customers_can_buy(today: ShopDay) -> Finding | None:

@@ -144,9 +144,6 @@ def _the_change(today: ScaleDay) -> None:
         today.settings = {"read_queue_nums": config.read_queue_nums, "write_queue_nums": config.write_queue_nums}
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _in_time(today: ScaleDay) -> Finding | None:
     if not today.late:
         return None

@@ -95,9 +95,6 @@ def _sends_mine(today: SelectorDay, order: str, step: str) -> None:
     today.queues[order, step] = result.message_queue.queue_id
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _one_queue_each(today: SelectorDay) -> Finding | None:
     for number, (mine, theirs) in enumerate(STEPS):
         if len({today.queues[order, mine] for order in today.orders}) == 1:

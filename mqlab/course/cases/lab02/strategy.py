@@ -238,9 +238,6 @@ def _is_told_and_asked(today: FaultDay, brokers: Sequence[str]) -> None:
             strategy.is_available(broker, asked_ms)
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _raises_nothing(today: FaultDay) -> Finding | None:
     assert today.watched is not None
     if today.watched.raised is not None:

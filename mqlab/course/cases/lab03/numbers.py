@@ -93,9 +93,6 @@ def _churn(moments: Moments) -> float:
     return _moved(moments) / _needed(moments)
 
 
-# what somebody answers who believes something else ----------------------------------------------------------------
-
-
 def _with_queues_only(call: Call) -> int:
     found = [Counter(owners.values()).values() for _, owners in call["moments"]]
     return max(max(numbers) - min(numbers) for numbers in found)

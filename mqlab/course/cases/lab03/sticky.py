@@ -111,9 +111,6 @@ class Strategy:
         return [queue for queue, owner in found.items() if owner == client_id]
 
 
-# histories -------------------------------------------------------------------------------------------------------
-
-
 def _played_histories(seed: int) -> Does:
     def play(day: StickyDay) -> None:
         rng = random.Random(f"lab03.sticky {seed}")
@@ -187,9 +184,6 @@ def _asked(
         return None
 
 
-# consumers -------------------------------------------------------------------------------------------------------
-
-
 def day(seed: int) -> Day:
     """The histories; then a group of consumers with the learner's strategy, through joins, a leave and a death."""
     rng = random.Random(f"lab03.sticky consumers {seed}")
@@ -252,9 +246,6 @@ def _send(day: StickyDay, count: int) -> None:
 def _owned(day: StickyDay, name: str) -> list[int]:
     queues = day.lab.node_handle(name).message_queues
     return [queue.queue_id for queue in queues if queue.topic == "orders"]
-
-
-# promises --------------------------------------------------------------------------------------------------------
 
 
 def _histories_are_even(day: StickyDay) -> Finding | None:

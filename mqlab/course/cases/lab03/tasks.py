@@ -29,9 +29,6 @@ LEAST_CHANGES, LEAST_CHURN = 3, 3.0
 SHORT_CALL_MS = 100
 
 
-# lab03.enough -----------------------------------------------------------------------------------------------------
-
-
 def _shares(orders: int, refunds: int) -> list[float]:
     """The part of the messages that each of the five gets, by AVG over two topics."""
     shares = [0.0] * INSTANCES
@@ -75,9 +72,6 @@ def _as_many_orders(_lab: Any) -> int:
     return INSTANCES + 1
 
 
-# lab03.unlucky ----------------------------------------------------------------------------------------------------
-
-
 def _largest(nodes: int) -> int:
     queues = [MessageQueue("orders", "broker-a", number) for number in range(RING_QUEUES)]
     owners = owners_of(strategy("CONSISTENT_HASH", virtual_node_cnt=nodes), queues, RING_MEMBERS)
@@ -90,9 +84,6 @@ def _unlucky() -> list[int]:
 
 def _is_among(one: object, others: object) -> bool:
     return isinstance(others, list) and one in others
-
-
-# lab03.deaf -------------------------------------------------------------------------------------------------------
 
 
 def _overlap_ms(lab: Any) -> int:
@@ -124,9 +115,6 @@ def _pause(lab: Any) -> float:
     return float(round((starts[0] - begins) / 1000) - 32)
 
 
-# lab03.worst ------------------------------------------------------------------------------------------------------
-
-
 def _fewest_of(board: Any) -> int:
     return round(board.moved / board.churn) if board.churn else 0
 
@@ -140,9 +128,6 @@ def _is_bad(board: Any) -> str:
     if (board.churn or 0) < LEAST_CHURN:
         return f"So far {board.churn or 0:.2f} times as many moved as had to: try another history."
     return ""
-
-
-# lab03.window -----------------------------------------------------------------------------------------------------
 
 
 def _twice(board: Any) -> int:
@@ -162,9 +147,6 @@ def _is_deaf(board: Any) -> str:
     if settings.call_ms != SHORT_CALL_MS:
         return f"In your last run a call took {settings.call_ms} ms: set it to {SHORT_CALL_MS} ms and play it again."
     return ""
-
-
-# lab03.measured ---------------------------------------------------------------------------------------------------
 
 
 def _moves(grid: Any) -> int:

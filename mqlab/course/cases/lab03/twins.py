@@ -92,9 +92,6 @@ def _compared(call: Call, found: list[Any]) -> Difference | None:
     return difference(PAIR, call.right, _sorted(found))
 
 
-# what somebody answers who believes something else ----------------------------------------------------------------
-
-
 def _members(call: Call, group: str) -> list[Any]:
     return list(call["admin"].examine_consumer_connection_info(group).connections)
 

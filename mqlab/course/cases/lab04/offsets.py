@@ -77,9 +77,6 @@ def quiet(story: Callable[[Lab], None], seed: int, **broker: Any) -> Lab:
     return play(story, seed=seed, broker=broker, client={"enable_trace": False})
 
 
-# what the journal says of billing-1 ----------------------------------------------------------------------------------
-
-
 def reports(lab: Lab, first_step: int) -> list[int]:
     """The steps in which billing-1 sent its offset to the broker: by its timer, or with a pull."""
     steps = {record.step for record in lab.journal.of("client.offset_persist") if record.node == NODE}
@@ -105,9 +102,6 @@ def history_of(lab: Lab, first_step: int) -> list[Event]:
         if record.step in told:
             found.append((REPORT, 0))
     return found
-
-
-# lab04.committed -----------------------------------------------------------------------------------------------------
 
 
 def histories(seed: int) -> list[Call]:

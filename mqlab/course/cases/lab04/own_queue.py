@@ -134,9 +134,6 @@ def _rule(name: str, expected: Any, found: Any, right: ProcessQueue) -> str:
     return SMALLEST_LEFT_RULE if right.msg_count else ONE_PAST_RULE
 
 
-# inside a consumer ---------------------------------------------------------------------------------------------------
-
-
 def day(seed: int) -> Day:
     """Some orders, which end in any order; one takes longer than a report."""
     rng = random.Random(f"lab04.process_queue day {seed}")

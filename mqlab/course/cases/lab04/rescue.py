@@ -150,9 +150,6 @@ def _rescued(today: StuckDay) -> None:
             today.lab.start(name)
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _all_are_up(today: StuckDay) -> Finding | None:
     if not today.down:
         return None

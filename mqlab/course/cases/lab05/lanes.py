@@ -95,9 +95,6 @@ def _read(events: Sequence[Event], wait: str) -> Day:
     return Day(acts, kind=EventDay)
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _in_order(today: EventDay) -> Finding | None:
     found = out_of_order(today)
     if found is None:

@@ -126,9 +126,6 @@ def _restarts_the_shop(today: LifeDay) -> None:
     today.shops_own = anew(today.answers["send_event"], "send_event")
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _queue_of(today: EventDay, event: Event) -> int | None:
     return next((one.queue_id for one in today.stored() if today.event_of(one) is event), None)
 

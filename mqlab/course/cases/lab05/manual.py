@@ -102,9 +102,6 @@ def _works(today: Any) -> list[Work]:
     return works
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _borders(today: EventDay) -> dict[int, Event]:
     """Each queue offset with the line that lies there."""
     return {one.queue_offset: today.event_of(one) for one in today.stored()}

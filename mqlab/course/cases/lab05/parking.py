@@ -117,9 +117,6 @@ def short_day(seed: int) -> Day:
     return Day(acts, kind=ParkingDay)
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _tries_of_the_head(today: ParkingDay) -> Finding | None:
     tries = [work for work in today.works if work.event is today.head]
     if len(tries) > TRIES:

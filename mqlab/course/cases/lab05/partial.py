@@ -130,9 +130,6 @@ def day(seed: int) -> Day:
     return Day((Topics((TOPIC,)), Does(opens)), kind=Bank)
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _where(one: Decision) -> str:
     words = ["charged" if each else "refused" for each in one.charged]
     return (

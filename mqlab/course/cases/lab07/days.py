@@ -44,9 +44,6 @@ def start_billing(lab: Lab, listener: Any, *, name: str = "billing-1", orderly: 
     return consumer
 
 
-# lab07.rewrite ---------------------------------------------------------------------------------------------------
-
-
 def sent_back(seed: int) -> list[Call]:
     """Orders that always fail; at each try the listener asks for another level, some for none.
 
@@ -96,9 +93,6 @@ def sent_back(seed: int) -> list[Call]:
             )
             found.append(given_back)
     return found
-
-
-# lab07.schedule --------------------------------------------------------------------------------------------------
 
 
 def retry_plan(seed: int) -> list[Call]:

@@ -107,8 +107,6 @@ PAID_OR_WITH_A_HUMAN = success_means(
     _not_with_a_human,
 )
 
-# lab07.three -----------------------------------------------------------------------------------------------------
-
 
 def _three_tries_each(day: bank.BadDay) -> Finding | None:
     """Nothing is given up early, and exactly the hopeless orders are stored."""
@@ -146,8 +144,6 @@ THREE = World(
     weights={"": 1, "nobody dies": 2, "billing dies twice": 2},
 )
 
-# lab07.stuck -----------------------------------------------------------------------------------------------------
-
 
 def _patient(day: bank.BadDay) -> Finding | None:
     """An order that the bank pays succeeds; one that hangs is given as long as a slow one."""
@@ -178,8 +174,6 @@ STUCK = World(
         ends_with(GROUP, _was_paid, BACK_RULE, "one that is paid"),
     ],
 )
-
-# lab07.killer ----------------------------------------------------------------------------------------------------
 
 
 def _killer_tries(day: bank.BadDay) -> list[Any]:

@@ -174,9 +174,6 @@ def short_moment(seed: int) -> Day:
     return _day(seed, (UNPAID, WHILE_ASKED), "8s")
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _right_in_the_end(today: Shop) -> Finding | None:
     state = dict(today.rows("SELECT order_key, state FROM orders"))
     free = dict(today.rows("SELECT item, free FROM stock"))

@@ -185,9 +185,6 @@ def short_day(seed: int) -> Day:
     return _day(_orders(seed, (500,)), BANK_MS)
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _agree(today: Till) -> Finding | None:
     """Money and message: both or neither."""
     taken, arrived = today.taken(), today.arrived()
@@ -268,9 +265,6 @@ def _soon(today: Till) -> Finding | None:
 
 
 PROMISES = (_agree, _soon)
-
-
-# the form ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,9 +205,6 @@ def short_delay(seed: int) -> Day:
     return _day([Reminder(f"order-{rng.randint(100, 900)}", seconds, b"pay")], f"{seconds + 9}s")
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _crashed(lab: Lab) -> bool:
     return bool(lab.journal.of("fault.killed"))
 

@@ -113,9 +113,6 @@ def evening(seed: int) -> Day:
     )
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _answered(day: DatabaseDay, since_ms: int, until_ms: int) -> int:
     return sum(one.answered and since_ms <= one.ended_ms < until_ms for one in day.asked)
 

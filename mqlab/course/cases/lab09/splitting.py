@@ -189,9 +189,6 @@ def two_orders(seed: int) -> Day:
     return _day(_orders(random.Random(f"lab09.safe_async lines {seed}"), 2), Waits("25s"))
 
 
-# promises ------------------------------------------------------------------------------------------------------------
-
-
 def _short_calls(day: Pages) -> Finding | None:
     for row in day.deliveries(FAST):
         if row.ended_ms is not None and took_ms(row) > LONGEST_CALL_MS:

@@ -43,9 +43,6 @@ def wrongly(
     return answer
 
 
-# lab10.fullest ----------------------------------------------------------------------------------------------------
-
-
 def _with_tags(queue: count.Messages) -> int:
     return sum(row["tags"] is not None for row in queue)
 
@@ -118,8 +115,6 @@ FULLEST = Rows(
     weights={"": 1, "a store whose first file is gone": 3},
 )
 
-# lab10.busiest ----------------------------------------------------------------------------------------------------
-
 
 def _names(call: Call, rows: Sequence[Mapping[str, Any]], wrong: WrongRow) -> str:
     """What names and numbers tell: a few copies among the events, keys that are nobody's name."""
@@ -165,8 +160,6 @@ BUSIEST = Rows(
     weights={"": 1, "keys of all kinds": 2},
     forbids=FORBIDS["lab10.busiest"],
 )
-
-# lab10.cost -------------------------------------------------------------------------------------------------------
 
 TAGS = (["paid", "created"], ["refunded"], ["shipped", "cancelled"])
 
@@ -227,8 +220,6 @@ COST = Rows(
     weights={"": 1, "tags of all kinds": 2, "tags nobody used": 1},
     forbids=FORBIDS["lab10.cost"],
 )
-
-# lab10.failures ---------------------------------------------------------------------------------------------------
 
 WAITING = (
     count.targets,

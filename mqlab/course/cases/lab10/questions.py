@@ -54,8 +54,6 @@ def offsets(queue: Messages) -> int:
     return 1 + max(int(row["queue_offset"]) for row in queue)
 
 
-# the fullest queues -----------------------------------------------------------------------------------------------
-
 PLACE = ("broker_name", "queue_id")
 
 
@@ -82,9 +80,6 @@ def fullest(
         {"topic": topic, "broker_name": broker_name, "queue_id": queue_id, "messages": -messages}
         for topic, (messages, broker_name, queue_id) in sorted((topic, best(ranked[topic])) for topic in ranked)
     ]
-
-
-# the busiest customers --------------------------------------------------------------------------------------------
 
 
 def keys_of(row: Row) -> list[str]:
@@ -127,9 +122,6 @@ def busiest(
     return [{"customer": customer, "messages": messages} for customer, messages in ranked[:most]]
 
 
-# what a queue costs -----------------------------------------------------------------------------------------------
-
-
 def is_one_of(found: str | None, tags: Sequence[str]) -> bool:
     """Whether a message's tags are one of those that are wanted."""
     return found in tags
@@ -156,9 +148,6 @@ def cost(
         for group in groups
     ]
     return sorted(made, key=itemgetter(*PLACE))
-
-
-# what came back ---------------------------------------------------------------------------------------------------
 
 
 def back_to(row: Row) -> str | None:

@@ -137,9 +137,6 @@ def _call(about: str, *pieces: bytes) -> Call:
     return Call(body=body, right=trace.read_entries(body), about=about)
 
 
-# what misunderstandings would make of a body ----------------------------------------------------------------------
-
-
 def _without_the_rest(call: Call) -> list[Row]:
     return [row for row in trace.read_entries(call["body"]) if row["reason"] != trace.NO_END_MARK]
 

@@ -30,9 +30,6 @@ def asked(seed: int) -> list[Call]:
     return [Call(entries=stores, right=calls_of(stores), about=stores.about)]
 
 
-# what misunderstandings would make of a day -------------------------------------------------------------------------
-
-
 def joined(entries: Iterable[Row], by: Sequence[str] = ("request_id", "msg_id"), *, once: bool = True) -> list[Row]:
     """Each first half with every second half that has the same columns ``by``, as a left join in SQL gives them.
 

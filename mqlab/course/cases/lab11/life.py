@@ -98,8 +98,6 @@ def facts(stores: str) -> Facts:
     return Facts(units, calls_of(stores), committed)
 
 
-# right and wrong lives --------------------------------------------------------------------------------------------
-
 Judge = Callable[[Sequence[Row], bool], str]
 
 

@@ -142,9 +142,6 @@ def _each(messages: Sequence[Message], calls_with: Counter[Message]) -> Row:
     return {"sent": len(messages), "calls_each": calls / len(messages) if messages else None}
 
 
-# what is believed instead ------------------------------------------------------------------------------------------
-
-
 def _read(call: Call) -> tuple[list[Row], list[Row]]:
     return _units_of(call["messages"]), calls_of(call["messages"])
 

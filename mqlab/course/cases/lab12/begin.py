@@ -65,9 +65,6 @@ def stream_from(store: Store, at_ms: int, most_bytes: int) -> Call:
     return Call(at_ms=at_ms, most_bytes=most_bytes, right=right, given=store, about=about)
 
 
-# what the source does with an answer ----------------------------------------------------------------------------------
-
-
 def _first_difference(call: Call, value: Any) -> Difference | None:
     """Options that the source does not take, another beginning, a batch that is too large, a stream without an end."""
     from mqlab.data.spark.options import parse
@@ -178,9 +175,6 @@ def first_places(store: str, at_ms: int) -> dict[str, int]:
 
 def _messages_between(store: str, begin: Mapping[str, int], end: Mapping[str, int]) -> int:
     return sum(begin[name] <= place < end[name] for name, places in _log(store).items() for place, _ in places)
-
-
-# the exercise ---------------------------------------------------------------------------------------------------------
 
 
 def _with(options: Any = None, trigger: Any = None) -> Any:

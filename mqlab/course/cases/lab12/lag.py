@@ -118,9 +118,6 @@ def _committed(rng: random.Random, broker: str, queues: Mapping[Queue, Mapping[i
     return table
 
 
-# right and wrong boards -----------------------------------------------------------------------------------------------
-
-
 def _no_wish(row: Row) -> bool:
     return True
 

@@ -127,9 +127,6 @@ def unanswered(film: Film) -> dict[CallKey, int]:
     }
 
 
-# promises -------------------------------------------------------------------------------------------------------------
-
-
 def _told_once(call: Call, run: Run) -> Finding | None:
     told: dict[CallKey, int] = {}
     for row in run.rows:

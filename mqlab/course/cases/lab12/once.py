@@ -101,9 +101,6 @@ class SinkDay(Played):
             return str(error)
 
 
-# days -----------------------------------------------------------------------------------------------------------------
-
-
 def log_rows(seed: int, count: int) -> list[Row]:
     """Rows of two brokers. Both have messages at the same places; one message was sent twice by its shop."""
     rng = random.Random(f"lab12.once {seed} {count}")
@@ -175,9 +172,6 @@ def short(seed: int) -> Day:
     """Two small batches, the first of which comes again; the process dies somewhere."""
     batches = _cut(log_rows(seed, 5), 3)
     return _day(lambda today: today.begins(batches, ""), lambda today: today.runs(forgets=(0,)))
-
-
-# promises -------------------------------------------------------------------------------------------------------------
 
 
 def _works(today: SinkDay) -> Finding | None:

@@ -89,9 +89,6 @@ def counts(film: Film, batch: int) -> Counter[Key]:
     return Counter((shown(row["store_timestamp"] // MINUTE * MINUTE), row["broker_name"]) for row in film.until(batch))
 
 
-# promises -------------------------------------------------------------------------------------------------------------
-
-
 def _board_is_right(call: Call, run: Run) -> Finding | None:
     board: dict[Key, int] = {}
     for batch in [one["batch"] for one in run.batches]:

@@ -101,9 +101,6 @@ def call_of(seed: int, within: int) -> Call:
     return Call(film=folder, within=f"{within} minutes", given=film, about=folder.about)
 
 
-# promises -------------------------------------------------------------------------------------------------------------
-
-
 def _each_once(call: Call, run: Run) -> Finding | None:
     film: Film = call.given
     keys = {row["msg_id"]: row["keys"] for row in film.until(len(film.slices))}

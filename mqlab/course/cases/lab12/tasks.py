@@ -50,8 +50,6 @@ def _no_board(board: Sequence[Row], more_minutes: int) -> str:
     return "the day has not gone on: change MORE_MINUTES first" if more_minutes == 0 else ""
 
 
-# part b ---------------------------------------------------------------------------------------------------------------
-
 FIRST_DELAY, STEP_MINUTES, LONGEST_DELAY, WINDOW_MINUTES, FIRST_GAPS = 10, 10, 120, 10, [3, 400]
 MINUTES_ASKED_FOR = 90
 

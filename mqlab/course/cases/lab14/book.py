@@ -66,9 +66,6 @@ def broker_of(row: Row) -> str:
     return str(row["queue"].split()[1])
 
 
-# the store -------------------------------------------------------------------------------------------------------
-
-
 def acknowledged(rows: Sequence[Row]) -> Breaks:
     """A producer is told SEND_OK for a unit that is not on the disk."""
     end: dict[tuple[str, int], int] = {}
@@ -125,9 +122,6 @@ def numbered(rows: Sequence[Row]) -> Breaks:
             ends[row["queue"]] = [*units[:number], *[0] * (number - len(units)), row["end"]]
 
 
-# the broker ------------------------------------------------------------------------------------------------------
-
-
 def committed(rows: Sequence[Row]) -> Breaks:
     """A broker has, or gives, an offset that no member had."""
     had: dict[tuple[str, str], int] = defaultdict(int)
@@ -171,9 +165,6 @@ def tried(rows: Sequence[Row]) -> Breaks:
         too_early = row["what"] == "message.dead" and row["retries"] <= MOST_RETRIES
         if too_early or (row["what"] == "message.sent_back" and row["retries"] > MOST_RETRIES):
             yield row["node"], row["step"]
-
-
-# the client ------------------------------------------------------------------------------------------------------
 
 
 class Held:

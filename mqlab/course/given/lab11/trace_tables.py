@@ -66,9 +66,6 @@ CALLS = (
 )
 
 
-# one body ---------------------------------------------------------------------------------------------------------
-
-
 def read_entries(body: bytes) -> list[Row]:
     """The entries of one trace body, in order. What cannot be read is a row with its position and the reason.
 
@@ -104,9 +101,6 @@ def _read(position: int, field: list[str]) -> Row:
     if "success" in texts:
         row["success"] = texts["success"] == "true"
     return dict.fromkeys(COLUMNS) | {"position": position, "kind": field[0]} | row
-
-
-# all bodies of some stores ----------------------------------------------------------------------------------------
 
 
 def trace_bodies(path: str | Path) -> list[Row]:
@@ -158,9 +152,6 @@ def call_row(before: Row, after: Row | None) -> Row:
 def calls_in(path: str | Path, *, forgets: int = 0) -> list[Row]:
     """What ``calls_of`` makes of the entries under a path."""
     return calls_of(entries_in(path, forgets=forgets))
-
-
-# what an answer gets ----------------------------------------------------------------------------------------------
 
 
 def rows_of_calls(function: Callable[..., Any], path: str | Path, *, forgets: int = 0) -> list[Row]:

@@ -106,9 +106,6 @@ def league(alarms: Mapping[str, Alarm], days: Sequence[RecordedDay] | None = Non
     )
 
 
-# simple alarms ------------------------------------------------------------------------------------------------------
-
-
 def _over(column: str, most: int) -> Alarm:
     def rings(so_far: list[Rows]) -> bool:
         return any(row[column] > most for row in so_far[-1])

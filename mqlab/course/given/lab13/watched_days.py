@@ -75,9 +75,6 @@ def recorded(number: int, *, quiet: bool) -> RecordedDay:
     return watch(alarm_day(number, SECRET, quiet=quiet, messages=MESSAGES))
 
 
-# the file -----------------------------------------------------------------------------------------------------------
-
-
 @functools.lru_cache(maxsize=1)
 def watched_days(folder: str | None = None) -> tuple[RecordedDay, ...]:
     """All days of the file, the good ones first. ``folder`` and errors as for ``datasets.real_store``."""

@@ -112,8 +112,6 @@ class Worker:
         self._send.write(dump_line({"op": "ready"}))
         self._send.flush()
 
-    # calls -------------------------------------------------------------------------------------------------------
-
     def _load(self, message: dict[str, Any]) -> bytes:
         def run() -> Any:
             self._run_source(message["exercise"], message["source"], is_answer=bool(message["names"]))
@@ -169,8 +167,6 @@ class Worker:
             exec(compile(source, file, "exec", dont_inherit=True), names)
         finally:
             self.namespaces.end(exercise)
-
-    # objects -----------------------------------------------------------------------------------------------------
 
     def ask(self, world: int, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Ask the judge to do something with an object of its world; other calls may run meanwhile."""

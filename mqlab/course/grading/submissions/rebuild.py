@@ -206,9 +206,6 @@ def _defines(statement: ast.stmt) -> bool:
     return isinstance(value, ast.Lambda)
 
 
-# the notebook that is run ------------------------------------------------------------------------------------------
-
-
 def rebuilt(lab: Lab, begun: Collection[str], job_file: str, *, hidden: bool) -> dict[str, Any]:
     """The notebook to run, in nbformat 4. Each cell's metadata names its role, and its exercise if it has one.
 

@@ -62,8 +62,6 @@ class ActingBoard(Board):
         """JSON: what the page shows of the world as it is now."""
         raise NotImplementedError
 
-    # what a cell does and reads ------------------------------------------------------------------------------------
-
     @property
     def position(self) -> int:
         """The step shown: 0 is the beginning."""
@@ -115,8 +113,6 @@ class ActingBoard(Board):
             return super().asked(name, arguments)
         return {"position": self.position}
 
-    # what a subclass uses ------------------------------------------------------------------------------------------
-
     def begin(self, actions: Sequence[Any]) -> None:
         """A new world, and all these actions done in it."""
         self._renew_world()
@@ -132,8 +128,6 @@ class ActingBoard(Board):
     def actions(self, position: int) -> list[Any]:
         """The actions of the steps up to one."""
         return [step.action for step in self.steps[: position + 1] if step.action is not None]
-
-    # inside --------------------------------------------------------------------------------------------------------
 
     def _renew_world(self) -> None:
         self._world, self._thread = self.new_world(), threading.get_ident()

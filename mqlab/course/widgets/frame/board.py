@@ -68,8 +68,6 @@ class Board(View):
         self._packed: str | None = None
         self._widget: Any = None
 
-    # what a subclass gives -----------------------------------------------------------------------------------------
-
     def data(self) -> Any:
         """JSON for the page: everything that it shows without asking the kernel. Called once, until ``renew``."""
         raise NotImplementedError
@@ -88,8 +86,6 @@ class Board(View):
     def readable(self) -> Markup:
         """What remains where no script is run: a picture and a table. The default is the table."""
         return self.table().html()
-
-    # what a subclass uses ------------------------------------------------------------------------------------------
 
     def combinations(self, recorded: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
         """Each combination of the choices whose runs a page without a kernel has; none while a kernel plays them."""
@@ -121,8 +117,6 @@ class Board(View):
         """Tell the page that is waiting for an answer how far it is, 0 to 1. Without a page this does nothing."""
         if self._widget is not None:
             self._widget.progress(share, words)
-
-    # how it is shown -----------------------------------------------------------------------------------------------
 
     def packed_data(self) -> str:
         """The data as the page gets it, compressed; made when it is first needed."""

@@ -116,8 +116,6 @@ class GrowingStore:
         self._save_checkpoint()
         (self.directory / ABORT).unlink(missing_ok=True)
 
-    # ── bytes ──
-
     def _append(self, until: int) -> None:
         """Units up to number ``until`` of the plan: first their bytes in the log, then their units in the queues."""
         units = self.plan.units[self.done : until]
@@ -156,8 +154,6 @@ class GrowingStore:
             last_place = int.from_bytes(data[-CQ_UNIT_SIZE : -CQ_UNIT_SIZE + 8], "big")
             if path != newest and last_place < log_start:
                 path.unlink()
-
-    # ── small files ──
 
     def _save_offsets(self) -> None:
         version = DataVersion(1, 0, self.now_ms).to_value()

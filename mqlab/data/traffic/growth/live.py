@@ -52,8 +52,6 @@ class LiveBroker:
             self._start(name)
         self._to(start_ms)
 
-    # ── time ──
-
     @property
     def now_ms(self) -> int:
         """The moment of the day, in ms since the epoch."""
@@ -85,8 +83,6 @@ class LiveBroker:
         for name in self._processes:
             self._order(name, do="stop")
         return self._to(now_ms)
-
-    # ── what happens to a broker ──
 
     def kill(self, name: str | None = None) -> LiveBroker:
         """``kill -9`` in the middle of a message: the first half of it is in the log, and nobody is there to go on."""
@@ -131,8 +127,6 @@ class LiveBroker:
             self._order(one, do="delete oldest")
         return self
 
-    # ── to look at ──
-
     @property
     def stores(self) -> dict[str, Path]:
         """Broker name -> store directory."""
@@ -156,8 +150,6 @@ class LiveBroker:
     def __repr__(self) -> str:
         states = ", ".join(f"{name} {self._doing(name)}" for name in self._plans)
         return f"<live {self.directory}: {self.now}, {states}>"
-
-    # ── processes ──
 
     def _named(self, name: str | None) -> list[str]:
         if name is not None and name not in self._plans:

@@ -52,8 +52,6 @@ class Placing:
     dice: Dice
     asked: Asked
 
-    # ── which ──
-
     def capstone(self) -> tuple[Incident, ...]:
         """Three incidents and two decoys."""
         incidents = self._incidents(self._kinds())
@@ -102,8 +100,6 @@ class Placing:
         if any(kind in _OF_BILLING for kind in kinds):
             free.remove(names[0])
         return [names[0] if kind in _OF_BILLING else free.pop() for kind in kinds]
-
-    # ── where, when and how much ──
 
     def _incident(self, kind: str, group: str, minute: int) -> Incident:
         """An incident of a kind that begins in a minute of the day; its broker and magnitudes are drawn."""

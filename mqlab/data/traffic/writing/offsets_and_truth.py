@@ -133,8 +133,6 @@ class Outcomes:
         matching = (i for i in self._state.incidents if i.kind == kind and i.group == TRACED[group].name)
         return next(matching, None)
 
-    # ── at the end ──
-
     def committed(self) -> dict[str, dict[int, int]]:
         """``topic@group`` -> queue -> committed offset, as in consumerOffset.json."""
         queues = self._state.queues

@@ -52,8 +52,6 @@ class HaClient:
             return "SHUTDOWN"
         return "TRANSFER" if self._connection is not None else "READY"
 
-    # life --------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Connect as soon as the address of the master is known."""
         self.is_running = True
@@ -92,8 +90,6 @@ class HaClient:
         self._report(self._store.max_physical_offset)
         self._arm_heartbeat()
         self._arm_housekeeping()
-
-    # what the master sends ---------------------------------------------------------------------------------------
 
     def _on_data(self, connection: Connection, data: bytes) -> None:
         if connection is not self._connection:
@@ -136,8 +132,6 @@ class HaClient:
         self.last_write_ms = self._ports.clock.now_ms()
         self._connection.send(HaReport(physical_offset).encode())
 
-    # timers ------------------------------------------------------------------------------------------------------
-
     def _arm_heartbeat(self) -> None:
         due_ms = self.last_write_ms + self._store.config.ha_send_heartbeat_interval + 1
         self._heartbeat = self._ports.clock.call_at(due_ms, self._send_heartbeat, "ha.heartbeat")
@@ -156,8 +150,6 @@ class HaClient:
             self._end("nothing heard", again_ms=0)
         else:
             self._arm_housekeeping()
-
-    # ends --------------------------------------------------------------------------------------------------------
 
     def _closed(self, connection: Connection, reason: str) -> None:
         if connection is self._connection:

@@ -60,8 +60,6 @@ class HaServer:
         gap = self.store.max_physical_offset - connection.ack_offset
         return gap < self.store.config.ha_max_gap_not_in_sync
 
-    # links -------------------------------------------------------------------------------------------------------
-
     def _accepted(self, connection: Connection) -> None:
         if not self.is_running:
             connection.close()

@@ -60,8 +60,6 @@ class SlaveConnection:
     def is_sending(self) -> bool:
         return self.next_offset != NOT_YET
 
-    # what the slave sends ----------------------------------------------------------------------------------------
-
     def received(self, data: bytes) -> None:
         """Process reports: the newest counts, and the first one that is not negative is where sending begins."""
         report = self._reader.feed(data)
@@ -89,8 +87,6 @@ class SlaveConnection:
         """Where a slave with an empty log begins: the older files are not copied."""
         end = self._store.max_physical_offset
         return max(0, end - end % self._config.mapped_file_size_commit_log)
-
-    # what the master sends ---------------------------------------------------------------------------------------
 
     def wake(self) -> None:
         """Look for data now."""
@@ -142,8 +138,6 @@ class SlaveConnection:
         self.speed.add(len(block.data), now_ms)
         self._connection.send(block.encode())
 
-    # timers ------------------------------------------------------------------------------------------------------
-
     def _arm_heartbeat(self) -> None:
         due_ms = self._last_write_ms + self._config.ha_send_heartbeat_interval + 1
         self._heartbeat = self._ports.clock.call_at(due_ms, self._send_heartbeat, "ha.heartbeat")
@@ -162,8 +156,6 @@ class SlaveConnection:
             self.close("nothing heard")
         else:
             self._arm_housekeeping()
-
-    # ends --------------------------------------------------------------------------------------------------------
 
     def close(self, reason: str) -> None:
         """Close the link from this side."""

@@ -54,8 +54,6 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         self.reset_offset_table: dict[str, Queues] = {}
         self.pull_offset_table: dict[str, Queues] = {}
 
-    # -- committed offsets
-
     def commit(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
         """Overwrite the stored offset; going backwards is allowed. Mirrors commitOffset."""
         queues = self.offset_table.setdefault(_key(topic, group), {})
@@ -110,8 +108,6 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         """Remove all offsets on a topic. Mirrors cleanOffsetByTopic."""
         self._remove(lambda name, group: name == topic)
 
-    # -- resets waiting for the next pull
-
     def assign_reset(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
         """Set the stored offset, and keep the reset until the next pull of the queue. Mirrors assignResetOffset."""
         if queue_id < 0 or queue_offset < 0:
@@ -135,8 +131,6 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
             return None
         return self.reset_offset_table.get(_key(topic, group), {}).pop(queue_id, None)
 
-    # -- pull positions
-
     def pulled(self, group: str, topic: str, queue_id: int, next_begin_offset: int) -> None:
         """Remember where the group's next pull of the queue will begin. Mirrors commitPullOffset."""
         self.pull_offset_table.setdefault(_key(topic, group), {})[queue_id] = next_begin_offset
@@ -149,8 +143,6 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
     def clear_pull(self, group: str, topic: str) -> None:
         """Remove pull positions. Mirrors clearPullOffset."""
         self.pull_offset_table.pop(_key(topic, group), None)
-
-    # -- the file
 
     def to_value(self) -> dict[str, Any]:
         """The content of the file and of GET_ALL_CONSUMER_OFFSET. Java writes ``groupTopicMap``; nobody reads it."""

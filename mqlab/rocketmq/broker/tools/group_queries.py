@@ -37,8 +37,6 @@ class GroupQueries:
     def __init__(self, state: BrokerState) -> None:
         self._state = state
 
-    # -- progress
-
     def get_topic_stats_info(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_TOPIC_STATS_INFO."""
         topic = self._topic(text(request, "topic"))
@@ -180,8 +178,6 @@ class GroupQueries:
         }
         return request.reply(body=to_json(answer))
 
-    # -- connections and subscriptions
-
     def get_consumer_connection_list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_CONSUMER_CONNECTION_LIST."""
         name = text(request, "consumerGroup")
@@ -245,8 +241,6 @@ class GroupQueries:
         if subscription is not None:
             answer["subscriptionData"] = subscription.to_value()
         return request.reply(body=to_json(answer))
-
-    # -- parts
 
     def _topic(self, name: str) -> TopicConfig:
         topic = self._state.topics.get(name)

@@ -51,8 +51,6 @@ class OffsetResets:
         table = {queue_key(queue): offset for queue, offset in offsets.items()}
         return request.reply(body=to_json({"offsetTable": table}))
 
-    # -- at the broker
-
     def _reset_here(
         self, group: str, name: str, timestamp_ms: int, request: RemotingCommand
     ) -> dict[MessageQueue, int]:
@@ -94,8 +92,6 @@ class OffsetResets:
         if timestamp_ms < 0:
             return self._state.store.max_offset(topic.topic_name, queue_id)
         return self._state.store.search_offset(topic.topic_name, queue_id, timestamp_ms)
-
-    # -- at the members
 
     def _reset_members(self, group: str, name: str, timestamp_ms: int, force: bool) -> dict[MessageQueue, int]:
         state = self._state

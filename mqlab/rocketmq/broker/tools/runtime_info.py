@@ -118,8 +118,6 @@ class RuntimeInfo:
             body=to_json({window: dataclasses.asdict(snapshot) for window, snapshot in windows.items()})
         )
 
-    # -- settings
-
     def get_broker_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_BROKER_CONFIG."""
         ha_port = int(self._state.identity.ha_address.rpartition(":")[2])  # also where none was set

@@ -35,8 +35,6 @@ class TopicAdmin:
     def __init__(self, state: BrokerState) -> None:
         self._state = state
 
-    # -- topics
-
     def update_and_create_topic(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """UPDATE_AND_CREATE_TOPIC."""
         config = TopicConfig(
@@ -121,8 +119,6 @@ class TopicAdmin:
     def get_system_topic_list_from_broker(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_SYSTEM_TOPIC_LIST_FROM_BROKER."""
         return request.reply(body=to_json({"topicList": list(self._state.topics.system_names)}))
-
-    # -- groups
 
     def update_and_create_subscriptiongroup(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """UPDATE_AND_CREATE_SUBSCRIPTIONGROUP."""

@@ -100,8 +100,6 @@ class ConsumeConcurrently:
         """Nothing is locked."""
         return Promise.of(None)
 
-    # the result of one batch -------------------------------------------------------------------------------------
-
     def give_back(
         self, failed: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, delay_level: int
     ) -> Flow[list[MessageExt]]:
@@ -141,8 +139,6 @@ class ConsumeConcurrently:
         if offset >= 0 and not process_queue.dropped:
             self.state.offset_store.update_offset(queue, offset, increase_only=True)
         self._room_made(queue)
-
-    # messages that never come back -------------------------------------------------------------------------------
 
     def _sweep_all(self) -> None:
         for queue, process_queue in list(self.state.process_queues.items()):

@@ -106,8 +106,6 @@ class GroupMember(Generic[State]):
         """Do something to this consumer as a step of its node, whoever asks."""
         return self.client.call(lambda: Promise.of(action()))
 
-    # joining and leaving -----------------------------------------------------------------------------------------
-
     @flow
     def join(self) -> Flow[None]:
         """Live in the client: routes of the subscribed topics, a heartbeat, then the first rebalance."""
@@ -166,8 +164,6 @@ class GroupMember(Generic[State]):
                     f"message, but server has not been upgraded to support! topic {topic}: {error.text}",
                     hint="the broker needs enable_property_filter=True, and the expression must parse",
                 ) from error
-
-    # what the client instance asks (RegisteredConsumer) ------------------------------------------------------------
 
     def subscribed_topics(self) -> list[str]:
         """The topics whose routes are polled."""
@@ -237,8 +233,6 @@ class GroupMember(Generic[State]):
     def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[ListenerAnswer] | None:
         """Have the listener consume one message now; only a push consumer has a listener."""
         return None
-
-    # what the rebalance asks (QueueKeeper) -------------------------------------------------------------------------
 
     def remove_unnecessary(self, queue: MessageQueue, process_queue: ProcessQueue) -> Promise[bool]:
         """Let a queue go: commit its offset and remove it from memory."""

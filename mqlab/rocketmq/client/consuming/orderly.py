@@ -120,8 +120,6 @@ class ConsumeOrderly:
         """True once no listener runs; False after the time."""
         return self.runner.wait_idle(timeout_ms)
 
-    # locks -------------------------------------------------------------------------------------------------------
-
     def lock(self, queue: MessageQueue) -> Promise[bool]:
         """Ask the broker for a queue that is about to be added. False: another member has it."""
         return self.locks.lock(queue)
@@ -150,8 +148,6 @@ class ConsumeOrderly:
         """Give every lock back and wait for the answers."""
         if not self._state.is_broadcasting:
             yield self.locks.unlock_all()
-
-    # steps of a task, on the node -----------------------------------------------------------------------------------
 
     def enter(self, queue: MessageQueue) -> bool:
         """True when no other task is on this queue (RocketMQ's monitor per queue)."""

@@ -98,8 +98,6 @@ class PullLoop:
     def _later(self, request: PullRequest, delay_ms: int) -> None:
         self._clock.call_later(delay_ms, lambda: self.pull(request), "pull.later")
 
-    # checks ------------------------------------------------------------------------------------------------------
-
     def pull(self, request: PullRequest) -> None:
         """Go through the checks and ask the broker."""
         state, process_queue = self._state, request.process_queue
@@ -161,8 +159,6 @@ class PullLoop:
                 again_ms = next_on_grid(now_ms, parked.grid_ms, parked.since_ms)
                 self._later(request, max(again_ms - now_ms, 1))
 
-    # asking ------------------------------------------------------------------------------------------------------
-
     @flow
     def _ask(self, request: PullRequest, subscription: SubscriptionData) -> Flow[None]:
         # 1. The first pull of a queue in order begins at the stored offset of now: its former owner has moved it.
@@ -222,8 +218,6 @@ class PullLoop:
         throttled = isinstance(error, BrokerError) and error.response_code == ResponseCode.FLOW_CONTROL
         config = self._state.config
         self._later(request, BROKER_FLOW_CONTROL_DELAY_MS if throttled else config.pull_time_delay_mills_when_exception)
-
-    # answers -----------------------------------------------------------------------------------------------------
 
     def _found(self, request: PullRequest, result: PullResult, asked_ms: int) -> None:
         state, queue, messages = self._state, request.queue, result.msg_found_list

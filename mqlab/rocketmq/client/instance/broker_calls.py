@@ -99,8 +99,6 @@ class BrokerCalls:
             raise BrokerError(answer.code, answer.remark, address=address)
         return answer
 
-    # routes and membership ---------------------------------------------------------------------------------------
-
     @flow
     def route(self, name_server: str, topic: str, timeout_ms: int) -> Flow[bodies.TopicRouteData | None]:
         """A topic's route; None when the name server does not know it (17, or 0 without a body)."""
@@ -149,8 +147,6 @@ class BrokerCalls:
         body = bodies.CheckClientRequestBody(client_id=client_id, group=group, subscription_data=subscription)
         return self._ask(address, command.request(RequestCode.CHECK_CLIENT_CONFIG, body.to_json()), timeout_ms)
 
-    # sending -----------------------------------------------------------------------------------------------------
-
     def send(self, address: str, request: RemotingCommand, timeout_ms: int) -> Promise[RemotingCommand]:
         """Send a prepared SEND_MESSAGE_V2 or SEND_BATCH_MESSAGE; ``send_result_of`` reads the answer."""
         return self._invoke(address, request, timeout_ms)
@@ -192,8 +188,6 @@ class BrokerCalls:
         request = command.request(RequestCode.END_TRANSACTION, **fields)
         request.remark = remark
         self._oneway(address, request)
-
-    # pulling and offsets -----------------------------------------------------------------------------------------
 
     def pull(self, address: str, call: PullCall, timeout_ms: int) -> Promise[RemotingCommand]:
         """Ask for messages; the broker may hold the request. ``pull_answer_of`` reads the answer."""
@@ -263,8 +257,6 @@ class BrokerCalls:
         request.ext_fields.update(more)
         answer = yield self._ask(address, request, timeout_ms)
         return int(answer.ext_fields["offset"])
-
-    # queue locks -------------------------------------------------------------------------------------------------
 
     @flow
     def lock(

@@ -61,8 +61,6 @@ class ClusterAccess:
         self._marks = marks
         self._connected: dict[str, bool] = {}
 
-    # requests ----------------------------------------------------------------------------------------------------
-
     def invoke(self, address: str, request: RemotingCommand, timeout_ms: int = 3_000) -> Promise[RemotingCommand]:
         """Send a request and return the promise of its answer."""
         if self._marks:
@@ -88,8 +86,6 @@ class ClusterAccess:
     def _channel_closed(self, channel: Channel) -> None:
         self._connected.pop(channel.remote_address, None)
         self.name_servers.failed(channel.remote_address)
-
-    # routes ------------------------------------------------------------------------------------------------------
 
     @flow
     def update_route(self, topic: str, *, template: str | None = None, template_queues: int = 0) -> Flow[bool]:
@@ -122,8 +118,6 @@ class ClusterAccess:
             self.name_servers.failed(address)
             raise
         return route
-
-    # addresses ---------------------------------------------------------------------------------------------------
 
     @flow
     def find_master(self, queue: MessageQueue) -> Flow[str]:

@@ -56,8 +56,6 @@ class ClientMembership:
             except MqlabError as error:  # the broker finds out by itself: the connection closes
                 cluster.ports.note("unregister.failed", address=address, error=error.text)
 
-    # heartbeats --------------------------------------------------------------------------------------------------
-
     def tick(self) -> None:
         """What the heartbeat timer does: forget brokers that no route names, then send to the rest."""
         self._cluster.routes.forget_offline_brokers()

@@ -79,8 +79,6 @@ class Sender:
                 self._clock, config.back_pressure_for_async_send_num, config.back_pressure_for_async_send_size
             )
 
-    # what the client instance asks (RegisteredProducer) ------------------------------------------------------------
-
     def publish_topics(self) -> list[str]:
         """The topics whose routes are polled: those something was sent to."""
         return list(self.topic_publish_info)
@@ -93,8 +91,6 @@ class Sender:
         """True while a topic is used and no queue of it is known."""
         info = self.topic_publish_info.get(topic)
         return info is not None and not info.queues
-
-    # sending -----------------------------------------------------------------------------------------------------
 
     def outgoing(self, messages: Message | Sequence[Message] | None) -> Outgoing:
         """Check a message, or a list as a batch, and give it its unique key."""
@@ -256,8 +252,6 @@ class Sender:
         assert result is not None  # only a one-way send has none
         return result
 
-    # one attempt -------------------------------------------------------------------------------------------------
-
     def _attempt(
         self, outgoing: Outgoing, queue: MessageQueue, timeout_ms: int, mode: str, *, judged: bool = True
     ) -> Flow[SendResult | None]:
@@ -349,8 +343,6 @@ class Sender:
             send_status=result.send_status if result else None,
             error=context.error.text if context.error else None,
         )
-
-    # queues ------------------------------------------------------------------------------------------------------
 
     @flow
     def find_publish_info(self, topic: str) -> Flow[PublishInfo]:

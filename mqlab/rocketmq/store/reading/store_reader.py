@@ -58,8 +58,6 @@ class StoreReader:
     def _index(self, folder: str) -> IndexReader:
         return IndexReader(self.files, folder, self._open_files)
 
-    # -- bounds
-
     @property
     def min_physical_offset(self) -> int:
         """Where the log begins: the start of its oldest file; 0 without files."""
@@ -103,8 +101,6 @@ class StoreReader:
         if checkpoint is not None:
             places.append(checkpoint["confirm_physical_offset"])  # the start of a unit, not its end
         return places
-
-    # -- queues and checkpoint
 
     def topics(self) -> dict[str, list[int]]:
         """The queues that have a folder: topic -> queue ids, both in order."""

@@ -158,8 +158,6 @@ class FastScan:
             self._bulk.finish()
         return scanned
 
-    # ── columns ──
-
     def _numbers(self, data: Column, positions: Column, size: int) -> Column:
         """The big-endian signed numbers of so many bytes at these positions."""
         np = self._np
@@ -237,8 +235,6 @@ class FastScan:
         computed = np.array([crc32(view[start:stop]) for start, stop in bounds], dtype=np.int64) & 0x7FFFFFFF
         stored = self._numbers(data, rows.at + _BODY_CRC_AT, 4)
         return _prefix((computed == stored) | (rows.body_at == rows.body_end))
-
-    # ── dispatching ──
 
     def _dispatch(self, view: memoryview, data: Column, rows: _Rows, base: int, end: int) -> None:
         np = self._np

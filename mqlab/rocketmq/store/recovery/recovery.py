@@ -143,8 +143,6 @@ class Recovery:
         timestamp = self._log.store_timestamp_at(physical_offset)
         return timestamp if timestamp >= 0 else None
 
-    # ── where to start ──
-
     def _start_index(self, dispatched: int) -> int:
         """The newest file whose first unit needs no recovery, else the oldest. Mirrors isMappedFileMatchedRecover."""
         mapped_files = self._log.queue.mapped_files
@@ -161,8 +159,6 @@ class Recovery:
             if mapped.start_offset <= dispatched if self.report.clean_exit else timestamp <= crash_limit:
                 return index
         return 0
-
-    # ── scanning ──
 
     def _scan(self, start: int, dispatched: int) -> int:
         """Scan units from a file on, or from one file earlier when a queue misses entries. Returns the log's end.
@@ -274,8 +270,6 @@ class Recovery:
     def _problem(self, physical_offset: int, reason: str) -> None:
         if len(self.report.problems) < MOST_PROBLEMS:
             self.report.problems.append(f"the unit at {physical_offset}: {reason}")
-
-    # ── cutting ──
 
     def _cut_stale_units(self, queue: ConsumeQueue) -> None:
         """Remove units at a queue's end that do not point at a message of it: an earlier cut may have left them."""

@@ -56,9 +56,6 @@ class Puller:
         return self.tool.ask(11, **PULL, maxMsgNums=max_nums, queueOffset=offset)
 
 
-# 2.1 three different tests -------------------------------------------------------------------------------------------
-
-
 def test_2_1_the_bound_is_a_share_of_the_machines_memory_or_what_the_lab_says() -> None:
     lab = quiet_lab()
     reader = lab.broker().store.reader
@@ -83,9 +80,6 @@ def test_2_1_a_new_group_is_told_zero_only_while_message_zero_is_in_memory(memor
     lab.run_for("30s")
     assert len(lab.deliveries("billing", absences=False)) == 41 - first
     assert row(lab, "billing").consumer_offset == 41
-
-
-# 2.2 batch limits ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -119,9 +113,6 @@ def test_2_2_a_batch_that_begins_cold_goes_on_with_the_limits_of_memory() -> Non
     assert Puller(lab).taken() == 8
 
 
-# 2.3 forcing the branch ----------------------------------------------------------------------------------------------
-
-
 def test_2_3_a_ratio_of_zero_makes_everything_but_the_logs_end_cold() -> None:
     lab = filled(30)
     puller = Puller(lab)
@@ -141,9 +132,6 @@ def test_2_3_reads_from_disk_are_counted_nowhere(name: str) -> None:
     lab.run_for("20s")
     answer = puller.tool.ask(315, statsName=name, statsKey="orders@audit")
     assert (answer.code, answer.remark) == (1, f"The stats <{name}> <orders@audit> not exist")
-
-
-# 2.4 sending the bytes -----------------------------------------------------------------------------------------------
 
 
 def test_2_4_with_and_without_the_heap_the_same_bytes_travel_and_one_counter_differs() -> None:

@@ -37,9 +37,6 @@ def numbers(messages: list[Any]) -> list[int]:
     return [message.queue_offset for message in messages]
 
 
-# 3.1 settings --------------------------------------------------------------------------------------------------------
-
-
 def test_3_1_defaults_and_what_is_refused() -> None:
     found = LitePullConsumerConfig()
     assert (found.pull_batch_size, found.pull_thread_nums, found.pull_threshold_for_all) == (10, 20, 10_000)
@@ -68,9 +65,6 @@ def test_3_1_a_group_member_whose_failures_are_its_own_business() -> None:
     assert [each.topic for each in connection.subscriptions] == ["orders"]  # no retry topic is subscribed ...
     assert "%RETRY%audit" in lab.broker().topics  # ... though the heartbeat made one
     assert not hasattr(lite.node, "send_message_back")
-
-
-# 3.2 two modes -------------------------------------------------------------------------------------------------------
 
 
 def test_3_2_assign_reads_at_once_and_subscribe_after_the_rebalance() -> None:
@@ -125,9 +119,6 @@ def test_3_2_the_modes_exclude_each_other_and_an_assigning_member_takes_a_share_
     assert len(subscribed.assignment()) == 2  # never mix modes in one group: half of its queues are nobody's
 
 
-# 3.3 polling ---------------------------------------------------------------------------------------------------------
-
-
 def test_3_3_a_poll_gives_one_pulls_messages_of_one_queue() -> None:
     lab = orders(25, queues=2)
     lite = lab.lite_pull_consumer("audit")
@@ -158,9 +149,6 @@ def test_3_3_a_tag_without_matches_never_moves_the_committed_offset() -> None:
     assert [lite.committed(queue) for queue in lite.assignment()] == [0, 0]
     lab.run_for("20s")
     assert [row(lab, "audit", queue).lag for queue in (0, 1)] == [20, 20]  # nothing is wrong, though it looks so
-
-
-# 3.4 commits ---------------------------------------------------------------------------------------------------------
 
 
 def test_3_4_auto_commit_covers_what_earlier_polls_gave() -> None:
@@ -208,9 +196,6 @@ def test_3_4_a_shutdown_persists_what_was_committed_and_not_what_was_polled() ->
     assert lab.broker().offset_table.query("audit", "orders", 0) == 10
 
 
-# 3.5 the first offset ------------------------------------------------------------------------------------------------
-
-
 def test_3_5_where_a_new_group_begins() -> None:
     lab = orders(30)
     assert numbers(assigned(lab).poll())[0] == 0  # LAST_OFFSET, but message 0 is in memory: the broker says 0
@@ -233,9 +218,6 @@ def test_3_5_a_time_to_seek_to() -> None:
     lite = assigned(lab)
     lite.seek(Q0, lite.offset_for_timestamp(Q0, later_ms))
     assert numbers(lite.poll()) == list(range(10, 20))
-
-
-# 3.6 seek and pause --------------------------------------------------------------------------------------------------
 
 
 def test_3_6_what_seek_refuses() -> None:
@@ -302,9 +284,6 @@ def test_3_6_a_queue_that_the_broker_does_not_have() -> None:
     assert 4 <= len(refused) <= 6  # each second anew
 
 
-# 3.7 code 361 --------------------------------------------------------------------------------------------------------
-
-
 def test_3_7_lite_pulls_and_pulls_are_answered_alike() -> None:
     lab = orders(20)
     tool = Tool(lab)
@@ -335,9 +314,6 @@ def test_3_7_what_a_lite_pull_says() -> None:
     asked = frames(lab, LITE)[0].about.ext_fields
     assert (asked["sysFlag"], asked["subVersion"], asked["commitOffset"], asked["maxMsgNums"]) == ("22", "0", "0", "10")
     assert not frames(lab, PULL)
-
-
-# 3.8 one pull a call -------------------------------------------------------------------------------------------------
 
 
 def test_3_8_the_manual_loop_goes_on_where_the_result_says() -> None:

@@ -26,9 +26,6 @@ def windows(lab: Lab, name: str, key: str) -> dict[str, tuple[int, float, float]
     return {each.window: (each.sum, each.tps, each.avgpt) for each in found.windows}
 
 
-# 4.1 one machine for all ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("t", "tps"), [(0, 0), (10, 0.4), (20, 0.533), (50, 0.667), (60, 0.8), (120, 0.8)])
 def test_4_1_the_same_vector_in_client_and_broker(t: int, tps: float) -> None:
     """Counter = 8k at the tick t = 10k s, over the minute's list of 7 points."""
@@ -52,9 +49,6 @@ def test_4_1_a_young_counter_shows_its_minute_only_and_avgpt_is_messages_an_answ
     assert found["statsHour"][:2] == found["statsDay"][:2] == (0, 0.0)
     lab.run_for("11m")
     assert windows(lab, "GROUP_GET_NUMS", "orders@billing")["statsHour"][0] == 160
-
-
-# 4.2 client ----------------------------------------------------------------------------------------------------------
 
 
 def test_4_2_eighty_messages_over_a_window_of_twenty_seconds() -> None:
@@ -89,9 +83,6 @@ def test_4_2_lite_consumers_count_nothing() -> None:
     lite.start()
     assert len(lite.poll()) == 6
     assert lite.client.statistics.consume_status("audit", "orders").pull_tps == 0
-
-
-# 4.3 consumer running info -------------------------------------------------------------------------------------------
 
 
 def test_4_3_what_a_consumer_tells_about_itself() -> None:
@@ -160,9 +151,6 @@ def test_4_3_offsets_in_the_members_memory() -> None:
     assert Tool(lab).ask(223, topic="orders", group="billing", clientAddr="").code == 1
 
 
-# 4.4 broker ----------------------------------------------------------------------------------------------------------
-
-
 def test_4_4_counters_of_topics_queues_groups_and_send_backs() -> None:
     lab = one_queue()
     member(lab, "billing", Seen(lab, RECONSUME_LATER, CONSUME_SUCCESS), max_reconsume_times=3)
@@ -218,9 +206,6 @@ def test_4_4_the_tools_columns() -> None:
     lab.run_for("1s")
     assert {each.topic: each.lag for each in lab.admin.consumer_progress()}["orders"] >= 4
     assert lab.broker().store.max_offset("orders", 0) == sent + 4
-
-
-# 4.5 the store -------------------------------------------------------------------------------------------------------
 
 
 def told(lab: Lab) -> dict[str, str]:

@@ -54,9 +54,6 @@ def three_sends(lab: Lab, name: str) -> list[str]:
     return told
 
 
-# 5.1 client -----------------------------------------------------------------------------
-
-
 def test_5_1_one_that_knows_no_broker_is_believed_for_ever() -> None:
     """[R] B (running, knows no broker); A: half of the clients send, the other half never recovers while B lives."""
     lab = forgetful(two_servers(seed=51))
@@ -122,9 +119,6 @@ def test_5_1_cached_routes_outlive_all_name_servers() -> None:
         producer.send(Message("never-asked", b"x"))
 
 
-# 5.2 admin and brokers --------------------------------------------------------------------
-
-
 def test_5_2_brokers_register_at_every_one_and_one_that_is_down_harms_nobody() -> None:
     lab = two_servers(seed=56)
     assert all(lab.name_server(name).routes.route("orders") is not None for name in (A, B))
@@ -161,9 +155,6 @@ def test_5_2_wiping_the_permission_asks_each_on_its_own() -> None:
     assert lab.name_server(B).address in str(told.value)
     perms = {data.broker_name: data.perm for data in lab.name_server(B).routes.route("orders").queue_datas}
     assert perms == {"broker-a": 6, "broker-b": 4}
-
-
-# 5.3 what different answers do ------------------------------------------------------------
 
 
 def test_5_3_members_with_different_views_own_queues_twice_or_not_at_all() -> None:

@@ -80,9 +80,6 @@ class Stored:
         return self.tool.ask(PULL, **{**PULLED, "queueOffset": offset, **more})
 
 
-# 6.1 codes and doors ---------------------------------------------------------------------
-
-
 def test_6_1_now_is_a_time_and_minus_one_is_the_end() -> None:
     stored = Stored()
     admin = stored.lab.admin
@@ -109,9 +106,6 @@ def test_6_1_guard_rails_that_mqadmin_lacks() -> None:
         with pytest.raises(BrokerError, match="Group typo does not exist"):
             lab.admin.reset_offset_by_timestamp("orders", "typo", 0, dry_run=dry_run)
     assert "typo" not in lab.broker().groups  # nor made by asking for it
-
-
-# 6.2 server side -------------------------------------------------------------------------
 
 
 def test_6_2_who_is_refused() -> None:
@@ -185,9 +179,6 @@ def test_6_2_the_mark_dies_with_the_broker_and_the_offset_stays() -> None:
     assert stored.commit(15).remark is None and stored.query() == 15  # an online group's next commit wins
 
 
-# 6.3 when the running members notice -----------------------------------------------------
-
-
 def backlog(**settings: Any) -> tuple[Lab, Any, Seen]:
     """401 messages in 4 queues, all cached by a push consumer that takes 2 s for each with 20 threads."""
     lab = quiet_lab(seed=63, **settings)
@@ -259,9 +250,6 @@ def test_6_3_a_lite_consumer_moves_its_reading_position_only() -> None:
     assert lite.committed(queue) == 101 == row(lab, "rg").consumer_offset
 
 
-# 6.4 the old way -------------------------------------------------------------------------
-
-
 def test_6_4_the_old_way_needs_stored_offsets_and_somebody_online() -> None:
     stored = Stored(broker={"use_server_side_reset_offset": False})
     assert stored.reset().remark == "THe consumer group <rg> not exist"
@@ -296,9 +284,6 @@ def test_6_4_members_wait_ten_seconds_and_go_on_from_there() -> None:
     assert {message.queue_offset for message in seen.messages[80:]} == set(range(10, 20))
 
 
-# 6.5 the single-queue way ----------------------------------------------------------------
-
-
 def test_6_5_a_bare_commit_to_an_online_group_is_overwritten_without_a_redelivery() -> None:
     lab = quiet_lab(seed=66)
     lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
@@ -323,9 +308,6 @@ def test_6_5_a_bare_commit_to_an_offline_group_counts() -> None:
     member(lab, "rg")
     lab.run_for("10s")
     assert [each.queue_offset for each in delivered(lab, "rg")] == [7, 8, 9]
-
-
-# 6.6 choosing ----------------------------------------------------------------------------
 
 
 def test_6_6_a_group_never_seen_is_made_first() -> None:

@@ -33,9 +33,6 @@ def two_members(lab: Lab, *listeners: Any, queues: int = 4, **settings: Any) -> 
     return [member(lab, "billing", one, name=f"billing-{n}", **settings) for n, one in enumerate(listeners, 1)]
 
 
-# 2.1 clock and triggers --------------------------------------------------------------------------------------------
-
-
 def test_a_settled_group_looks_every_twenty_seconds() -> None:
     lab = quiet_lab()
     two_members(lab)
@@ -121,9 +118,6 @@ def test_a_suspended_member_keeps_its_queues_while_others_take_them() -> None:
     second.resume()
     lab.run_for("2s")
     assert (owned(first), owned(second), owned(third)) == ([0, 1], [2], [3])
-
-
-# 2.2 hazards -------------------------------------------------------------------------------------------------------
 
 
 def test_a_moved_queue_rests_for_half_a_second_and_more() -> None:
@@ -240,8 +234,6 @@ def test_a_member_asks_for_the_member_list_of_each_topic_and_not_when_broadcasti
     assert [owned(each) for each in both] == [[0, 1, 2, 3]] * 2
     assert {one.about.ext_fields["consumerGroup"] for one in frames(lab, CONSUMER_LIST)} == {"billing"}
 
-
-# 2.3 the first offset of a queue -------------------------------------------------------------------------------------
 
 OLD = {"memory": "16KB"}  # message 0 is long out of memory: the broker really says "not found"
 

@@ -38,9 +38,6 @@ def pulls(lab: Lab, topic: str = "orders") -> list[Any]:
     return [one for one in frames(lab, PULL) if one.about.ext_fields["topic"] == topic]
 
 
-# 3.1 the client's side ---------------------------------------------------------------------------------------------
-
-
 def test_the_first_pull_comes_half_a_second_after_the_queue() -> None:
     lab = one_queue(quiet_lab())
     member(lab, "billing")
@@ -134,9 +131,6 @@ def test_a_lost_answer_costs_thirty_one_seconds() -> None:
     assert lab.now_ms - asked_ms == 30_000 + 1_000 + 1 and lab.now_ms > began_ms
 
 
-# 3.2 and 3.3 answers -----------------------------------------------------------------------------------------------
-
-
 def test_a_scan_ends_after_800_entries_and_is_not_held() -> None:
     lab = one_queue(quiet_lab(**LONG_INDEX))
     producer = lab.producer("shop")
@@ -208,9 +202,6 @@ def test_memory_gives_32_messages_and_the_disk_8() -> None:
     assert len(puller.pull(queue, "*", 0, max_nums=32).msg_found_list) == 8
     assert len(puller.pull(queue, "*", 390, max_nums=32).msg_found_list) == 10
     assert len(puller.pull(queue, "*", 360, max_nums=32).msg_found_list) == 32
-
-
-# 3.4 long polling --------------------------------------------------------------------------------------------------
 
 
 def test_an_idle_pull_is_held_for_fifteen_to_twenty_seconds() -> None:

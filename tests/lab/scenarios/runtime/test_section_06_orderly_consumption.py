@@ -39,9 +39,6 @@ def locked(record: Any) -> list[int]:
     return sorted(queue["queueId"] for queue in body["mqSet"] if queue["topic"] == "orders")
 
 
-# 6.1 locks -----------------------------------------------------------------------------------------------------------
-
-
 def test_locks_are_asked_for_one_by_one_and_renewed_together_every_twenty_seconds() -> None:
     lab = orders(quiet_lab(), queues=3)
     consumer = member(lab, "billing", Seen(lab, SUCCESS), orderly=True)
@@ -123,9 +120,6 @@ def test_broadcasting_in_order_needs_no_lock() -> None:
     lab.run_for("10s")
     assert [seen.bodies for seen in both] == [list("abc")] * 2
     assert frames(lab, LOCK) == []
-
-
-# 6.2 and 6.3 the loop and its results ------------------------------------------------------------------------------
 
 
 def test_a_failure_stops_its_queue_for_a_second_and_keeps_the_order() -> None:

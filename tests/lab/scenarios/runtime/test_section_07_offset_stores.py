@@ -34,9 +34,6 @@ def orders(lab: Lab, *bodies: str, queues: int = 1) -> Lab:
     return lab
 
 
-# 7.1 the client's memory and the broker ---------------------------------------------------------------------------
-
-
 def test_memory_at_once_broker_after_five_seconds_file_after_five_more() -> None:
     lab = orders(quiet_lab())
     consumer = member(lab, "billing")
@@ -110,9 +107,6 @@ def test_the_backup_takes_over_from_an_unreadable_file() -> None:
     assert lab.broker().offset_table.query("billing", "orders", 0) == before["orders@billing"][0] > 0
 
 
-# 7.2 broadcasting ---------------------------------------------------------------------------------------------------
-
-
 def test_a_broadcasting_member_keeps_its_own_file_and_goes_on_from_it() -> None:
     lab = orders(quiet_lab(), *"abc")
     seen = Seen(lab)
@@ -139,9 +133,6 @@ def test_the_broker_keeps_an_entry_for_broadcasting_groups_too() -> None:
     table = config(lab, "consumerOffset.json")["offsetTable"]
     assert table["orders@audit@broadcast"] == {0: 3}
     assert "orders@audit" not in table
-
-
-# 7.3 the broker's table ---------------------------------------------------------------------------------------------
 
 
 def test_a_commit_may_go_backwards_and_beyond_the_end() -> None:
@@ -179,9 +170,6 @@ def test_not_found_is_the_brokers_word() -> None:
     assert (young.code, young.ext_fields["offset"]) == (0, "0")  # as if it were stored: message 0 is in memory
     assert tool.ask(QUERY, topic="orders", setZeroIfNotFound=False, **ask).code == 22
     assert tool.ask(QUERY, topic="empty", **ask).code == 22
-
-
-# 7.4 resets ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_reset_at_the_broker_takes_effect_with_the_next_pull() -> None:
@@ -262,9 +250,6 @@ def test_results_of_before_a_reset_do_not_undo_it() -> None:
     offsets = [one.queue_offset for one in delivered(lab, "billing")]
     assert offsets[-6:] == [0, 1, 2, 3, 4, 5]
     assert row(lab, "billing").lag == 0
-
-
-# 7.5 progress -------------------------------------------------------------------------------------------------------
 
 
 def test_lag_and_inflight_without_any_plus_one() -> None:

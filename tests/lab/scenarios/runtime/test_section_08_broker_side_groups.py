@@ -30,9 +30,6 @@ def orders(lab: Lab, queues: int = 4) -> Lab:
     return lab
 
 
-# 8.1 heartbeats and goodbyes ----------------------------------------------------------------------------------------
-
-
 def test_heartbeats_come_every_thirty_seconds_and_with_each_change_of_queues() -> None:
     lab = orders(quiet_lab())
     member(lab, "billing")
@@ -149,9 +146,6 @@ def test_offsets_survive_the_group() -> None:
     member(lab, "billing", seen := Seen(lab), name="billing-2")
     lab.run_for("10s")
     assert seen.bodies == []
-
-
-# 8.2 and 8.3 one subscription a group and topic ---------------------------------------------------------------------
 
 
 def a_and_b(lab: Lab, **settings: Any) -> tuple[Any, Any]:

@@ -31,9 +31,6 @@ def stored(lab: Lab, topic: str = "orders", broker: str = "broker-a") -> list[An
     return [record for queue in store.topics().get(topic, ()) for record in store.get(topic, queue, 0, 1_000).records()]
 
 
-# 9.2 and 9.3 which queue ------------------------------------------------------------------------------------------
-
-
 def test_round_robin_over_all_queues_of_all_brokers() -> None:
     lab, producer = two_brokers()
     queues = [result.message_queue for result in send(producer, *"abcdefghijkl")]
@@ -114,9 +111,6 @@ def test_a_strategy_of_ones_own_in_the_place_of_the_table() -> None:
     assert slow_sends(mq_fault_strategy=Never()) == 0
 
 
-# 9.4 retries ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_lost_answer_stores_the_message_twice_under_one_key() -> None:
     lab = quiet_lab()
     lab.create_topic("orders")
@@ -186,9 +180,6 @@ def test_stored_but_not_flushed_is_a_normal_return() -> None:
     assert sorted(seen.bodies) == ["a", "b"]
 
 
-# 9.1 and 9.5 what is refused, compressed, batched ------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("message", "said"),
     [
@@ -248,9 +239,6 @@ def test_what_a_batch_refuses(second: Message, said: str) -> None:
     _, producer = two_brokers()
     with pytest.raises(ClientError, match=said):
         producer.send_batch([Message("orders", b"fine"), second])
-
-
-# 9.6 order, delay, transactions --------------------------------------------------------------------------------------
 
 
 def test_equal_keys_meet_in_one_queue_until_the_number_of_queues_changes() -> None:
@@ -416,9 +404,6 @@ def test_a_delay_level_is_taken_out_of_a_transaction() -> None:
     producer.send_message_in_transaction(Message("transfer", b"x", delay_time_level=5))
     lab.run_for("5s")
     assert seen.bodies == ["x"] and "DELAY" not in seen.messages[0].properties
-
-
-# 9.7 ids -------------------------------------------------------------------------------------------------------------
 
 
 def test_two_ids_one_of_the_client_and_one_of_the_place() -> None:

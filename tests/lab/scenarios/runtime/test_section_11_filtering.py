@@ -18,8 +18,6 @@ def one_queue(lab: Lab) -> Lab:
     return lab
 
 
-# 11.1 tags -----------------------------------------------------------------------------------------------------------
-
 TAGS = ["TagA", "TagB", "TagA|TagB", "*", None]
 
 
@@ -100,8 +98,6 @@ def test_tags_chinese_and_cyrillic_work_like_others() -> None:
     lab.run_for("10s")
     assert seen.bodies == ["оплачен", "💳"]
 
-
-# 11.2 SQL ------------------------------------------------------------------------------------------------------------
 
 ROWS: list[dict[str, str]] = [{"a": "7"}, {"a": "5"}, {"a": "abc"}, {}, {"a": "7.5"}, {"a": "10", "b": "9"}]
 
@@ -214,9 +210,6 @@ def test_a_held_pull_with_sql_wakes_for_what_matches_and_not_for_the_rest() -> N
     send(producer, "large", properties={"a": "9"})
     lab.run_for("100ms")
     assert seen.bodies == ["large"]
-
-
-# 11.3 the Bloom filter -----------------------------------------------------------------------------------------------
 
 
 def test_each_sql_group_has_its_bits_in_the_bloom_filter() -> None:

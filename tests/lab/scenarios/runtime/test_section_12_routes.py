@@ -29,9 +29,6 @@ def until(lab: Lab, holds: Callable[[], bool]) -> int:
     return lab.now_ms - began_ms
 
 
-# registration and expiry -------------------------------------------------------------------------------------------
-
-
 def test_a_broker_registers_with_every_name_server_and_again_every_thirty_seconds() -> None:
     lab = quiet_lab(name_servers=2)
     lab.run_for("2m")
@@ -144,9 +141,6 @@ def test_an_unknown_topic_has_no_route() -> None:
     assert answer.code == 17
 
 
-# permissions -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("perm", "written", "read"), [(6, True, True), (4, False, True), (2, True, False), (7, True, True)]
 )
@@ -182,9 +176,6 @@ def test_wiping_a_brokers_write_permission_drains_it() -> None:
     assert {result.message_queue.broker_name for result in results} == {"broker-a"}
     lab.run_for("10s")
     assert sorted(seen.bodies) == list("abcdefghijklmnop")
-
-
-# the number of queues ------------------------------------------------------------------------------------------------
 
 
 def test_sixteen_queues_become_eight_without_a_loss() -> None:
@@ -249,9 +240,6 @@ def test_a_late_producer_still_succeeds_while_the_topic_shrinks() -> None:
     send(producer, "early", queue=3)
     lab.create_topic("orders", read_queue_nums=4, write_queue_nums=2)
     assert send(producer, "late", queue=3)[0].send_status == "SEND_OK"
-
-
-# order configuration -------------------------------------------------------------------------------------------------
 
 
 def test_an_order_configuration_keeps_keys_where_they_were_even_when_a_broker_dies() -> None:

@@ -13,9 +13,6 @@ from tests.lab.scenarios.stories import QUIET, Seen, Tool, changes, config, fram
 UPDATE_TOPIC, UPDATE_GROUP = 17, 200
 
 
-# automatic topics --------------------------------------------------------------------------------------------------
-
-
 def test_the_first_message_makes_its_topic_with_four_queues_from_the_template() -> None:
     lab = quiet_lab()
     template = lab.broker().topics["TBW102"]
@@ -66,9 +63,6 @@ def test_a_plain_send_to_a_missing_retry_topic_is_made_from_the_template_too() -
     assert lab.broker().topics["%RETRY%nobody"].write_queue_nums == 4
 
 
-# system topics and names -------------------------------------------------------------------------------------------
-
-
 def test_the_topics_a_broker_is_born_with() -> None:
     lab = quiet_lab()
     topics = lab.broker().topics
@@ -117,9 +111,6 @@ def test_a_group_name_of_120_characters_works_with_its_retry_and_dead_letter_top
     lab.run_for("10s")
     assert len(seen.messages) == 2
     assert lab.broker().store.max_offset(f"%DLQ%{group}", 0) == 1
-
-
-# by hand -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_topic_changed_by_hand_is_saved_told_and_survives_a_restart() -> None:

@@ -168,9 +168,6 @@ def test_a_consumer_killed_between_consuming_and_committing_does_it_all_again() 
     assert later.verify("billing").is_clean  # a step after the commit it costs nothing
 
 
-# A payment service -------------------------------------------------------------------------------------------------
-
-
 def pay_once(lab: Lab, messages: Any) -> None:
     """Pay and remember the order in one transaction; the unique row refuses the second time."""
     with lab.database("bank").connect() as connection:
@@ -252,9 +249,6 @@ def test_a_payment_service_killed_before_every_line_of_its_listener() -> None:
     wrong = [where for where, balance in apart.items() if balance != 80]
     assert wrong and {apart[where] for where in wrong} == {70}
     assert all("pay_then_remember" in where for where in wrong) and len(wrong) < len(apart)
-
-
-# The formula for threads -------------------------------------------------------------------------------------------
 
 
 def seconds_for(messages: int, threads: int, slots: int | None) -> float:

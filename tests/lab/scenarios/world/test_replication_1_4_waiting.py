@@ -128,9 +128,6 @@ def test_the_number_of_copies_changes_while_the_broker_runs() -> None:
     assert send(producer, "три 三")[0].send_status == "SEND_OK"
 
 
-# the producer's side -------------------------------------------------------------------------------------------------
-
-
 def without_slave() -> Lab:
     """One broker that wants two copies and has no slave."""
     lab = quiet_lab(seed=2, broker=TWO_COPIES)

@@ -119,9 +119,6 @@ def test_the_group_says_which_slave() -> None:
     assert told(pull(tool, MASTER, 20)) == (19, 1, 20, 0)  # nothing was scanned: the group's own id
 
 
-# clients -------------------------------------------------------------------------------------------------------------
-
-
 def catching_up(**settings: Any) -> tuple[Lab, Seen]:
     """A group that begins 400 messages behind while 16 KiB of the log count as in memory."""
     lab = pair(memory="16KB", broker=READING, **settings)

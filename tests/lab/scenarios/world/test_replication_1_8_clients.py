@@ -24,9 +24,6 @@ def ready(**settings: Any) -> Lab:
     return lab
 
 
-# sends -------------------------------------------------------------------------------------------------------------
-
-
 def test_sends_fail_three_times_on_the_same_broker_until_the_route_poll_and_then_for_want_of_a_route() -> None:
     lab = ready()
     producer = lab.producer("shop")
@@ -56,9 +53,6 @@ def test_with_another_broker_sends_move_there() -> None:
     after = send(producer, *"abcd")
     assert {result.message_queue.broker_name for result in after} == {"broker-b"}
     assert len(frames(lab, 310)) == asked + 4  # broker-a is not tried any more
-
-
-# pulls -------------------------------------------------------------------------------------------------------------
 
 
 def consuming(lab: Lab, **settings: Any) -> tuple[Any, Seen]:
@@ -211,9 +205,6 @@ def test_progress_and_absences_are_read_from_the_slave() -> None:
     assert [one.status for one in lab.deliveries("billing")][-1] == "NOT_PULLED"
     lab.kill(SLAVE)
     assert not list(lab.progress("billing"))
-
-
-# traps -------------------------------------------------------------------------------------------------------------
 
 
 def spinning(lab: Lab, key: str) -> int:

@@ -60,8 +60,6 @@ class Console(Board):
         self._change_number = 0
         self._done: list[dict[str, Any]] = []
 
-    # what a cell does and reads ------------------------------------------------------------------------------------
-
     def open(self, page: str, name: str = "") -> Console:
         """Show a page: cluster, topics, groups, messages; topic, group or message with a name (offset id)."""
         page_of(self.admin, page, name)
@@ -121,8 +119,6 @@ class Console(Board):
             return "Changes are made in this Lab."
         return "Changes stay in this process: the files are not changed."
 
-    # what the page is given and asks -------------------------------------------------------------------------------
-
     def data(self) -> dict[str, Any]:
         """All recorded pages, and what the page's forms offer."""
         recorded = self._recorded()
@@ -153,8 +149,6 @@ class Console(Board):
     def text(self) -> str:
         parts = [f"{each.title}\n{each.error or each.table}" for each in self._now()]
         return "\n\n".join([f"{self.label}: {self.where}", *parts])
-
-    # inside --------------------------------------------------------------------------------------------------------
 
     def _now(self) -> list[Section]:
         return self._asked_of(self.state["place"])

@@ -90,8 +90,6 @@ class CrashMatrix(Board):
             self.good[name] = frozenset(wanted)
             self.rows[name] = [Cell(name, point) for point in points if only(point)]
 
-    # running -------------------------------------------------------------------------------------------------------
-
     @property
     def waiting(self) -> list[Cell]:
         """The cells that were not run yet."""
@@ -127,8 +125,6 @@ class CrashMatrix(Board):
             # An answer that raises after a crash has ended in some way, too; the other runs are still of interest.
             outcome, story = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}", ()
         cell.outcome, cell.story = outcome, story
-
-    # what a cell reads ---------------------------------------------------------------------------------------------
 
     def is_good(self, cell: Cell) -> bool:
         """Whether a run ended as it should."""
@@ -207,8 +203,6 @@ class CrashMatrix(Board):
         if crash is not None:
             explorer.set("position", bisect_right(explorer.recording.steps, crash))
         return explorer
-
-    # what the page is given and asks -------------------------------------------------------------------------------
 
     def data(self) -> dict[str, Any]:
         """The grid; texts that many runs share are written once."""

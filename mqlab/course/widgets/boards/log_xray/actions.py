@@ -126,9 +126,6 @@ def relative(path: str) -> str:
     return path.rpartition(f"/{BROKER}/")[2]
 
 
-# the actions: each is a line of code, what does it, and its arguments with their defaults --------------------------
-
-
 def _append_code(is_down: bool, topic: str, tags: str, keys: str, size: int, count: int) -> str:
     message = f"Message({topic!r}, b'.' * {size}"
     message += f", tags={tags!r}" if tags else ""

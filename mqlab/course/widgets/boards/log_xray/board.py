@@ -62,8 +62,6 @@ class LogXray(ActingBoard):
         self.begin([_action(action) for action in actions])
         self.state["position"] = len(self.steps) - 1
 
-    # what a cell does and reads ------------------------------------------------------------------------------------
-
     def do(self, verb: str, **arguments: Any) -> LogXray:
         """Do one action after the step shown; later steps are dropped. Raises MqlabError when it cannot be done."""
         self.act(verb, arguments)
@@ -130,8 +128,6 @@ class LogXray(ActingBoard):
                     rows.append({"place": place, "size": size, **names, **where})
         return Table(rows, title=f"Units of the log after step {self.position}", empty="the log is empty")
 
-    # what the page is given and asks -------------------------------------------------------------------------------
-
     def data(self) -> dict[str, Any]:
         """All steps with their pictures, the bytes of all units once, and the names of small entries' fields."""
         steps = [{"code": step.code, "words": step.words, "picture": step.picture} for step in self.steps]
@@ -149,8 +145,6 @@ class LogXray(ActingBoard):
     def readable(self) -> Any:
         """The steps and the units of the step shown."""
         return self.table().html() + self.units().html()
-
-    # what the base asks for ----------------------------------------------------------------------------------------
 
     def new_world(self) -> XrayLab:
         """A Lab with an empty store."""

@@ -196,8 +196,6 @@ class OffsetLab:
             gate.resolve(None)
         self.lab.run_for(FINISH_MS)
 
-    # inside --------------------------------------------------------------------------------------------------------
-
     def _listener(self, messages: Any, context: Any) -> str:
         if context.message_queue.topic.startswith(RETRY_PREFIX):
             return "CONSUME_SUCCESS"

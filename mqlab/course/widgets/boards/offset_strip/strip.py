@@ -38,8 +38,6 @@ class OffsetStripBoard(ActingBoard):
         self.begin([Action(each) if isinstance(each, str) else Action(*each) for each in actions])
         self.state["position"] = len(self.steps) - 1
 
-    # what a cell does ----------------------------------------------------------------------------------------------
-
     def finish(self, *messages: int) -> OffsetStripBoard:
         """End the listener's calls of these messages, each for its whole batch. UsageError for one not in a call."""
         return self._done("finish", messages=messages)
@@ -70,8 +68,6 @@ class OffsetStripBoard(ActingBoard):
         self.begin(())
         self.show_step(0)
         return self
-
-    # what a cell reads ---------------------------------------------------------------------------------------------
 
     @property
     def offsets(self) -> dict[str, int | None]:
@@ -131,8 +127,6 @@ class OffsetStripBoard(ActingBoard):
         """The steps up to the one shown as calls, to paste into a cell."""
         return code_of(self.settings, [line for step in self.steps[: self.position + 1] for line in step.code])
 
-    # what the page is given and asks -------------------------------------------------------------------------------
-
     def data(self) -> dict[str, Any]:
         """All steps with their pictures, and the settings."""
         steps = [{"code": "".join(step.code), "words": step.words, "picture": step.picture} for step in self.steps]
@@ -148,8 +142,6 @@ class OffsetStripBoard(ActingBoard):
     def readable(self) -> Any:
         """The steps, and the messages at the step shown."""
         return self.table().html() + self.messages().html()
-
-    # what the base asks for ----------------------------------------------------------------------------------------
 
     def new_world(self) -> OffsetLab:
         """A Lab with the messages stored and the first calls running."""

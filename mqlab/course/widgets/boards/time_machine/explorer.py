@@ -88,8 +88,6 @@ class Explorer(Board):
             return self.fork.recording.lab
         return self.stepper.lab
 
-    # the frame's questions -----------------------------------------------------------------------------------------
-
     def data(self) -> Any:
         fork = self.fork
         shown = {"words": fork.words, "first": fork.first, "recording": fork.recording.data()} if fork else None
@@ -128,8 +126,6 @@ class Explorer(Board):
         if name == "views":
             return self._views(int(arguments["position"]))
         return super().asked(name, arguments)
-
-    # what a cell may call as well ----------------------------------------------------------------------------------
 
     def play_again(self, *, seed: int | None = None, **parameters: Any) -> None:
         """Play the story with other parameters or another seed. Raises UsageError for a parameter it does not have."""

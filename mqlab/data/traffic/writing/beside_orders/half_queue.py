@@ -193,8 +193,6 @@ class HalfQueue:
         self._last_named += [max(op.halves) for op in ops]
         return ops
 
-    # -- checks
-
     def _begin_check(self, now_ms: int) -> None:
         """Begin a check: ask now or, if there are op messages to read, a second later."""
         self._next_check_ms = now_ms + _EVERY_MS
