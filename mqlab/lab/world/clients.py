@@ -1,6 +1,6 @@
 """The clients of a Lab: each producer and consumer is a node of its own, named after its group.
 
-Mirrors: one Java process per client. Lab verbs with front_door.md's names.
+Mirrors: one Java process per client. The verbs of a Lab's clients.
 
     lab.push_consumer("billing")                       billing-1, client id 10.0.0.4@billing-1
     lab.push_consumer("billing", name="billing-2")     the second member of the group

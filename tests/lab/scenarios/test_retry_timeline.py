@@ -1,4 +1,7 @@
-"""One message that always fails, from its first delivery to the dead letter queue (runtime.md 10)."""
+"""One message that always fails, from its first delivery to the dead letter queue.
+
+Mirrors: ConsumeMessageConcurrentlyService, ScheduleMessageService.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resources, databases, traffic and actions by the clock, as front_door.md promises them."""
+"""Resources, databases, traffic and actions by the clock."""
 
 from __future__ import annotations
 

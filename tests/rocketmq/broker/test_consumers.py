@@ -1,4 +1,7 @@
-"""Members and subscriptions of a group (runtime.md 8.1, 8.2): who is told, whose version wins, who is forgotten."""
+"""Members and subscriptions of a group: who is told, whose version wins, who is forgotten.
+
+Mirrors: ConsumerManager, ConsumerGroupInfo.
+"""
 
 from __future__ import annotations
 

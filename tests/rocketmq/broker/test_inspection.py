@@ -1,4 +1,7 @@
-"""What the tools ask: topics, groups, connections, progress, numbers, settings, members (protocol.md 2.5, 2.6)."""
+"""What the tools ask: topics, groups, connections, progress, numbers, settings, members.
+
+Mirrors: AdminBrokerProcessor.
+"""
 
 from __future__ import annotations
 

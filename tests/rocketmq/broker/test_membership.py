@@ -1,4 +1,7 @@
-"""Heartbeats, goodbyes, closed channels, silence, queue locks over the wire (runtime.md 6.1, 8.1)."""
+"""Heartbeats, goodbyes, closed channels, silence, queue locks over the wire.
+
+Mirrors: ClientManageProcessor, RebalanceLockManager.
+"""
 
 from __future__ import annotations
 

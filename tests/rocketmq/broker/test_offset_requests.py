@@ -1,4 +1,7 @@
-"""Requests about offsets and single messages: 14 15 29 30 31 32 43 45 33 12, and the reset 222 (more.md 6)."""
+"""Requests about offsets and single messages: 14 15 29 30 31 32 43 45 33 12, and the reset 222.
+
+Mirrors: ConsumerManageProcessor, AdminBrokerProcessor.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Consumer offsets: commits, resets that wait, pull positions, the file's exact text (runtime.md 7.3)."""
+"""Consumer offsets: commits, resets that wait, pull positions, the file's exact text.
+
+Mirrors: ConsumerOffsetManager.
+"""
 
 from __future__ import annotations
 

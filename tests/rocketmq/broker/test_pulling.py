@@ -1,4 +1,7 @@
-"""Pulls: checks in order, status to code, holding and waking, piggy-backed commits, resets (runtime.md 3.3, 3.4)."""
+"""Pulls: checks in order, status to code, holding and waking, piggy-backed commits, resets.
+
+Mirrors: PullMessageProcessor, PullRequestHoldService.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How long puts took: classes and shares of the last minute (more.md 4.5)."""
+"""How long puts took: classes and shares of the last minute.
+
+Mirrors: StoreStatsService.setPutMessageEntireTimeMax.
+"""
 
 from __future__ import annotations
 

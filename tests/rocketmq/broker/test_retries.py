@@ -1,4 +1,7 @@
-"""Send-back, delay levels, dead letters: runtime.md section 10 and storage.md sections 9 and 11 at the broker."""
+"""Send-back, delay levels and dead letters at the broker.
+
+Mirrors: AbstractSendMessageProcessor.consumerSendMsgBack, ScheduleMessageService.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""More and fewer queues, permissions, several brokers of one topic (runtime.md 12, 13)."""
+"""More and fewer queues, permissions, several brokers of one topic.
+
+Mirrors: TopicConfigManager, AdminBrokerProcessor.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""SEND_MESSAGE in its three spellings: checks in order, what is stored, what is answered (protocol.md 2.1)."""
+"""SEND_MESSAGE in its three spellings: checks in order, what is stored, what is answered.
+
+Mirrors: SendMessageProcessor.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Two members of one group with different tags (runtime.md 8.3): what each gets in both settings of the client."""
+"""Two members of one group with different tags: what each gets in both settings of the client.
+
+Mirrors: ConsumerGroupInfo.updateSubscription.
+"""
 
 from __future__ import annotations
 

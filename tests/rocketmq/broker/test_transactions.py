@@ -1,4 +1,7 @@
-"""Half messages, their ends, op messages and check-backs (runtime.md 9.6, storage.md 10)."""
+"""Half messages, their ends, op messages and check-backs.
+
+Mirrors: TransactionalMessageServiceImpl, EndTransactionProcessor.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The six allocation strategies: every vector of runtime.md section 1."""
+"""The six allocation strategies: every vector of the release.
+
+Mirrors: AllocateMessageQueueStrategy and its classes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Limits on asynchronous sends under way (runtime.md 9.1)."""
+"""Limits on asynchronous sends under way.
+
+Mirrors: DefaultMQProducerImpl.executeAsyncMessageSend.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Broadcasting and the local offset file (runtime.md 7.2, 10.5; protocol.md 5.4)."""
+"""Broadcasting and the local offset file.
+
+Mirrors: LocalFileOffsetStore.
+"""
 
 from __future__ import annotations
 

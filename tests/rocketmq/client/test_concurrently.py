@@ -1,4 +1,7 @@
-"""Concurrent consumption: batches, ackIndex, failures, threads and cores, time-outs (runtime.md 5 and 10)."""
+"""Concurrent consumption: batches, ackIndex, failures, threads and cores, time-outs.
+
+Mirrors: ConsumeMessageConcurrentlyService.
+"""
 
 from __future__ import annotations
 

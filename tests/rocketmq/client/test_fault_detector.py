@@ -1,4 +1,7 @@
-"""The detector of brokers that answer again, and who tells the latency table what (runtime.md 9.3)."""
+"""The detector of brokers that answer again, and who tells the latency table what.
+
+Mirrors: LatencyFaultToleranceImpl.detectByOneRound.
+"""
 
 from __future__ import annotations
 

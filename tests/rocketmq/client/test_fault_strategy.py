@@ -1,4 +1,7 @@
-"""The latency fault table (runtime.md 9.3)."""
+"""The latency fault table.
+
+Mirrors: MQFaultStrategy, LatencyFaultToleranceImpl.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Commits on their way, and what brokers ask of a client (runtime.md 7, protocol.md 2.3, more.md 4.3)."""
+"""Commits on their way, and what brokers ask of a client.
+
+Mirrors: RemoteBrokerOffsetStore, ClientRemotingProcessor.
+"""
 
 from __future__ import annotations
 

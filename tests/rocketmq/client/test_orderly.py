@@ -1,4 +1,7 @@
-"""Orderly consumption: locks, the loop, results, giving up (runtime.md 6)."""
+"""Orderly consumption: locks, the loop, results, giving up.
+
+Mirrors: ConsumeMessageOrderlyService.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ProcessQueue: the minimal offset rule, the orderly maps, flow-control numbers (runtime.md section 4)."""
+"""ProcessQueue: the minimal offset rule, the orderly maps, flow-control numbers.
+
+Mirrors: ProcessQueue.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sending: queue choice, retries, time limits, what is refused, what the frames say (runtime.md 9, protocol.md 2.1)."""
+"""Sending: queue choice, retries, time limits, what is refused, what the frames say.
+
+Mirrors: DefaultMQProducerImpl.
+"""
 
 from __future__ import annotations
 

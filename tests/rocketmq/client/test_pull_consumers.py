@@ -1,4 +1,7 @@
-"""The pull consumer (one pull at a time) and the lite pull consumer (more.md 3)."""
+"""The pull consumer (one pull at a time) and the lite pull consumer.
+
+Mirrors: DefaultMQPullConsumer, DefaultLitePullConsumer.
+"""
 
 from __future__ import annotations
 

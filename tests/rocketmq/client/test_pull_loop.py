@@ -1,4 +1,7 @@
-"""The pull loop: checks, flags, what each answer does (runtime.md 3.1 and 3.2)."""
+"""The pull loop: checks, flags, what each answer does.
+
+Mirrors: DefaultMQPushConsumerImpl.pullMessage.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The schedule service: a callback for each owned queue, again and again (more.md 3.8)."""
+"""The schedule service: a callback for each owned queue, again and again.
+
+Mirrors: MQPullConsumerScheduleService.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Who owns which queue, when that changes, and where a queue begins (runtime.md 2)."""
+"""Who owns which queue, when that changes, and where a queue begins.
+
+Mirrors: RebalanceService, RebalanceImpl, RebalancePushImpl.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The counters (more.md 4.1, 4.2): one vector by hand, and equality with a sampler that really ticks."""
+"""The counters: one vector by hand, and equality with a sampler that really ticks.
+
+Mirrors: StatsItem, ConsumerStatsManager.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What members of a group want, and what happens when they disagree (runtime.md 8.2, 8.3, 11.1, 11.2)."""
+"""What members of a group want, and what happens when they disagree.
+
+Mirrors: ConsumerGroupInfo.updateSubscription, FilterAPI.
+"""
 
 from __future__ import annotations
 

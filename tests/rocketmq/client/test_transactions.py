@@ -1,4 +1,7 @@
-"""Transactions from the producer's side (runtime.md 9.6, protocol.md 5.5)."""
+"""Transactions from the producer's side.
+
+Mirrors: TransactionMQProducer, DefaultMQProducerImpl.sendMessageInTransaction.
+"""
 
 from __future__ import annotations
 

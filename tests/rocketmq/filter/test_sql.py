@@ -1,4 +1,7 @@
-"""SQL92 filters against the answers of RocketMQ's own parser, and its quirks one by one (runtime.md 11.2)."""
+"""SQL92 filters against the answers of RocketMQ's own parser, and its quirks one by one.
+
+Mirrors: org.apache.rocketmq.filter.parser.SelectorParser.
+"""
 
 from __future__ import annotations
 

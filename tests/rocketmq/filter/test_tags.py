@@ -1,4 +1,7 @@
-"""Tag expressions (runtime.md 11.1)."""
+"""Tag expressions.
+
+Mirrors: FilterAPI.buildSubscriptionData.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The name server over the wire: routes, lists, key-value configuration, expiry, restart (protocol.md 2.4)."""
+"""The name server over the wire: routes, lists, key-value configuration, expiry, restart.
+
+Mirrors: DefaultRequestProcessor, ClientRequestProcessor.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The route tables: registrations, versions, several ids of one name, expiry, permissions (runtime.md 12)."""
+"""The route tables: registrations, versions, several ids of one name, expiry, permissions.
+
+Mirrors: RouteInfoManager.
+"""
 
 from __future__ import annotations
 

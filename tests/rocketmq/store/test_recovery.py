@@ -1,4 +1,7 @@
-"""Recovery after clean stops and crashes: the scenario of storage.md 13.11, every cut, every flipped byte."""
+"""Recovery after clean stops and crashes: one scenario by hand, every cut, every flipped byte.
+
+Mirrors: CommitLog.recoverNormally and recoverAbnormally, DefaultMessageStore.recover.
+"""
 
 from __future__ import annotations
 
