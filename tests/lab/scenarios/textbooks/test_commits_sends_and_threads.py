@@ -289,9 +289,7 @@ def test_local_retry_after_five_seconds_only_if_the_resend_failed_too() -> None:
     ("ack_index", "answer", "good"),
     [(99, CONSUME_SUCCESS, 3), (0, CONSUME_SUCCESS, 1), (99, RECONSUME_LATER, 0), (99, None, 0)],
 )
-def test_only_success_with_an_ack_index_over_the_batch_is_success(
-    ack_index: int, answer: Any, good: int
-) -> None:
+def test_only_success_with_an_ack_index_over_the_batch_is_success(ack_index: int, answer: Any, good: int) -> None:
     lab = one_queue(quiet_lab(), *"abc")
 
     def without_any_exception(messages: Any, context: Any) -> Any:

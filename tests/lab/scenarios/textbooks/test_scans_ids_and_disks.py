@@ -204,9 +204,7 @@ def test_by_one_at_a_time_and_at_least_once() -> None:
 
 
 @pytest.mark.parametrize(("in_one_transaction", "charged"), [(False, 2), (True, 1)])
-def test_look_act_record_is_passed_by_a_crash_between_act_and_record(
-    in_one_transaction: bool, charged: int
-) -> None:
+def test_look_act_record_is_passed_by_a_crash_between_act_and_record(in_one_transaction: bool, charged: int) -> None:
     lab = one_queue(quiet_lab())
     with lab.database("billing").connect() as connection:
         connection.execute("create table charges (key text)")
