@@ -198,7 +198,7 @@ def test_names_are_read_from_the_top_of_a_cell() -> None:
         ("check = print", "redefines", True),
         ("from os import system as check", "redefines", True),
         ("import mqlab.course.teach as t\nt.check = 1", "patches", True),
-        ("from mqlab import teach\nsetattr(teach, 'check', 1)", "patches", True),
+        ("from mqlab.course import teach\nsetattr(teach, 'check', 1)", "patches", True),
         ("import builtins\nbuiltins.sum = len", "patches", True),
         ("__builtins__.sum = len", "patches", True),
         ("import IPython\nIPython.core.x = 1", "patches", True),

@@ -35,7 +35,7 @@ folder = tempfile.TemporaryDirectory(prefix="mqlab-заказы-")
 started = session("local[2]", **PLANS, **{"spark.driver.extraJavaOptions": quoted(f"-Dmqlab.store={STORE}")})
 frame = started.read.format("rocketmq").option("columns", "topic,queue_id").load(STORE)
 rows = [tuple(row) for row in frame.collect()]
-version, store = map(started.sparkContext._jvm.java.lang.System.getProperty, ["java.version", "mqlab.rocketmq.store"])
+version, store = map(started.sparkContext._jvm.java.lang.System.getProperty, ["java.version", "mqlab.store"])
 print(json.dumps({"java": find_java().source, "version": version, "store": store, "rows": rows}))
 """
 

@@ -99,7 +99,7 @@ def test_a_day_that_goes_on_by_itself_is_paused_and_resumed(tmp_path: Path) -> N
 
 KERNEL = """
 import os, sys
-from mqlab import traffic
+from mqlab.data import traffic
 broker = traffic.live(sys.argv[1], messages=600, speed=300)
 live = broker.__enter__()
 assert all(os.getsid(process.pid) != os.getsid(0) for process in live._processes.values())
