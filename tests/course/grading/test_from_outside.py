@@ -142,3 +142,86 @@ def test_a_pasted_photo_does_not_make_a_notebook_malformed(lab: Lab, course: Pat
     photo = f"![me](data:image/png;base64,{'QUJD' * 1_000_000})"
     notebook["cells"].append({"cell_type": "markdown", "id": "photo", "metadata": {}, "source": photo})
     assert len(transplant(lab, parse_notebook(json.dumps(notebook).encode())).answers) == 2
+
+
+# split cells, and answers in cells of their own ----------------------------------------------------------------------
+
+
+HEAD = "# exercise: lab99.total\ndef total(numbers):\n    found = 0"
+REST = "    for number in numbers:\n        found += number\n    return found"
+SPLITS = {
+    "within the function": (HEAD, REST),
+    "after an import": ("# exercise: lab99.total\nimport math", "def total(numbers):\n    return math.fsum(numbers)"),
+    "before a helper's end": ("# exercise: lab99.total\ndef plus(a, b):", "    return a + b\ndef total(numbers): ..."),
+}
+
+
+@pytest.mark.parametrize("ids", ["both", "the first", "the second", "none"])
+@pytest.mark.parametrize("halves", SPLITS.values(), ids=SPLITS)
+def test_the_halves_of_a_split_cell_are_judged_as_one(
+    lab: Lab, course: Path, halves: tuple[str, str], ids: str
+) -> None:
+    notebook, second = cells_with(course, halves[1], halves[0])
+    (first,) = [cell for cell in notebook["cells"] if cell["id"] == "lab99-total"]
+    second["metadata"] = copy.deepcopy(first["metadata"])
+    for cell, other in ((first, "the second"), (second, "the first")):
+        if ids in (other, "none"):
+            cell["id"], cell["metadata"] = f"new-{other[4:]}", {}
+    taken = transplant(lab, parse_notebook(json.dumps(notebook).encode()))
+    assert taken.answers["lab99.total"] == "\n".join(halves)
+    assert [note.text for note in taken.notes] == ["lab99.total: 2 cells in a row were judged as one answer"]
+
+
+def test_an_added_cell_after_a_whole_answer_stays_a_cell_of_its_own(lab: Lab, course: Path) -> None:
+    notebook, second = cells_with(course, "print(total([1, 2]))", f"# exercise: lab99.total\n{RIGHT['lab99.total']}")
+    second["metadata"] = {}
+    taken = transplant(lab, parse_notebook(json.dumps(notebook).encode()))
+    assert "print" not in taken.answers["lab99.total"] and taken.notes == ()
+
+
+@pytest.mark.parametrize("starter", ["stays", "is gone"])
+def test_an_answer_in_a_cell_without_a_mark_counts(lab: Lab, course: Path, starter: str) -> None:
+    notebook, second = cells_with(course, RIGHT["lab99.total"])
+    second["metadata"] = {}
+    if starter == "is gone":
+        notebook["cells"] = [cell for cell in notebook["cells"] if cell["id"] != "lab99-total"]
+    taken = transplant(lab, parse_notebook(json.dumps(notebook).encode()))
+    assert taken.answers == {"lab99.total": RIGHT["lab99.total"]}
+    assert [note.kind for note in taken.notes] == ["unmarked"]
+
+
+def test_of_two_begun_cells_the_one_that_defines_the_name_counts(lab: Lab, course: Path) -> None:
+    answer = f"# exercise: lab99.total\n{RIGHT['lab99.total']}"
+    notebook, _ = cells_with(course, answer, "# exercise: lab99.total\nprint('try this later')")
+    taken = transplant(lab, parse_notebook(json.dumps(notebook).encode()))
+    assert taken.answers["lab99.total"] == answer
+
+
+# files that are not opened -------------------------------------------------------------------------------------------
+
+
+def test_files_that_were_not_opened_are_named(lab: Lab, course: Path, tmp_path: Path) -> None:
+    save(with_answers(untouched(course), RIGHT), tmp_path / "anna" / "99-tiny.ipynb")
+    save(b"PK", tmp_path / "anna" / "more" / "answers.zip")
+    save(b"PK", tmp_path / "boris.zip")
+    save(b"x", tmp_path / "Cem Ek_4711_assignsubmission_file_report.docx")
+    save(b"x", tmp_path / "dina_12_34_answers.py")
+    save("a,b", tmp_path / "roster.csv")
+    found = {one.student: one for one in find_submissions(tmp_path, [lab])}
+    assert sorted(found) == ["Cem Ek 4711", "anna", "boris", "dina 12"]
+    assert found["anna"].path is not None
+    closed = "not opened, because not a notebook: "
+    assert {name: one.note.removeprefix(closed) for name, one in found.items()} == {
+        "Cem Ek 4711": "Cem Ek_4711_assignsubmission_file_report.docx",
+        "anna": "anna/more/answers.zip",
+        "boris": "boris.zip",
+        "dina 12": "dina_12_34_answers.py",
+    }
+
+
+@pytest.mark.parametrize("name", ["99-tiny-Copy1.ipynb", "mine.ipynb"])
+def test_a_copy_that_cannot_be_read_is_named_with_the_reason(name: str, lab: Lab, course: Path, tmp_path: Path) -> None:
+    save(with_answers(untouched(course), RIGHT), tmp_path / "anna" / "99-tiny.ipynb")
+    save("{", tmp_path / "anna" / name)
+    (one,) = find_submissions(tmp_path, [lab])
+    assert one.name == "anna/99-tiny.ipynb" and f"anna/{name} cannot be read: it is not JSON" in one.note

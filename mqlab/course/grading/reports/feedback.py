@@ -18,7 +18,7 @@ from mqlab.course.grading.reports.page import filled
 from mqlab.course.grading.reports.redaction import told_cases, told_reason, told_status
 from mqlab.course.grading.reports.tables import points
 
-REMARKS = ("duplicate", "not code", "files", "marker")
+REMARKS = ("duplicate", "split", "unmarked", "not code", "files", "marker")
 
 
 def page(record: Record, show_hidden: str) -> str:

@@ -11,7 +11,7 @@ The first thing ``mqlab grade`` does.
 A notebook belongs to a lab by its answer cells, else by the number in its name. Where a lab has parts, a student hands
 in one file per part; together they are one submission. Those who are on a roster and handed in nothing get an empty
 submission. Files of two people never become one student's: the second gets a mark, ann~1f40fc92.
-Archives are not opened: unpack them first. Links are reported and not followed.
+Archives and documents are not opened, and named: unpack them first. Links are reported and not followed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from mqlab.course.grading.submissions.rebuild import transplant
 from mqlab.errors import UsageError
 
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_.*", re.DOTALL)
-SUFFIX = re.compile(r"\.ipynb$", re.IGNORECASE)
+ENDING = re.compile(r"\.(ipynb|zip|7z|rar|(tar\.)?(gz|xz|bz2)|tgz|tar|docx?|odt|pdf|html?)$", re.IGNORECASE)
+"""What people hand in: a notebook, or what is not opened. Files that a system has named count with any ending."""
 CANVAS = re.compile(r"(?P<name>[^_]+)(?:_LATE)?_(?P<user>\d+)_(?P<file>\d+)_(?P<rest>.+)")
 LAB_NUMBER = re.compile(r"(?:^|\D)(\d\d[a-z]?)-")
 OF_A_PART = re.compile(r"(?P<name>.+?)[-_ ](?P<part>\d\d[a-z])(?:[-_ ].*)?\.ipynb", re.IGNORECASE)
@@ -76,14 +77,15 @@ def find_submissions(folder: Path, labs: Sequence[Lab], roster: Iterable[str] = 
     marked: set[str] = set()
     parts = {part.name for lab in labs if lab.is_in_parts for part in lab.parts}
     for path, student in _students(folder, marked, parts):
-        handed_in.setdefault(student, []).extend(_notebooks(path) if _is_students_folder(path) else [path])
+        handed_in.setdefault(student, []).extend(_files(path) if _is_students_folder(path) else [path])
     if not handed_in:
         raise UsageError(f"{folder} holds no notebooks and no student folders")
     # 2. Which of a student's files are the submission for which lab?
     chosen = []
     for student, paths in sorted(handed_in.items()):
-        ids = {path: ids_in_file(path) for path in paths}
-        chosen += [_chosen(student, lab, ids, labs, folder) for lab in labs]
+        ids = {path: ids_in_file(path) for path in paths if _is_notebook(path) or path.is_symlink()}
+        closed = [path for path in paths if path not in ids]
+        chosen += [_with_closed(_chosen(student, lab, ids, labs, folder), closed, [*ids], folder) for lab in labs]
     same = "somebody else's files have the same name"
     return [replace(one, note=f"{one.note}; {same}".lstrip("; ")) if one.student in marked else one for one in chosen]
 
@@ -98,7 +100,9 @@ def _students(folder: Path, marked: set[str], parts: Collection[str] = ()) -> li
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         if path.name.startswith(".") or path.name in SKIPPED_FOLDERS:
             continue
-        if not (_is_students_folder(path) or _is_notebook(path) or path.is_symlink()):
+        named_by_a_system = CANVAS.fullmatch(path.name) or MOODLE.fullmatch(path.name)
+        is_closed = path.is_file() and (named_by_a_system or ENDING.search(path.name))
+        if not (_is_students_folder(path) or _is_notebook(path) or path.is_symlink() or is_closed):
             continue
         name = _without_part(path.name, parts)
         student, owner = student_of(readable(name)), _owner(name)
@@ -128,7 +132,7 @@ def _is_notebook(path: Path) -> bool:
 def _owner(name: str) -> tuple[str, ...]:
     """Who handed a file in, according to its name: the system that named it, and the student."""
     name = unicodedata.normalize("NFC", name)
-    name = SUFFIX.sub("", name)
+    name = ENDING.sub("", name)
     moodle, canvas = MOODLE.fullmatch(name), CANVAS.fullmatch(name)
     if moodle:
         return "moodle", moodle["name"], moodle["number"]
@@ -163,7 +167,7 @@ def student_of(name: str) -> str:
     >>> student_of("Anna Ek_12_assignsubmission_file_")
     'Anna Ek 12'
     """
-    name = SUFFIX.sub("", name)
+    name = ENDING.sub("", name)
     moodle, canvas = MOODLE.fullmatch(name), CANVAS.fullmatch(name)
     if moodle:
         return f"{moodle['name']} {moodle['number']}"
@@ -186,15 +190,37 @@ def read_roster(path: Path) -> list[str]:
     return list(dict.fromkeys(unicodedata.normalize("NFC", row[0].strip()) for row in rows[with_heading:]))
 
 
-def _notebooks(folder: Path) -> list[Path]:
+def _files(folder: Path) -> list[Path]:
+    """Notebooks of a student's folder, and the files that are not opened."""
     found = []
-    for path in sorted(path for path in folder.rglob("*") if _is_notebook(path)):
+    for path in sorted(path for path in folder.rglob("*") if ENDING.search(path.name)):
         inside = path.relative_to(folder).parts
         if not SKIPPED_FOLDERS & set(inside):
             found.append(path)
         if len(found) > LIMIT:
             raise UsageError(f"{folder} holds more than {LIMIT} notebooks")
     return found
+
+
+def _with_closed(one: Submission, closed: Sequence[Path], notebooks: Sequence[Path], folder: Path) -> Submission:
+    """A submission whose note names what was not opened: files of another kind, and notebooks that cannot be read."""
+    notes = [one.note] if one.note else []
+    if closed:
+        names = ", ".join(str(path.relative_to(folder)) for path in closed)
+        notes.append(readable(f"not opened, because not a notebook: {names}"))
+    for path in notebooks:
+        if path not in one.files and (reason := _unreadable(path)):
+            notes.append(readable(f"{path.relative_to(folder)} cannot be read: {reason}"))
+    return replace(one, note="; ".join(notes))
+
+
+def _unreadable(path: Path) -> str:
+    """Why a file cannot be read as a notebook; "" if it can."""
+    try:
+        read_notebook(path)
+    except NotANotebook as error:
+        return error.text
+    return ""
 
 
 def _chosen(student: str, lab: Lab, ids: dict[Path, frozenset[str]], labs: Sequence[Lab], folder: Path) -> Submission:

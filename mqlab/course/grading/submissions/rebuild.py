@@ -2,8 +2,8 @@
 
 ``mqlab grade`` and ``mqlab check`` run what this makes.
 
-    submission's cells ─▶ whose exercise? by grade_id, else cell id, else "# exercise: lab01.unit" in the first line
-                          two of them: a begun one wins, then the original id; none: missing; untouched: not started
+    submission's cells ─▶ whose exercise? mqlab.course.grading.submissions.claims
+                          none: missing; untouched: not started
     pristine notebook  ─▶ answer cells become calls that load the source into the worker, everything else stays
                           + a first cell that opens the desk, + one last cell per exercise for the hidden cases
 
@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.course.grading.judging.verdict import Note
+from mqlab.course.grading.submissions.claims import Claims, same_code
 from mqlab.course.grading.submissions.lab_files import Lab, grade_id, marked_exercise, top_level_names
 from mqlab.course.grading.submissions.notebook_file import Notebook
 
@@ -60,33 +61,23 @@ class Transplant:
 
 def transplant(lab: Lab, submission: Notebook) -> Transplant:
     """Find each exercise's answer in a submission."""
-    owners = _owners(lab, submission)
+    claims = Claims(lab, submission)
     answers: dict[str, str] = {}
     untouched, missing, notes = [], [], []
     for answer in lab.answers:
         name = answer.exercise.id
-        # 1. Which cells claim to answer this exercise? Of several, a begun one, then the original id.
-        cells = [cell for cell in submission.cells if owners.get(id(cell)) == name]
-        if not cells:
+        claim, told = claims.judged(answer)
+        notes += told
+        if claim is None:
             missing.append(name)
-            continue
-        begun = [cell for cell in cells if not _same_code(cell.source, answer.cell.source)]
-        at_home = [cell for cell in begun or cells if cell.part == answer.cell.part] or begun or cells
-        original = next((cell for cell in at_home if cell.id == answer.cell.id), None)
-        chosen = original or at_home[0]
-        if len(cells) > 1:
-            which = "the original one" if original else "a begun one" if begun else "one of them"
-            notes.append(Note("duplicate", f"{name}: {len(cells)} answer cells; {which} was judged"))
-        if chosen.kind != "code":
-            notes.append(Note("not code", f"{name}: the answer is in a text cell"))
-        # 2. An unchanged starter is not an answer: it is not judged and not counted as wrong.
-        if _same_code(chosen.source, answer.cell.source):
-            untouched.append(name)
+        elif same_code(claim.source, answer.cell.source):
+            untouched.append(name)  # an unchanged starter is not an answer: it is not judged and not counted as wrong
         else:
-            answers[name] = chosen.source
-    # 3. Answers may rely on the lab's set-up, and on imports and helpers that the learner added in other cells.
-    taken = {id(cell) for cell in submission.cells if id(cell) in owners}
-    set_ups = {mark: _set_up(lab, mark, submission, taken) for mark in dict.fromkeys(a.cell.part for a in lab.answers)}
+            answers[name] = claim.source
+    # Answers may rely on the lab's set-up, and on imports and helpers that the learner added in other cells.
+    set_ups = {
+        mark: _set_up(lab, mark, submission, claims.taken) for mark in dict.fromkeys(a.cell.part for a in lab.answers)
+    }
     first = next(iter(set_ups), "")
     return Transplant(answers, tuple(untouched), tuple(missing), set_ups.pop(first, ()), tuple(notes), set_ups)
 
@@ -97,30 +88,6 @@ def _set_up(lab: Lab, part: str, submission: Notebook, answers: set[int]) -> tup
     theirs = Notebook(tuple(cell for cell in submission.cells if cell.part in (part, "")), b"")
     brought = (_imports(theirs), _helpers(lab, theirs, answers))
     return (_own_setup(own), *(text for text in brought if text))
-
-
-def _owners(lab: Lab, submission: Notebook) -> dict[int, str]:
-    """Which exercise each cell answers: by its grade_id, else its id, else its first line."""
-    by_grade_id = {answer.cell.grade_id or grade_id(answer.exercise.id): answer.exercise.id for answer in lab.answers}
-    by_id = {answer.cell.id: answer.exercise.id for answer in lab.answers if answer.cell.id}
-    by_mark = {answer.exercise.id: answer.exercise.id for answer in lab.answers}
-    owners: dict[int, str] = {}
-    for cell in submission.cells:
-        mark = marked_exercise(cell.source)
-        owner = by_grade_id.get(cell.grade_id) or by_id.get(cell.id) or by_mark.get(mark)
-        if owner is not None:
-            owners[id(cell)] = owner
-    return owners
-
-
-def _same_code(found: str, pristine: str) -> bool:
-    """Whether two texts are the same program, ignoring comments and blank lines."""
-    if found.split() == pristine.split():
-        return True
-    try:
-        return ast.dump(ast.parse(found)) == ast.dump(ast.parse(pristine))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
 
 
 def _statements(source: str) -> list[ast.stmt]:
