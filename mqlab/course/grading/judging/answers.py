@@ -16,6 +16,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
 
+ATTRIBUTE_ACCESS = ("__getattr__", "__setattr__")
+"""What runs no line of an answer, because its objects keep what the judge's side gives them, too."""
+
 
 class Calls(Protocol):
     """What a stand-in needs of the desk: one call, the place of a name today, and a new process."""

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mqlab.course.grading.judging.answers import AnswerFunction, AnswerObject, answer_class, number_of
+from mqlab.course.grading.judging.answers import ATTRIBUTE_ACCESS, AnswerFunction, AnswerObject, answer_class, number_of
 from mqlab.course.grading.judging.loaded import AnswerStopped, Loaded
 from mqlab.course.grading.judging.world.world import World
 from mqlab.course.grading.running.meter import Spent, why_over
@@ -240,7 +240,8 @@ class Desk:
         """Send a message and serve questions until the result comes. The result is still encoded."""
         # 1. Number the call, so that a forged or late reply to another call is noticed.
         self._calls += 1
-        number, spent, message_has_lines = self._calls, Spent(), bool(message.get("lines"))
+        number, spent = self._calls, Spent()
+        is_work = bool(message.get("lines")) and message["method"] not in ATTRIBUTE_ACCESS
         ended: BaseException | None = None
         while True:
             # 2. Only the worker's own time counts against the limit, not what the judge does for it.
@@ -257,7 +258,7 @@ class Desk:
             if ended is not None:
                 raise ended
             if op == "return":
-                if message_has_lines:
+                if is_work:
                     self._return_is_a_place_to_die(piece, reply["value"])
                 return reply["value"]
             raise self._failure(piece, op, reply)

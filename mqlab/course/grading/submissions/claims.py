@@ -98,7 +98,7 @@ class Claims:
             return False
         names = self._names[claim.exercise]
         is_whole, together = _defines(claim.source, names), f"{claim.source}\n{cell.source}"
-        if owner is None and (is_whole and _body(cell.source) is not None or not self._is_free(cell)):
+        if owner is None and ((is_whole and _body(cell.source) is not None) or not self._is_free(cell)):
             return False
         if is_whole and _defines(cell.source, names):
             return False
