@@ -1,30 +1,31 @@
 # %% [markdown] minutes=2 tags=["reading"]
-# # Lab 08a: Later
+# # 08a Delayed messages: later
 #
 # ## Why
 #
-# Who orders and does not pay within half an hour loses the order, and the book goes back to the shelf. For two years a job
-# has done it: every minute it reads all unpaid orders of the database. Now there are four million of them, the job takes
-# eleven minutes, and on Monday it cancelled an order in the second in which it was paid.
+# If you order and do not pay within half an hour, you lose the order and the book returns to the shelf. For two years a
+# job has read all unpaid orders every minute. Now there are four million, the job takes eleven minutes, and on Monday
+# it cancelled an order in the second in which it was paid.
 #
-# Somebody says: "RocketMQ can wait for us. Send a message with a delay, and cancel when it comes." Five sentences follow:
+# A colleague says: "RocketMQ can wait for us. Send a message with a delay, and cancel when it arrives." Five sentences
+# follow:
 #
 # - "It waits in its topic, and the broker hides it until its time has come."
 # - "Give it a delay of 37 minutes."
-# - "If the broker is down for a minute, everything comes a minute later."
-# - "A delayed message is delivered once, so the cancelling needs no care."
-# - "When it comes, we look whether the order is paid, and then we cancel it."
+# - "If the broker is down for a minute, all delays grow by a minute."
+# - "A delayed message is delivered once, so cancelling needs no care."
+# - "When it arrives, we check for the payment, and then cancel."
 #
 # None of them is true.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 04b](04b-beginning-again.ipynb) for the last exercise. When you are done you can
+# About {minutes} minutes. You need [lab 04b](04b-beginning-again.ipynb) for the last exercise. Afterwards you can
 #
-# - say to a tenth of a second when a delayed message comes, whatever the broker went through;
-# - build any delay out of the eighteen levels, and lose nothing when the process that does it dies;
-# - cancel what is unpaid against a payment that comes in the same moment.
+# - predict to a tenth of a second when a delayed message is delivered, even after a crash;
+# - build any delay out of the eighteen levels, and lose nothing when the process that does it crashes;
+# - cancel unpaid orders safely while a payment arrives.
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, play
@@ -36,10 +37,11 @@ no_trace = {"enable_trace": False}  # nothing but orders in the log
 WAITING = "SCHEDULE_TOPIC_XXXX"  # the broker's own topic
 
 # %% [markdown] minutes=8
-# ## Where it waits
+# ## Where a delayed message waits
 #
-# A message asks for a *level*, `delay_time_level=3`, not for a time. The broker has a table of levels, `messageDelayLevel`:
-# `1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h`. Level 3 is ten seconds, level 16 half an hour.
+# A message asks for a *level*, `delay_time_level=3`, not for a time. The broker has a table of levels,
+# `messageDelayLevel`: `1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h`. Level 3 is ten seconds, level 16
+# half an hour.
 
 
 # %%
@@ -56,15 +58,15 @@ def one_waits(lab):
 
 
 # %% [prediction] lab08.where
-# Five seconds after the send: where is the order?
+# Where is the order five seconds after the send?
 #
 # - orders: in `orders`, marked as not to be shown yet
-#   > A consume queue has no marks; what is in it can be pulled. The order is in another queue.
+#   > A consume queue has no marks: consumers can pull every entry.
 # - schedule: in a topic of the broker's, in the queue of its level
-#   = SCHEDULE_TOPIC_XXXX has one queue for each level. The real topic and queue travel as properties.
-# - memory: in the broker's memory, in a list that is sorted by time
-#   > Then a crash would lose it. It is in the commit log like any message, only under another topic.
-# note: It is an ordinary put of an ordinary message; only the name of its topic was changed before.
+#   = SCHEDULE_TOPIC_XXXX has one queue per level. The real topic and queue travel as properties.
+# - memory: in the broker's memory, in a list sorted by time
+#   > A crash would lose it. It is in the commit log, under another topic.
+# note: The broker changes the name of the topic, then stores it like any message.
 
 # %%
 waits = play(one_waits, seed=7, client=no_trace)
@@ -88,28 +90,28 @@ Table(
 )
 
 # %% [markdown]
-# Its entry in that queue is no ordinary one. Where other entries have the hash code of a tag, this one has its due time:
+# Its entry in that queue is unusual. Other entries hold the hash code of a tag; this one holds its due time:
 
 # %%
 waits.store().queue(WAITING, 2).hexdump(0)
 
 # %% [markdown]
-# Ten seconds later the broker writes it *again*, now into `orders`: a new unit in the commit log, a new queue offset. So a
-# delayed message costs two puts. (You may read that `CommitLog.putMessage` turns it into a delayed message. It did; now a
-# hook before the put does, `HookUtils`, and `ScheduleMessageService` belongs to the broker.)
+# Ten seconds later the broker writes it *again*, now into `orders`: a new unit in the commit log with a new queue
+# offset. So a delayed message costs two puts. (Older texts say that `CommitLog.putMessage` changes the topic.
+# `HookUtils` does it now.)
 #
-# When exactly? The broker looks every 100 ms.
+# When exactly? The broker checks every 100 ms.
 
 # %% [prediction] lab08.which_ms
-# The order was stored at +0.005 s of the broker's life. Its level is 10 s. When is it in `orders`?
+# The order was stored at +0.005 s after the broker's start, with a level of 10 s. When is it in `orders`?
 #
 # - exact: at +10.005 s, when its time is up
-#   > Nobody looks at that moment. The broker looks at the first entry of each level every 100 ms.
-# - grid: at +10.100 s, at the next look
-#   = It looks for the first time a second after its start, then every 100 ms: 10.0 was too early, 10.1 is the next one.
+#   > The broker checks the first entry of each level only every 100 ms.
+# - grid: at +10.100 s, at the next check
+#   = Checks begin a second after the start and follow every 100 ms: 10.0 was too early, 10.1 is the next.
 # - second: at +11 s, at the next full second
-#   > The levels have whole seconds, the looks do not: ten of them are in each second.
-# note: Up to a tenth of a second late, never early; and a pull has to fetch it then.
+#   > Only the levels are in whole seconds. The broker checks ten times per second.
+# note: A delivery is up to a tenth of a second late and never early.
 
 
 # %%
@@ -130,10 +132,10 @@ reveal("lab08.which_ms", "grid" if 10_000 < after_ms <= 10_100 else "exact")
 #
 # Set `LEVEL` to 40 and run the cell. After how many seconds does the order come? (The table ends with `1m` here.)
 #
-# wrong none: A level beyond the table is not refused, and not "at once" either.
-# wrong standard: 7,200 s is the last level of the standard table. This broker has another one.
-# wrong: Look at the picture: the bar ends where the order was due.
-# note: The broker takes its highest level. A table that is shortened shortens the delay of all who ask for more.
+# wrong none: The broker does not refuse a level beyond the table, nor does it deliver at once.
+# wrong standard: 7,200 s is the last level of the standard table, not of this broker's.
+# wrong: The bar in the picture ends where the order was due.
+# note: The broker takes its highest level. A shorter table shortens every delay beyond it.
 
 # %% tags=["parameter"]
 LEVEL = 3
@@ -159,24 +161,24 @@ answer("lab08.too_high", 60, high)
 ### END SOLUTION
 
 # %% [markdown] minutes=24
-# ## A broker that dies
+# ## Crashes of the broker and delays
 #
-# For each level the broker remembers the next entry to look at. Every ten seconds it writes that into a file,
+# For each level the broker remembers the next entry to check. Every ten seconds it writes these offsets into a file,
 # `delayOffset.json`.
 
 # %% [prediction] lab08.down
-# An order waits for ten seconds. A second after the send the broker dies; it comes back a minute later. When is the order in
-# `orders`?
+# An order waits for ten seconds. The broker crashes a second after the send and restarts a minute later. When is the
+# order in `orders`?
 #
 # - restart: about a second after the restart
-#   = Its due time is stored in its entry, and it is long over. The first look comes a second after the start.
-# - again: ten seconds after the restart; it waits anew {lab08.waits_again}
-#   > Nothing is measured from the restart. The due time is a moment, and it is in the entry on the disk.
+#   = Its entry contains its due time, which has long passed. The first check is a second after the start.
+# - again: ten seconds after the restart; the wait begins again {lab08.waits_again}
+#   > The due time is a point in time, stored in the entry on disk. The restart does not matter.
 # - at once: in the millisecond of the restart {lab08.at_once}
-#   > The broker looks for the first time 1,000 ms after its start, and then every 100 ms.
-# - never: never; it waited in the memory of the broker
-#   > Its unit and its entry are on the disk, like everything that a broker has.
-# note: So after an hour of silence everything that fell due in that hour comes in one moment: a wave for its consumers.
+#   > The first check is 1,000 ms after the start.
+# - never: never; it waited in the broker's memory
+#   > Its unit and its entry are on disk.
+# note: After an hour's outage, everything that fell due arrives at once: a wave for its consumers.
 
 
 # %%
@@ -200,17 +202,17 @@ back_ms = early.journal.of("fault.start")[0].now_ms
 reveal("lab08.down", "restart" if order.store_timestamp - back_ms < 1_200 else "again")
 
 # %% [markdown]
-# Now three orders, four seconds apart, and the broker dies two seconds after the first of them was delivered.
+# Now three orders, four seconds apart. The broker crashes two seconds after it delivered the first of them.
 
 # %% [prediction] lab08.twice
-# How often does the first order come?
+# How often is the first order delivered?
 #
 # - once: once; it was delivered before the crash {lab08.delivered_once}
-#   > Delivered it was, but that the level is one entry further was in memory only. The file is up to ten seconds old, and
-#   > what it does not know is delivered once more.
+#   > It was, but only memory held the new offset. The file is up to ten seconds old, and the broker delivers again what
+#   > came after it.
 # - twice: twice
-#   = The offset of its level was not yet in the file. After the restart the broker reads the entry again, and it is due.
-# note: Delay makes a message arrive at least once, like everything else here. A shutdown in good order writes the file.
+#   = The file did not have the new offset yet. After the restart the broker reads the entry again, and it is due.
+# note: A delayed message arrives at least once. A graceful shutdown writes the file.
 
 
 # %%
@@ -244,22 +246,20 @@ reveal("lab08.twice", "twice" if len(first) == 2 else "once")
 #
 # - `stored` is a list of `(stored_ms, level)`, in the order of the commit log. Message 0 is the first of them.
 # - `levels` are the seconds of level 1, 2, … A level beyond the table counts as the highest.
-# - `lives` is a list of `(up_ms, down_ms, offsets)`, one for each life of the broker: when it started, when it ended, and
-#   what `delayOffset.json` said at its start, such as `{2: 5}`: level 2 begins with entry 5 of its queue. A level that is
-#   not in it begins with entry 0.
+# - `lives` is a list of `(up_ms, down_ms, offsets)`, one per process lifetime of the broker: when it started, when it
+#   ended, and the content of `delayOffset.json` at its start, such as `{2: 5}`: level 2 begins with entry 5 of its
+#   queue. A missing level begins with entry 0.
 #
-# In each life the broker looks at `up_ms + 1_000` for the first time, and then every 100 ms. Return a list of
-# `(number of the message, delivered_ms)`, ordered by time, then by number: one row for each delivery. 100 ms more or less
-# are taken.
+# In each lifetime the broker checks first at `up_ms + 1_000`, then every 100 ms. Return a list of `(number of the
+# message, delivered_ms)`, one row per delivery, ordered by time, then by number. The check allows 100 ms more or less.
 #
-# hint: First give each message its place: `level = min(level, len(levels))`, and its offset is how many messages of the same
-#   level were stored before it.
-# hint: In a life, an entry is delivered if its offset is not below `offsets.get(level, 0)`, if it was stored before the life
-#   ended, and if its time comes before the life ends.
-# hint: `first = up_ms + 1_000`, `at = max(stored_ms + levels[level - 1] * 1_000, first)`, and then up to the next look:
-#   `at += -(at - first) % 100`.
-# note: You have written `ScheduleMessageService.DeliverDelayedMessageTimerTask`. At work on Monday: after a broker was down,
-#   expect all that fell due meanwhile in one wave, and some of what came before it once more.
+# hint: Give each message `level = min(level, len(levels))` and an offset: the number of earlier messages of that level.
+# hint: Deliver an entry in a lifetime if its offset is at least `offsets.get(level, 0)`, and if it was stored and falls
+#   due before the end.
+# hint: Start with `first = up_ms + 1_000` and `at = max(stored_ms + levels[level - 1] * 1_000, first)`, then round up
+#   to the next check: `at += -(at - first) % 100`.
+# note: You have written `ScheduleMessageService.DeliverDelayedMessageTimerTask`. At work: after an outage, expect one
+#   wave of due messages and a few repeats.
 
 
 # %%
@@ -290,60 +290,57 @@ check("lab08.due")
 # %% [belief] lab08.absent_is_read
 # question: A level is not in delayOffset.json. With which entry does the broker begin?
 # claim: With none, because all of them were delivered.
-# refutation: With entry 0. A level is missing when nothing of it was delivered before the file was written.
+# refutation: With entry 0. A level is missing if the broker had delivered none of its entries when it wrote the file.
 
 # %% [belief] lab08.two_lives
-# question: A broker was started three times. Which of its lives deliver messages?
+# question: A broker was started three times. Which of its process lifetimes deliver messages?
 # claim: The first one and the last one.
-# refutation: Each life delivers what falls due in it, from the offsets of its own file on, messages of its own included.
+# refutation: Every lifetime delivers what falls due in it, from the offsets of its own file on.
 
 # %% [belief] lab08.counts_begin_again
 # question: A broker was restarted. What is the number of the next entry in the queue of a level?
-# claim: 0. Each life counts from the beginning.
-# refutation: The queue is a file and continues where it ended. Its entries are counted over all lives, and each life of the
-#   broker delivers from the entry that its own delayOffset.json names.
+# claim: It is 0; the numbers begin again at each start.
+# refutation: The queue is a file and continues where it ended. After each start the broker delivers from the entry that
+#   delayOffset.json names.
 
 # %% [belief] lab08.all_again
 # question: A broker comes back. Which delayed messages does it deliver?
-# claim: All that are in the queues of its levels and due.
-# refutation: It begins at the offset in delayOffset.json, level by level. What lies before it was delivered and is not read
-#   again.
+# claim: All due messages in the queues of its levels.
+# refutation: It begins, level by level, at the offset in delayOffset.json, and does not read earlier entries again.
 
 # %% [belief] lab08.no_such_level
 # question: A message asks for level 30 of a table of 18. When does it come?
 # claim: Never; there is no such level.
-# refutation: The broker takes the highest level that it has, and puts it into that level's queue, where it counts for the
+# refutation: The broker takes its highest level and puts the message into that level's queue, where it counts for the
 #   offsets.
 
 # %% [belief] lab08.rows_without_order
 # question: Two messages of different levels become due. In which order are they listed?
-# claim: In any; each row has its time.
-# refutation: In the order of delivery: that is the order in which the topic gets them, and what a reader sees. Rows of
-#   the same time are ordered by their number.
+# claim: In any order; each row has its time.
+# refutation: In the order of delivery, as a reader sees them. Rows of the same time are ordered by number.
 
 # %% [belief] lab08.offset_is_the_number
-# question: `delayOffset.json` says `{2: 5}`. Which messages come after the start?
+# question: `delayOffset.json` contains `{2: 5}`. Which messages are delivered after the start?
 # claim: Those from number 5 on.
-# refutation: Those of level 2 from entry 5 of *its queue* on. Each level has a queue of its own, and counts its own entries.
+# refutation: Those of level 2 from entry 5 of *its queue* on. Each level has its own queue and counts its own entries.
 
 # %% [markdown] minutes=5
-# ## Break it: another table
+# ## Break it: a shorter table of levels
 #
-# The table of levels is a setting of the broker, and somebody shortens it while messages wait. Three orders wait for 30 s,
-# one and two minutes. The broker is shut down and started with the table `1s 5s 10s 12s`: level 4 is 12 s now, and levels 5
-# and 6 are gone.
+# Three orders wait for 30 s, one minute and two minutes. An operator shuts the broker down and starts it with the table
+# `1s 5s 10s 12s`. Level 4 is 12 s now, and levels 5 and 6 are gone.
 
 # %% [prediction] lab08.shorter
-# When do the three come?
+# When are the three delivered?
 #
-# - as sent: after 30 s, one and two minutes; their due time is stored in their entries
-#   > It is, and the broker does not believe it: an entry that is due in more than the delay of its level must be an error.
+# - as sent: after 30 s, one minute and two minutes; their due time is stored in their entries
+#   > It is stored, but the broker treats a due time further away than the level's delay as an error.
 # - at once: all three at once
-#   > Level 4 is looked at. Nobody looks at levels 5 and 6 any more.
+#   > The broker has no timer for levels 5 and 6 any more.
 # - first: the first one at once, the others never
-#   = Level 4 now takes 12 s. Its broker takes a due time further away than that for a mistake, and delivers at once. For levels
-#   = beyond its table it has no timer at all.
-# note: The two are not lost: with the old table they come. But nobody will tell you that they wait.
+#   = Level 4 now takes 12 s. The broker treats a due time further away as an error and delivers at once. Levels beyond
+#   = its table have no timer.
+# note: With the old table the two would be delivered. But no log line shows that they wait.
 
 
 # %%
@@ -373,12 +370,11 @@ came = [message.keys for message in new_table.store().messages("orders")]
 reveal("lab08.shorter", "first" if came == ["level-4"] else "as sent")
 
 # %% [markdown] minutes=32
-# ## 37 minutes
+# ## Any delay: 37 minutes
 #
-# RocketMQ 5 has another way for any time up to three days: a timer wheel, `TIMER_DELIVER_MS` and its kin. It is a second
-# log, a wheel of slots on the disk and a service of its own, and mqlab does not have it. But eighteen levels are enough for
-# any number of seconds, if somebody passes the message on: a *relay* reads `later`, looks how much is left, and sends it
-# on with a level.
+# RocketMQ 5 also has a timer wheel (`TIMER_DELIVER_MS`), for any time up to three days. mqlab does not model it. But
+# eighteen levels are enough for any number of seconds with a *relay*. It reads `later`, computes how much time is left,
+# and re-sends the message with a level.
 
 
 # %%
@@ -398,12 +394,12 @@ def plan(seconds, levels=LEVELS):
 # %% [answer] lab08.worst
 # ### Your turn: the worst delay
 #
-# Here is how many levels some delays need. Which delay of less than ten minutes (in seconds) needs the most, and is the
-# shortest of those? Change the cell to find it.
+# The bars show how many levels some delays need. Which delay of less than ten minutes (in seconds) needs the most, and
+# is the shortest of those? Change the cell to find it.
 #
 # wrong longest: 599 s needs as many; it is not the shortest.
-# wrong: Look at all delays from 1 to 599: `max(range(1, 600), key=lambda seconds: len(plan(seconds)))` finds the first.
-# note: 119 s is 60 + 30 + 10 + 10 + 5 and four times 1: nine levels. Each of them costs two puts.
+# wrong: Check all delays from 1 to 599: `max(range(1, 600), key=lambda seconds: len(plan(seconds)))` finds the first.
+# note: 119 s is 60 + 30 + 10 + 10 + 5 and four times 1: nine levels. Each level costs two puts.
 
 # %% tags=["parameter"]
 delays = [7, 37, 65, 37 * 60, 2 * 3600]
@@ -421,19 +417,19 @@ answer("lab08.worst", worst)
 ### END SOLUTION
 
 # %% [markdown]
-# The relay's trap is time itself. A reminder is to come after 65 s. It waited 60 s in level 5, and is back at the relay:
+# A relay takes time itself. A reminder is due after 65 s. It waited 60 s in level 5, and is back at the relay:
 
 # %% [prediction] lab08.left
-# How much is left, and which level is next?
+# How much time is left, and which level is next?
 #
 # - five: exactly 5 s, so level 2
-#   > It was stored some milliseconds after the send, waited for the next look of the broker, and for a pull.
+#   > It also waited for the broker's next check and for a pull.
 # - less: a little less than 5 s, and level 2 all the same
-#   = Each level costs up to 0.2 s. With the level that fits below 4.9 s, the rest would be four seconds, one by one.
+#   = Each level costs up to 0.2 s. If you choose a level below 4.9 s, four more seconds follow one by one.
 # - below: a little less than 5 s, so level 1, four times, and then the rest {lab08.floor}
-#   > Each level takes a little longer than its name, so what is left is never a round number: count it up to a whole second
-#   > before you choose, or the small levels multiply.
-# note: Up to a whole second, then the longest level that fits: never early, and at most a second late in the end.
+#   > Each level takes a little longer than its name. Round the time left up to a whole second before you choose, or the
+#   > small levels multiply.
+# note: Round up to a whole second, then take the longest level that fits: never early, at most a second late.
 
 
 # %%
@@ -481,25 +477,25 @@ show_delays(hop)
 # %% [exercise] lab08.any_delay
 # ### Exercise 2: any delay out of eighteen levels
 #
-# Write `any_delay(send, now, levels)`; it returns the relay's listener. A reminder has two properties: `due_ms`, when it is
-# to come, and `target`, the topic in which it is to be then. The shop sends it to the topic `later`, which your relay reads.
-# `send(message)` sends and returns when the broker has it, `now()` is the time in ms, `levels` are the seconds of level 1,
-# 2, …
+# Write `any_delay(send, now, levels)`; it returns the relay's listener. A reminder has two properties: `due_ms`, when
+# it is due, and `target`, the topic in which it must then be. The shop sends it to the topic `later`, which your relay
+# reads. `send(message)` returns when the broker has the message, `now()` is the time in ms, `levels` are the seconds of
+# level 1, 2, …
 #
-# - It is in its target topic not before its time, and at most 2 s after it, plus 0.2 s for each level.
-# - It goes through no more levels than the smallest number whose sum is its delay.
-# - Keys, body and both properties are kept.
-# - The relay is killed before each line of its listener: the reminder comes at least once, and never early. The check plays a
-#   day for each line, which takes three to five seconds.
+# - It reaches its target topic not before its time, and at most 2 s after it, plus 0.2 s for each level.
+# - It passes through no more levels than the smallest number whose sum is its delay.
+# - It keeps its keys, its body and both properties.
+# - The relay is killed before each line of its listener. The reminder arrives at least once, and never early. The check
+#   plays a day per line, which takes three to five seconds.
 #
-# hint: What is left, up to a whole second: `left = -(-(due_ms - now()) // 1000)`. With nothing left, send it to its target
-#   without a level.
-# hint: Else the longest level that is not longer than `left`. If that level is all that is left, the broker itself can
-#   deliver into the target topic; else back to `later`.
-# hint: Make a new `Message(topic, body, keys=…, properties={"due_ms": …, "target": …})`, set its `delay_time_level`, send it,
-#   and only then return CONSUME_SUCCESS.
-# note: Until version 5 every shop that needed 37 minutes had such a relay. Since then: `TimerMessageStore`, up to three days,
-#   to the second. At work on Monday: look for `delayTimeLevel` in your code, and for the job beside it that "fixes" it.
+# hint: Round the time left up to a whole second: `left = -(-(due_ms - now()) // 1000)`. If none is left, send it to its
+#   target without a level.
+# hint: Otherwise take the longest level that fits into `left`. If it fills `left` exactly, the broker itself can
+#   deliver into the target topic; if not, send back to `later`.
+# hint: Make a new `Message(topic, body, keys=…, properties={"due_ms": …, "target": …})`, set its `delay_time_level`,
+#   send it, and only then return CONSUME_SUCCESS.
+# note: Before version 5, every shop that needed 37 minutes had such a relay. At work: look for `delayTimeLevel` in your
+#   code, and for the job next to it that "fixes" it.
 
 
 # %%
@@ -529,54 +525,54 @@ def any_delay(send, now, levels):
 check("lab08.any_delay")
 
 # %% [belief] lab08.sleeping_relay
-# question: A reminder is to wait. May the relay's listener sleep until it is due?
+# question: A reminder must wait. May the relay's listener sleep until it is due?
 # claim: Yes, that needs no level at all.
-# refutation: A listener that sleeps keeps a thread and its queue's offset, and after 15 minutes its messages are sent back.
-#   Let the broker wait: send the reminder on with a level, and return.
+# refutation: A sleeping listener keeps a thread, and after 15 minutes its messages are sent back. Re-send the reminder
+#   with a level, and return.
 
 # %% [belief] lab08.nearly_due
 # question: A second is left. May the relay deliver now?
 # claim: Yes, that is near enough.
-# refutation: Who asked for a time did not ask for a time before it: the last level must be as long as what is left, or longer.
+# refutation: No; the last level must be at least as long as the time left.
 
 # %% [belief] lab08.last_hop
-# question: A level below what is left was chosen. Where does the reminder go?
+# question: The relay chose a level below the time left. Where does the reminder go?
 # claim: To its target, with that level.
-# refutation: The broker delivers into the topic of the message when the level is over: to the target goes only the last hop,
-#   the others go back to the relay.
+# refutation: Only the last hop goes to the target, the others back to the relay.
 
 # %% [belief] lab08.rounded_up
-# question: 3 minutes and 20 seconds are asked for. Which level is near enough?
-# claim: The next longer one, one hop is cheap.
-# refutation: The next longer level may be minutes too late. Take the longest level that fits, and the rest after it.
+# question: A reminder asks for 3 minutes and 20 seconds. Which level is near enough?
+# claim: The next longer one; one hop is cheap.
+# refutation: The next longer level may be minutes too late. Take the longest level that fits, and then the rest.
 
 # %% [belief] lab08.table_is_known
 # question: Where does the relay get the seconds of each level from?
 # claim: From RocketMQ's default table of eighteen levels.
-# refutation: The table is a setting of the broker, and `levels` is the one that it has. A level past its end waits only for the
-#   last one, so the reminder comes too early.
+# refutation: The table is a setting of the broker, and `levels` is its table. A level past its end is shorter than
+#   expected, so the reminder comes too early.
 
 # %% [belief] lab08.one_target
 # question: In which topic is a reminder when its time has come?
-# claim: In reminders, which is what the topic is for.
-# refutation: In the topic that its own property target names. Two reminders may name two topics.
+# claim: In `reminders`, because that topic is for reminders.
+# refutation: In the topic that its own property `target` names. Two reminders may name two topics.
 
 # %% [belief] lab08.second_by_second
 # question: Is level 1, again and again, a way to any delay?
 # claim: Yes, and it is simple.
-# refutation: Each hop costs two puts and a tenth of a second: 37 minutes would be 2,220 hops, and minutes too late.
+# refutation: Each hop costs two puts and a tenth of a second: 37 minutes would take 2,220 hops and arrive minutes too
+#   late.
 
 # %% [belief] lab08.due_is_known
 # question: The reminder has arrived at its target. Does it need due_ms any more?
-# claim: No: whoever has it is at the end.
-# refutation: It does: the reader sees by it how late the reminder is, and may get it twice. What a hop takes away nobody
-#   can put back.
+# claim: No; the reader is the last to have it.
+# refutation: It does: the reader computes from it how late the reminder is. No later program can restore what a hop
+#   removes.
 
 # %% [markdown] minutes=26
 # ## Paid in the same moment
 #
-# Now the incident. With each order the shop sends a message that comes when the time to pay is over. Its consumer looks
-# whether the order is paid, and cancels it if not. Between looking and cancelling it asks the bank, which takes a moment:
+# Now the incident. With each order the shop sends a message that is due when the time to pay is over. Its consumer
+# checks the order, asks the bank, which takes a moment, and cancels what is unpaid:
 
 
 # %%
@@ -637,14 +633,14 @@ def payment_at(lab, pays_ms):
 
 
 # %% [prediction] lab08.same_moment
-# The customer pays 20 ms after the listener has looked. What is in the end?
+# The customer pays 20 ms after the listener's check. What is the result?
 #
-# - paid: the order is paid; the bank was asked as well
-#   > The bank's answer is as old as the question. Whoever acts on an answer acts on the past.
+# - paid: the order is paid; the listener also asked the bank
+#   > The bank's answer is as old as the question.
 # - cancelled: the order is cancelled, and the payment refused
-#   > The payment service saw 'unpaid', took the money and wrote 'paid'. It was there first.
+#   > The payment service read 'unpaid', took the money and wrote 'paid'. It was first.
 # - both: the money is taken, and the order cancelled
-#   = Between looking and acting there was time, and somebody used it. It is lab 04's check-then-act with another name.
+#   = The payment came between check and action: lab 04's check-then-act under another name.
 # note: Forty milliseconds are a long time for four million orders.
 
 # %%
@@ -664,19 +660,19 @@ reveal("lab08.same_moment", "both" if both else "paid")
 # database `lab.database("shop")` has
 #
 # - `orders (order_key, item, state)`: the state is `'unpaid'`, `'paid'` or `'cancelled'`;
-# - `stock (item, free)`: a cancelled order's item goes back, `free = free + 1`.
+# - `stock (item, free)`: a cancelled order's item returns, `free = free + 1`.
 #
-# `ask_bank(message, context)` takes 40 ms and says whether the bank had the money *when it was asked*. Some payments are at
-# the bank and not yet in the table. The payment service turns `'unpaid'` into `'paid'` whenever it likes, only if the row
-# still says `'unpaid'`. Your listener is killed before each of its lines.
+# `ask_bank(message, context)` takes 40 ms and returns whether the bank had the money *at the time of the question*.
+# Some payments are at the bank and not yet in the table. The payment service turns `'unpaid'` into `'paid'` at any
+# time, but only if the row is still `'unpaid'`. Your listener is killed before each of its lines.
 #
 # hint: Ask the bank first. If it has the money, there is nothing to do: CONSUME_SUCCESS.
-# hint: Then let the database decide: `UPDATE orders SET state = 'cancelled' WHERE order_key = ? AND state = 'unpaid'`. Its
-#   `.rowcount` says whether you were the one.
-# hint: Only if it was 1: the item goes back, in the same transaction: `with lab.database("shop").connect() as tables:` around
-#   both.
-# note: That is a compare-and-set in SQL. At work on Monday: search for `SELECT` followed by `UPDATE` without a condition on
-#   the state. RocketMQ delivers a delayed message at least once and at a moment that others use as well.
+# hint: Then let the database decide: `UPDATE orders SET state = 'cancelled' WHERE order_key = ? AND state = 'unpaid'`.
+#   Its `.rowcount` shows whether your update changed the row.
+# hint: Return the item only if it was 1, in the same transaction: `with lab.database("shop").connect() as tables:`
+#   around both.
+# note: This is a compare-and-set in SQL. At work: search for `SELECT` followed by `UPDATE` without a condition on the
+#   state.
 
 
 # %%
@@ -706,44 +702,43 @@ def cancel_unpaid(lab, ask_bank):
 check("lab08.cancel_unpaid")
 
 # %% [belief] lab08.look_then_cancel
-# question: The row says unpaid and the bank says no. May the order be cancelled now?
+# question: The row is unpaid, and the bank has no money. May the order be cancelled now?
 # claim: Yes, both were asked.
-# refutation: Both were asked a moment ago, and somebody paid since. The UPDATE itself has to ask: WHERE … AND state =
-#   'unpaid', and its rowcount says whether it was so.
+# refutation: The customer may have paid since. Let the UPDATE itself ask: WHERE … AND state = 'unpaid'. Its rowcount
+#   shows whether it was.
 
 # %% [belief] lab08.table_knows_all
-# question: The table says unpaid. Has nobody paid?
-# claim: Nobody.
-# refutation: The money reaches the bank first and the table later: ask the bank before you cancel.
+# question: The row in the table is unpaid. Has the customer not paid?
+# claim: Right, the customer has not paid.
+# refutation: The money reaches the bank first and the table later. Ask the bank before you cancel.
 
 # %% [belief] lab08.cancel_all
-# question: A message says that an order's time is over. Is it unpaid?
-# claim: Yes, else the message would not have come.
-# refutation: The message was sent together with the order, and comes whatever happened since. Nobody takes it back when the
-#   customer pays.
+# question: A message reports that an order's time is over. Is the order unpaid?
+# claim: Yes, otherwise the message would not have come.
+# refutation: The message arrives whatever happened since the order. A payment does not take it back.
 
 # %% [belief] lab08.cancelled_again
-# question: An order was cancelled, and its message comes again. What happens to its item?
-# claim: It goes back to the shelf.
-# refutation: It went back the first time. Whoever cancels what is cancelled gives one item back twice: let rowcount say
-#   whether the order became cancelled just now.
+# question: An order was cancelled, and its message is redelivered. What happens to its item?
+# claim: It returns to the shelf.
+# refutation: It returned the first time. Let rowcount decide whether this update cancelled the order, or one item
+#   returns twice.
 
 # %% [belief] lab08.two_transactions
-# question: The order is cancelled, then its item goes back. In how many transactions?
+# question: The order is cancelled, then its item returns. In how many transactions?
 # claim: In two, one after the other.
-# refutation: The process may die between them: cancelled, and the item on no shelf, and the next try sees a cancelled order.
-#   Both belong into one transaction.
+# refutation: The process may crash between them: the next attempt then finds a cancelled order and an item on no shelf.
+#   Put both into one transaction.
 
 # %% [answer] lab08.wave
 # ### Your turn: a wave
 #
-# Ninety orders, one a second, each waits for a minute. Set `DOWN` to 120 and run the cell: the broker is down for two
-# minutes. How many orders come within the first two seconds after its restart?
+# The shop sends ninety orders, one per second, and each waits for a minute. Set `DOWN` to 120 and run the cell: the
+# broker is down for two minutes. How many orders come within the first two seconds after its restart?
 #
-# wrong one_minute: Sixty were waiting at the crash, and the shop could not send meanwhile: is that all that was due?
+# wrong one_minute: Sixty were waiting at the crash, and the shop could not send meanwhile. Were those all that were
+#   due?
 # wrong: Count the orders of `wave` that were stored in `orders` within 2,000 ms after the fault `start`.
-# note: All that fell due while it was down comes in one moment, after that nothing for a while: the shop could not send. For
-#   its consumers that is a wave; see that they can stand it.
+# note: Everything that fell due during the outage comes at once. Make sure that the consumers can stand such a wave.
 
 
 # %%
@@ -790,15 +785,15 @@ answer("lab08.wave", count, downs)
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
-# - **A clock that never jumps.** Due times are moments of the broker's clock. Set back, everything waits longer; mqlab's
-#   `lab.skew_clock` lets you try it.
-# - **One broker.** With several of them each has its own schedule queues; a master that dies takes its delays with it until
-#   it is back, unless a slave acts for it.
-# - **Not modelled:** the timer wheel of RocketMQ 5, asynchronous delivery (`enableScheduleAsyncDeliver`), acting masters.
-#   [What is not modelled](not-modelled.ipynb) has the whole list.
+# - **A clock that never jumps.** If the broker's clock is set back, every message waits longer; try it with
+#   `lab.skew_clock`.
+# - **One broker.** Each broker has its own schedule queues. A crashed master delivers only when it is back, unless a
+#   slave acts for it.
+# - **Not modelled:** the timer wheel of RocketMQ 5, asynchronous delivery (`enableScheduleAsyncDeliver`), acting
+#   masters. [The whole list](not-modelled.ipynb).
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -809,35 +804,35 @@ answer("lab08.wave", count, downs)
 # | the offsets of the levels | `delayOffset.json`, every 10 s |
 # | any time up to three days | `TimerMessageStore`, `TimerWheel` |
 #
-# Where you may read it differently:
+# Common readings:
 #
 # | you may read | it is |
 # |---|---|
 # | `CommitLog.putMessage` turns it into a delayed message; the service belongs to the store | a hook before the put, and a service of the broker |
-# | a delayed message waits in its topic | in SCHEDULE_TOPIC_XXXX, and is stored a second time when it is due |
-# | exactly after its delay | at the broker's next look, up to 100 ms later, and then somebody has to pull it |
+# | a delayed message waits in its topic | it waits in SCHEDULE_TOPIC_XXXX, and is stored again when due |
+# | it comes exactly after its delay | at the broker's next check, up to 100 ms later |
 # | a level that does not exist is refused | the highest one is taken |
 
 # %% [markdown] minutes=3 tags=["reading"]
 # ## Reflect
 #
-# Say your answer aloud or write it down, then open the model answer.
+# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab08.job
-# **1.** Four million unpaid orders: what has the message to offer that the job has not, and what has the job?
+# **1.** Four million unpaid orders: what can the message do that the job cannot, and what can only the job do?
 #
-# answer: The message comes by itself, one order at a time, and its cost does not grow with the number of unpaid orders. The
-#   job sees all of them: it finds an order whose message was never sent, or was cancelled by mistake. Many shops keep both:
-#   messages for the time, and once a night a job that looks for what fell through.
+# answer: The message arrives on its own, and its cost does not grow with the number of unpaid orders. The job sees all
+#   orders, also one whose message was never sent. Many shops keep both: messages for the time, and a nightly job that
+#   finds what fell through.
 
 # %% [reflection] lab08.take_back
 # **2.** The customer has paid. Can the shop take the waiting message back?
 #
-# answer: Not with levels: it is in a queue, and queues have no erasing. It comes, and finds the order paid, which costs
-#   nothing. (RocketMQ 5's timer messages can be recalled.)
+# answer: Not with levels: a queue cannot erase. The message arrives and finds the order paid, which costs nothing.
+#   (RocketMQ 5's timer messages can be recalled.)
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next
 #
-# The order is in the database; its message was never sent, because the process died in between. That is the
-# [second part](08b-or-not-at-all.ipynb). All labs: [index](index.ipynb).
+# In the [second part](08b-or-not-at-all.ipynb), an order is in the database, but its message was never sent. All labs:
+# [index](index.ipynb).

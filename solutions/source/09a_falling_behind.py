@@ -1,18 +1,18 @@
 # %% [markdown] minutes=2 tags=["reading"]
-# # Lab 09a: Falling behind
+# # 09a Capacity: falling behind
 #
 # ## Why
 #
-# Black Friday, 20:10. The lag of `billing` grows by 40,000 messages a minute. The team doubles the instances: nothing
-# changes. They double the threads: now the calls are slower, and some time out. At 21:00 the traffic is back to normal, and
-# somebody promises the shop that all will be well in ten minutes. It takes until midnight.
+# Black Friday, 20:10. The lag of `billing` grows by 40,000 messages per minute. The team doubles the instances, and
+# nothing changes. They double the threads: the calls get slower, and some time out. At 21:00 the traffic is back to
+# normal, and the team promises the shop that all will be well in ten minutes. It takes until midnight.
 #
 # Five sentences from that evening:
 #
 # - "More consumers help."
 # - "More threads cannot hurt, they only wait."
 # - "Each of our machines has two cores, so two threads."
-# - "The lag is 120,000 and we do 10,000 a minute, so it takes twelve minutes."
+# - "The lag is 120,000 and we do 10,000 per minute, so it takes twelve minutes."
 # - "The night was quiet, so we have reserves."
 #
 # None of them is true.
@@ -20,11 +20,11 @@
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 03a](03a-who-reads-which-queue.ipynb) and [lab 05a](05a-many-at-a-time.ipynb). When
-# you are done you can
+# About {minutes} minutes. You need [lab 03a](03a-who-reads-which-queue.ipynb) and [lab 05a](05a-many-at-a-time.ipynb).
+# Afterwards you can
 #
-# - say from two times of a call how many threads an instance needs, and what it can do then;
-# - say when a lag will be gone, and which promise not to make;
+# - compute from two times of a call how many threads an instance needs, and its rate then;
+# - predict when a lag will be gone, and which promise not to make;
 # - size a group for a curve of traffic, and see it play a day.
 
 # %%
@@ -37,21 +37,21 @@ from mqlab.lab.views.charts import Curve
 no_trace = {"enable_trace": False}
 
 # %% [markdown] minutes=12
-# ## A call takes a second
+# ## Threads: a call takes a second
 #
-# One instance with ten threads. Each call computes for 50 ms and then waits 950 ms for the bank. Three messages a second come
-# in, for half a minute fifteen, then three again.
+# One instance has ten threads. A call computes for 50 ms, then waits 950 ms for the bank. Three messages per second
+# arrive, for half a minute fifteen, then three again.
 
 # %% [prediction] lab09.little
-# The machine computes for one twentieth of a call only. How many messages can the group do in a second?
+# The machine computes for only a twentieth of each call. How many messages can the group process per second?
 #
 # - 20: twenty; the core needs 50 ms for each
-#   > The core could. But a call keeps its thread while it waits as well, and there are ten threads.
-# - 15: as many as come; waiting costs nothing
-#   > Waiting costs a thread. Ten threads, each with a call of a second: ten a second end.
+#   > The core could. But a call keeps its thread while it waits, and there are ten threads.
+# - 15: as many as arrive; waiting costs nothing
+#   > Waiting costs a thread. Ten threads with calls of a second finish ten per second.
 # - 10: ten
-#   = Ten threads, and each call keeps one for a second.
-# note: This is Little's law: calls in progress = calls a second x seconds of a call. Ten in progress, one second: ten a second.
+#   = There are ten threads, and each call keeps one for a second.
+# note: This is Little's law: calls in progress = calls per second x seconds per call.
 
 # %%
 tank = backlog_tank(threads=10, compute="50ms", wait="950ms", recorded={})
@@ -70,7 +70,7 @@ Curve(
 )
 
 # %% [markdown]
-# Hold Little's law against the run: for some seconds of the peak, how many calls were in progress, and how many ended?
+# Compare Little's law with the run: in some seconds of the peak, how many calls were in progress, and how many ended?
 
 
 # %%
@@ -95,12 +95,13 @@ Table(
 # %% [answer] lab09.slower
 # ### Your turn: a slower bank
 #
-# The bank needs twice as long. Set `WAIT` to `"1950ms"` and run the cell. How many messages can the group do in a second?
+# The bank needs twice as long. Set `WAIT` to `"1950ms"` and run the cell. How many messages can the group process per
+# second?
 #
-# wrong same: Ten a second would need ten calls that take a second. How long does a call take now?
-# wrong threads: More time for a call cannot end more calls.
-# wrong: Little's law: calls in progress are the ten threads, and a call takes 0.05 + 1.95 s.
-# note: Half as many, though no core works harder. Whoever waits on your threads decides how much you can do.
+# wrong same: Ten per second would need ten calls of a second. How long does a call take now?
+# wrong threads: More time per call cannot finish more calls.
+# wrong: Little's law: the ten threads are the calls in progress, and a call takes 0.05 + 1.95 s.
+# note: The system that your threads wait for sets your rate.
 
 # %% tags=["parameter"]
 WAIT = "950ms"
@@ -119,8 +120,8 @@ answer("lab09.slower", 5, slower_bank)
 # %% [markdown] minutes=24
 # ## How many threads?
 #
-# So more threads. In mqlab computing and waiting are apart: `context.compute` needs a core of its machine, `context.sleep` only
-# its thread. 160 orders wait; how many a second does one instance with two cores do?
+# So take more threads. In mqlab, `context.compute` needs a core of its machine and `context.sleep` only its thread. 160
+# orders wait. How many per second can one instance with two cores process?
 
 
 # %%
@@ -163,16 +164,17 @@ def measured(threads, compute_ms, wait_ms, cores=2):
 
 
 # %% [prediction] lab09.knee
-# A call computes for 100 ms and waits for 300 ms. Two cores. From how many threads on does one more thread change nothing?
+# A call computes for 100 ms and waits for 300 ms, on two cores. From how many threads on does another thread change
+# nothing?
 #
 # - 2: from two on; one for each core {lab09.one_a_core}
-#   > While its one thread waits, a core has nothing to do: three quarters of the time. It could serve others meanwhile.
+#   > While its one thread waits, three quarters of the time, a core is idle.
 # - 8: from eight on
-#   = A call computes for a quarter of its time, so four threads keep a core busy, and eight two of them.
+#   = A call computes for a quarter of its time, so four threads keep one core busy, and eight keep two.
 # - never: there is no such number; more threads do more
-#   > As long as they wait. With eight threads both cores compute all the time, and cores do not get more.
-# note: It is the rule C * (T1 + T2) / T1 of many handbooks: cores, times the whole call, by its computing part. It is advice
-#   about cores; RocketMQ knows nothing of it, its pool has 20 threads unless you say otherwise.
+#   > Only until both cores are busy all the time. That is so with eight threads.
+# note: Handbooks write C * (T1 + T2) / T1: cores, times the whole call, divided by its computing part. It is advice
+#   about cores. RocketMQ's pool has 20 threads by default.
 
 # %%
 KINDS = {
@@ -202,18 +204,19 @@ knee_at_8 = rates[4] < 0.9 * rates[8] and rates[16] < 1.05 * rates[8]
 reveal("lab09.knee", "8" if knee_at_8 else "2")
 
 # %% [markdown]
-# The first line bends at two threads, the second at eight, the third not at all: its knee is at eighty.
+# The first line bends at two threads, the second at eight. The third has its knee only at eighty.
 
 # %% [prediction] lab09.worse
 # The calls that compute and wait have eight threads, and get thirty-two. What changes?
 #
-# - nothing: nothing; the further threads only wait
-#   > They wait inside a call. Its clock runs: for the consume timeout, for the database's, for the one who waits for it.
+# - nothing: nothing; the additional threads only wait
+#   > They wait inside a call, and its time counts: for the consume timeout, the database's timeout and the caller.
 # - longer: each call takes longer
-#   = As many calls end in a second, and four times as many are in progress: Little's law says four times as long.
+#   = As many calls end per second, and four times as many are in progress. By Little's law each takes four times as
+#   = long.
 # - faster: each call is a little faster
-#   > The cores are busy already. Whoever joins waits for them.
-# note: A real machine is worse: it also pays for switching between threads and for their memory, which mqlab leaves out.
+#   > The cores are already busy. Additional calls wait for them.
+# note: A real machine also pays for switching threads and for their memory.
 
 # %%
 took = {threads: ms for threads, (_, ms) in runs["computes and waits"].items()}
@@ -225,12 +228,12 @@ reveal("lab09.worse", "longer" if took[32] > 1.5 * took[8] else "nothing")
 # %% [answer] lab09.fewest
 # ### Your turn: find a knee
 #
-# Calls that compute for 50 ms and wait for 200 ms, two cores. Change `TRIED` until you have found it: which is the fewest
-# number of threads with which the rate is at its top?
+# Calls compute for 50 ms and wait for 200 ms, on two cores. Change `TRIED` until you know the fewest threads with which
+# the rate reaches its maximum.
 #
 # wrong largest: That is the largest number you tried. Does a smaller one do as much?
 # wrong: Read the table below: the first row whose rate is that of the last row.
-# note: 2 * (50 + 200) / 50 = 10. The rule and the run agree, because cores are all that is scarce here.
+# note: 2 * (50 + 200) / 50 = 10. Rule and run agree, because only cores are scarce here.
 
 # %% tags=["parameter"]
 TRIED = (2, 4, 32)
@@ -252,14 +255,15 @@ answer("lab09.fewest", 10, found)
 # %% [exercise] lab09.threads
 # ### Exercise 1: the knee
 #
-# Write `threads(cores, compute_ms, wait_ms)`. It returns a pair: the fewest threads of one instance that can keep all its
-# cores busy, and how many calls end in a second then, rounded down. `compute_ms` is at least 1.
+# Write `threads(cores, compute_ms, wait_ms)`. It returns a pair: the fewest threads with which one instance can keep
+# all its cores busy, and how many calls then end per second, rounded down. `compute_ms` is at least 1.
 #
-# hint: The rule is `cores * (compute_ms + wait_ms) / compute_ms`. Half a thread is none: round up.
-# hint: With the cores busy all the time, a core ends `1000 / compute_ms` calls in a second.
+# hint: The rule is `cores * (compute_ms + wait_ms) / compute_ms`. Round up to whole threads.
+# hint: A core that is always busy ends `1000 / compute_ms` calls per second.
 # hint: `-(-a // b)` is a divided by b, rounded up.
-# note: RocketMQ does not do this for you: `DefaultMQPushConsumer.consumeThreadMin` is 20, and `ConsumeMessageConcurrentlyService`
-#   makes its pool of it. At work on Monday: measure T1 (CPU time) and T2 of your slowest listener, and compare with your setting.
+# note: RocketMQ does not compute this: `DefaultMQPushConsumer.consumeThreadMin` is 20, and
+#   `ConsumeMessageConcurrentlyService` makes a pool of that size. At work: measure T1 (CPU time) and T2 of your slowest
+#   listener, and compare.
 
 
 # %%
@@ -277,50 +281,48 @@ def threads(cores, compute_ms, wait_ms):
 check("lab09.threads")
 
 # %% [belief] lab09.down
-# question: The rule says 8.67 threads. How many are that?
+# question: The rule yields 8.67 threads. How many threads is that?
 # claim: Eight.
-# refutation: With the number rounded down a core is idle for a part of the time. The fewest that keep all cores busy is the
-#   number rounded up.
+# refutation: With the number rounded down, a core is idle part of the time. Round up to keep all cores busy.
 
 # %% [belief] lab09.float_is_exact
 # question: Three cores, T1 = 30, T2 = 100. What is `math.ceil(3 * (1 + 100 / 30))`?
 # claim: 13, because 3 * 130 / 30 is 13.
-# refutation: A float has no exact value for most fractions, so a product that should be a whole number may lie a little above
-#   it, and `math.ceil` makes one more of that. Multiply first and divide whole numbers: `-(-a // b)`.
+# refutation: Most fractions have no exact float. A product that should be an integer may lie a little above it, and
+#   `math.ceil` adds one. Multiply first and divide integers: `-(-a // b)`.
 
 # %% [belief] lab09.waits_only
 # question: A call computes for T1 and waits for T2. How many threads does a core need?
 # claim: T2 / T1, one for each computation that fits into the waiting.
-# refutation: While one thread waits, T2 / T1 others compute, and the one that waits is a thread, too. The whole call counts,
-#   T1 + T2.
+# refutation: While one thread waits, T2 / T1 others compute, and the waiting thread also counts: T1 + T2.
 
 # %% [belief] lab09.by_threads
-# question: The number of threads was rounded up. How many calls end in a second?
+# question: The number of threads was rounded up. How many calls end per second?
 # claim: Threads divided by the time of a call.
-# refutation: At the knee the cores are the limit. Rounding the threads up makes no core faster, and each call then waits a
-#   moment for one. A second has 1000 * cores / T1 computations.
+# refutation: At the knee the cores are the limit, and rounding the threads up makes no core faster. A second has 1000 *
+#   cores / T1 computations.
 
 # %% [belief] lab09.core_waits
-# question: How many calls does a busy core end in a second?
-# claim: 1000 / (T1 + T2), for a call takes that long.
-# refutation: That is what one thread ends. A core serves other threads while one waits, and ends 1000 / T1.
+# question: How many calls does a busy core end per second?
+# claim: 1000 / (T1 + T2), because a call takes that long.
+# refutation: One thread ends that many. A core serves other threads while one waits, and ends 1000 / T1.
 
 # %% [markdown] minutes=16
 # ## More instances
 #
-# Four queues. The team adds instances of two threads each, up to eight of them.
+# There are four queues. The team adds instances of two threads each, up to eight of them.
 
 # %% [prediction] lab09.instances
-# The lag at the peak is too large with four instances. With eight it is …
+# The lag at the peak is too large with four instances. How large is it with eight?
 #
 # - half: about half; twice as many threads work
 #   > Four of them get no queue. A queue belongs to one instance of a group, and there are four queues.
 # - same: the same
-#   = There are four queues, and a queue belongs to one instance. The fifth and all after it have nothing to read.
+#   = There are four queues, and each belongs to one instance. The fifth instance and all others have nothing to read.
 # - larger: larger; they take each other's messages
-#   > They take nothing from each other. Four of them simply have nothing to do.
-# note: Nodes = peak / rate of a node, says the handbook. And not more than queues; and the busiest node has a whole number of
-#   queues: of three nodes with four queues one has as much to do as each of two.
+#   > They take nothing from each other. Four of them have nothing to do.
+# note: Handbooks write nodes = peak / rate of a node. But queues are the upper limit, and they are whole: the busiest
+#   of three nodes with four queues has as much to do as each of two.
 
 # %%
 sizes = (1, 2, 3, 4, 6, 8)
@@ -340,9 +342,9 @@ reveal("lab09.instances", "same" if abs(lags[8] - lags[4]) < 0.2 * lags[4] else 
 # Set `INSTANCES` to 5 and run the cell. How many of them have nothing to do?
 #
 # wrong none: Count the queues that each of them owns.
-# wrong working: That is how many have a queue.
+# wrong working: That many have a queue.
 # wrong: Read the row "queues" of the table: how many of the five own one?
-# note: And nothing says so: it is connected, it sends heartbeats, and it costs what the others cost.
+# note: No log reports it. The idle instance sends heartbeats, and costs what the others cost.
 
 # %% tags=["parameter"]
 INSTANCES = 3
@@ -359,27 +361,28 @@ answer("lab09.idle", 1, fifth)
 ### END SOLUTION
 
 # %% [markdown]
-# Now play with it. Draw a curve, change what you like, and look which limit binds:
+# Now play with it. Draw a curve, change a setting, and watch which limit binds:
 
 # %% tags=["explorer"]
 backlog_tank()
 
 # %% [markdown] minutes=22
-# ## When is it over?
+# ## When is the lag gone?
 #
-# Back to the first tank: ten a second can be done, and after the peak three a second come. When the peak ends, about 150
-# messages wait.
+# Back to the first tank: it can process ten per second, and after the peak three per second arrive. When the peak ends,
+# about 150 messages wait.
 
 # %% [prediction] lab09.over
 # How long does it take until the lag is as before the peak?
 #
-# - 15: 15 s; 150 messages at ten a second {lab09.lag_by_rate}
-#   > Meanwhile messages keep coming, three a second. Only what is left of the capacity works on the lag.
-# - 21: about 21 s; 150 at seven a second
-#   = Ten a second are done, three of them are those that come meanwhile: seven a second are left for the lag.
+# - 15: 15 s; 150 messages at ten per second {lab09.lag_by_rate}
+#   > Three messages per second keep arriving. Only the rest of the capacity reduces the lag.
+# - 21: about 21 s; 150 at seven per second
+#   = Of ten per second, three are new arrivals. Seven per second are left for the lag.
 # - 30: 30 s; as long as it took to grow
-#   > It grew by five a second and shrinks by seven. How long it took to grow says nothing about that.
-# note: Lag is a number of messages. Time is lag divided by what is *left* of the capacity. With nothing left it never ends.
+#   > It grew by five per second and shrinks by seven. The two times are independent.
+# note: Lag is a number of messages. Time is lag divided by the *remaining* capacity. If none remains, the lag never
+#   ends.
 
 # %%
 after = [row for row in tank.run.seconds if row["second"] > 60]
@@ -400,20 +403,20 @@ reveal("lab09.over", "21" if 19 <= over - 60 <= 26 else "15")
 #
 # Write `catch_up(traffic, capacity)`.
 #
-# - `traffic` is a list of messages a second, one number for each ten seconds. After the last ten seconds its rate goes on for
-#   ever; it is not above the capacity.
-# - `capacity` is how many messages a second the group can do.
+# - `traffic` is a list of messages per second, one number per ten seconds. The last rate continues for ever; it does
+#   not exceed the capacity.
+# - `capacity` is how many messages per second the group can process.
 #
-# Go second by second: what arrives is added, then at most `capacity` messages are done; what is left is the lag. Return a
-# pair: the largest lag, and the second (counted from 1) at whose end the lag has become 0 for good. That is 0 if there never
-# is a lag, and `None` if it never goes.
+# In each second, add the arrivals, then process at most `capacity` messages; the rest is the lag. Return a pair: the
+# largest lag, and the second (counted from 1) at whose end the lag has become 0 for good. Return 0 for it if there
+# never is a lag, and `None` if the lag never ends.
 #
-# hint: In each second, `lag = max(0, lag + rate - capacity)`; the rate of second s, counted from 0, is
-#   `traffic[min(s // 10, len(traffic) - 1)]`.
-# hint: Remember the last second that ended with a lag above 0. The one after it is the answer.
+# hint: In each second, `lag = max(0, lag + rate - capacity)`. The rate of second s, counted from 0, is `traffic[min(s
+#   // 10, len(traffic) - 1)]`.
+# hint: Remember the last second that ended with a lag above 0. The next one is the answer.
 # hint: After the curve, stop when the lag is 0. If the last rate equals the capacity and there is a lag, return None.
-# note: Monitoring shows what is committed (`ConsumeStats.computeTotalDiff`), up to five seconds old. At work on Monday: put
-#   capacity minus arrivals beside the lag on your dashboard; that is what a promise can be made of.
+# note: Monitoring shows committed offsets (`ConsumeStats.computeTotalDiff`), up to five seconds old. At work: put
+#   capacity minus arrivals next to the lag on your dashboard; promise by that number.
 
 
 # %%
@@ -441,36 +444,38 @@ check("lab09.catch_up")
 # %% [belief] lab09.saved_up
 # question: The night was quiet. What does the group have for the morning's peak?
 # claim: A reserve: what it could have done at night.
-# refutation: A second in which nothing was to be done is gone. The lag is never below 0, and no capacity is saved up.
+# refutation: An idle second is gone. The lag is never below 0, and no capacity is saved up.
 
 # %% [belief] lab09.first_time
 # question: The lag has become 0. Is it over?
 # claim: Yes; that is the second asked for.
-# refutation: Another peak comes, and the lag with it. Asked for is the second from which on it stays 0.
+# refutation: Another peak comes, and the lag returns. Give the second after which it stays at 0.
 
 # %% [belief] lab09.curve_ends
-# question: The curve of traffic ends and there is a lag. Will it go?
-# claim: No: it has not gone when the curve ends.
-# refutation: The last rate goes on, and if the capacity is above it, the lag gets smaller. It only never goes if nothing is
-#   left of the capacity.
+# question: The curve of traffic ends and there is a lag. Will it end?
+# claim: No; it still exists when the curve ends.
+# refutation: The last rate continues, and any capacity above it shrinks the lag.
 
 # %% [markdown] minutes=4
-# ## Several messages in a call
+# ## Several messages per call
 #
-# The bank takes several charges at once, and one wait will do for all of them. So the listener gets up to eight messages in a
-# call (`consume_message_batch_max_size`). It computes for each, and waits once. Five threads read the first tank's traffic.
+# The bank takes several charges at once, and waits once for all of them. So the listener gets up to eight messages per
+# call (`consume_message_batch_max_size`). It computes for each, and waits once. Five threads read the first tank's
+# traffic.
 
 # %% [prediction] lab09.full_calls
-# Five threads with one message each end five a second; 15 come in the peak. With up to eight messages in a call, the lag is …
+# Five threads with one message each finish five per second; 15 arrive in the peak. How large is the lag with up to
+# eight messages per call?
 #
 # - gone: gone; five calls with eight messages each are as good as forty {lab09.batch_is_full}
-#   > The calls are not full. A call has messages of one pull, and a pull is answered as soon as there is one message.
+#   > The calls are not full. A call has messages of one pull, and the broker answers a pull as soon as there is one
+#   > message.
 # - smaller: smaller; when messages have to wait, the calls become fuller
-#   > Messages wait in the client, already cut into calls. A pull does not wait until a thread is free.
+#   > Messages wait in the client, already split into calls.
 # - same: the same
-#   = Messages come one by one, each answers a pull, and so each call has one message.
-# note: Only what *one pull* brought can be in one call. A pull brings many when many are stored already: after a break, or if the
-#   client waits between two pulls.
+#   = Messages arrive one by one, and each answers a pull.
+# note: A call contains messages of *one pull* only. A pull brings many if many are stored already: after a pause, or
+#   with a pull interval.
 
 
 # %%
@@ -495,7 +500,7 @@ fuller = [
 Table(fuller)
 
 # %% [markdown]
-# The pull interval has a price: a message waits for its pull, too. Try `"5s"`.
+# The pull interval has a price: a message also waits for its pull. Try `"5s"`.
 
 # %%
 one, eight, _ = (row["largest lag"] for row in fuller)
@@ -504,8 +509,8 @@ reveal("lab09.full_calls", "same" if abs(eight - one) < 0.1 * one else "smaller"
 # %% [markdown] minutes=26
 # ## A size for a day
 #
-# Now all of it at once: what each instance can do, whole queues, and money. With a goal, too, for a queue in front of busy
-# threads is time for somebody.
+# Now combine everything: what each instance can do, whole queues, money, and a goal for the time that a message may
+# take.
 
 # %%
 tight = backlog_tank(
@@ -525,25 +530,27 @@ tight.table()
 # %% [exercise] lab09.size
 # ### Exercise 3: a size that holds
 #
-# Write `size(traffic, compute_ms, wait_ms, cores, queues, pull_interval_ms, goal_ms, budget)`. It returns `(instances, threads,
-# batch)`: the threads of each instance, and the most messages of a call. The day is then *played* with your size; the check
-# plays two of them, which takes some five seconds:
+# Write `size(traffic, compute_ms, wait_ms, cores, queues, pull_interval_ms, goal_ms, budget)`. It returns `(instances,
+# threads, batch)`: threads per instance, and messages per call at most. The check *plays* two days with your size,
+# which takes some five seconds:
 #
-# - `traffic` are twelve rates, messages a second for ten seconds each. A call computes `compute_ms` for each of its messages and
-#   then waits `wait_ms` once; each instance has `cores` cores, and the topic `queues` queues.
-# - A queue is pulled again `pull_interval_ms` after its last pull; 0 means at once, and then messages come one by one.
+# - `traffic` are twelve rates, messages per second for ten seconds each. A call computes `compute_ms` for each of its
+#   messages and then waits `wait_ms` once. Each instance has `cores` cores, and the topic has `queues` queues.
+# - A queue is pulled again `pull_interval_ms` after its last pull; 0 means at once, and then messages arrive one by
+#   one.
 # - 99 of 100 messages are done within `goal_ms` after they were stored.
 # - An instance costs 20, each of its threads 1. The bill is at most `budget`.
 #
-# The tank and the Lab are not for your answer to use; to try a size by hand, use the cell above.
+# Your answer may not use the tank or the Lab; try a size by hand in the cell above.
 #
-# hint: Of `queues` queues the busiest of n instances has `-(-queues // n)`: so many `queues`-ths of the peak are its share. Take
-#   the fewest instances for which the share times `compute_ms` is below about nine tenths of `1000 * cores`.
-# hint: In the peak a pull brings `max(traffic) * pull_interval_ms / (1000 * queues)` messages. A larger batch does nothing, and
-#   a smaller one may be needed: `pull_interval_ms + batch * compute_ms + wait_ms` should be well below the goal.
-# hint: Then threads for the share: calls a second (share / batch) times the seconds of a call, and a fifth more for chance.
-# note: `AllocateMessageQueueAveragely` hands out whole queues, and `submitConsumeRequest` cuts what a pull brought into calls. At
-#   work on Monday: divide your peak by queues first. If one queue's share is more than an instance can do, no size helps.
+# hint: Of `queues` queues the busiest of n instances has `-(-queues // n)`, and that fraction of the peak is its share.
+#   Take the fewest instances for which the share times `compute_ms` is below about nine tenths of `1000 * cores`.
+# hint: In the peak a pull brings `max(traffic) * pull_interval_ms / (1000 * queues)` messages. A larger batch has no
+#   effect, and a smaller one may be needed: keep `pull_interval_ms + batch * compute_ms + wait_ms` well below the goal.
+# hint: Then take threads for the share: calls per second (share / batch) times the seconds per call, and a fifth more
+#   for chance.
+# note: `AllocateMessageQueueAveragely` assigns whole queues, and `submitConsumeRequest` splits a pull's messages into
+#   calls. At work: divide your peak by queues first. If one queue's share is too much for an instance, no size helps.
 
 
 # %%
@@ -570,45 +577,45 @@ def size(
 check("lab09.size")
 
 # %% [belief] lab09.average_day
-# question: Traffic changes over a day. Which rate does a group have to do?
+# question: Traffic changes over a day. Which rate must a group be able to process?
 # claim: The average of the day.
-# refutation: While traffic is above the average the lag grows, and a goal for it is missed in the peak.
+# refutation: While traffic is above the average the lag grows, and the peak misses a time goal.
 
 # %% [belief] lab09.even_load
 # question: Eight queues and three instances. How is the load shared?
 # claim: Evenly; each has a third.
-# refutation: A queue belongs to one instance: two of them have three queues, and the load of three.
+# refutation: A queue belongs to one instance: two of them have three queues, and their load.
 
 # %% [belief] lab09.threads_for_instances
 # question: An instance does not keep up. Are more threads as good as another instance?
-# claim: Yes: a thread does the work of an instance.
-# refutation: Threads share the cores of their instance. From the knee on, only another instance adds capacity.
+# claim: Yes; a thread does the work of an instance.
+# refutation: Threads share the cores of their instance. Beyond the knee, only another instance adds capacity.
 
 # %% [belief] lab09.one_a_queue
 # question: A topic has eight queues. How many instances should the group have?
-# claim: Eight: one for each queue is always right.
-# refutation: Queues are the most that can work, not what the traffic needs. What no message needs is paid for all the same.
+# claim: Eight; one per queue is always right.
+# refutation: Queues are the upper limit, not what the traffic needs. You also pay for idle instances.
 
 # %% [belief] lab09.only_computing
 # question: For how long does a call need its thread?
 # claim: While it computes.
-# refutation: A call keeps its thread while it waits, too: for T1 + T2.
+# refutation: A call also keeps its thread while it waits: for T1 + T2.
 
 # %% [belief] lab09.batch_is_free
 # question: How many messages should a call have at most?
-# claim: As many as possible: a batch costs nothing.
-# refutation: It costs time. The first message of a call is done when the last one is computed and the whole call has ended.
+# claim: As many as possible; a batch costs nothing.
+# refutation: It costs time. The first message of a call is done only when the whole call has ended.
 
 # %% [belief] lab09.a_thread_each
-# question: Twenty messages a second come, and each call waits a second. How many threads?
-# claim: Twenty at least: a thread for each message that waits.
-# refutation: A call waits once for all of its messages. If a pull brings five, a quarter of the threads or fewer will do.
+# question: Twenty messages per second arrive, and each call waits a second. How many threads?
+# claim: At least twenty; a thread for each waiting message.
+# refutation: A call waits once for all of its messages. If a pull brings five, a quarter of the threads are enough.
 
 # %% [markdown] minutes=3
 # ## Break it: one instance less
 #
-# Four queues and calls that compute: four instances hold the peak. How bad are three, when three quarters of the cores are
-# still there? And two?
+# Four queues and calls that compute: four instances survive the peak. How bad are three, with three quarters of the
+# cores? And two?
 
 # %%
 hold = {
@@ -628,61 +635,58 @@ Bars(
 )
 
 # %% [markdown]
-# One of the three has two queues, as each of the two has: it is behind as long as they are. The others have time and may not
-# help. More queues, such as 12 or 24, can be shared out more evenly.
+# One of the three has two queues, like each of the two, and is behind as long. The others may not help. More queues,
+# such as 12 or 24, spread more evenly.
 
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
-# - **A thread costs nothing here.** Real threads cost memory and switches; the curve falls again behind its knee.
-# - **All calls are alike.** Real ones are not, and the slow one of a hundred keeps the offset of its queue
-#   ([lab 04a](04a-how-far-have-we-read.ipynb)).
-# - **The bank never gets slower.** It has as many slots as are asked for in the questions above. `slots=8` in the board shows
-#   what a shared database does to the rule.
-# - **Not modelled:** time on the disk and on the network's wires, garbage collection.
-#   [What is not modelled](not-modelled.ipynb) has the whole list.
+# - **A thread costs nothing here.** Real threads cost memory and switches; the curve falls again beyond its knee.
+# - **All calls are alike.** A slow real call keeps the offset of its queue ([lab 04a](04a-how-far-have-we-read.ipynb)).
+# - **The bank never gets slower.** It has enough slots for every call. `slots=8` in the board shows the effect of a
+#   shared database.
+# - **Not modelled:** disk time, network bandwidth, garbage collection. [The whole list](not-modelled.ipynb).
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
 # | the pool of a concurrent consumer, 20 threads unless set | `ConsumeMessageConcurrentlyService`, `consumeThreadMin` |
-# | its queue of waiting calls without a limit, so that `consumeThreadMax` changes nothing | `LinkedBlockingQueue` in the same class |
-# | whole queues for each instance | `AllocateMessageQueueAveragely` |
-# | calls of what one pull brought, `consumeMessageBatchMaxSize` at most | `ConsumeMessageConcurrentlyService.submitConsumeRequest` |
+# | its unlimited queue of waiting calls, so that `consumeThreadMax` changes nothing | `LinkedBlockingQueue` in the same class |
+# | whole queues per instance | `AllocateMessageQueueAveragely` |
+# | calls of one pull's messages, at most `consumeMessageBatchMaxSize` | `ConsumeMessageConcurrentlyService.submitConsumeRequest` |
 # | the brake of a client that has 1,000 messages of a queue | `pullThresholdForQueue`, `DefaultMQPushConsumerImpl.pullMessage` |
 # | what monitoring calls lag | `ConsumeStats.computeTotalDiff`: broker offset minus committed offset |
 #
-# Where you may read it differently:
+# Common readings:
 #
 # | you may read | it is |
 # |---|---|
-# | the thread count is C * (T1 + T2) / T1 | advice about cores, in no line of the source; with a database behind the calls that is no rule |
-# | a larger batch makes a group faster | only if pulls bring several messages: set `pullInterval` as well, or have a backlog |
-# | nodes = peak / rate of a node | at least; whole queues and a reserve come on top, and no more nodes than queues work |
+# | the thread count is C * (T1 + T2) / T1 | advice about cores, in no line of the source; it ignores a database behind the calls |
+# | a larger batch makes a group faster | only if pulls bring several messages: set `pullInterval`, or have a backlog |
+# | nodes = peak / rate of a node | at least; add whole queues and a reserve, and no more nodes than queues work |
 # | the pool grows to 64 threads | it stays at its minimum ([lab 05a](05a-many-at-a-time.ipynb)) |
 
 # %% [markdown] minutes=3 tags=["reading"]
 # ## Reflect
 #
-# Say your answer aloud or write it down, then open the model answer.
+# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab09.first_look
-# **1.** The lag grows. Which three numbers do you ask for before anybody changes anything?
+# **1.** The lag grows. Which three numbers do you ask for before you change anything?
 #
-# answer: How long a call takes and how much of it computes (T1 and T2); how busy the cores are; and how many instances own a
-#   queue. Busy cores ask for instances, idle cores with all threads in calls for threads, idle instances for queues. And if
-#   calls have become longer than they were, ask whom they wait for: then neither helps.
+# answer: T1 and T2 of a call, how busy the cores are, and how many instances own a queue. Busy cores need instances,
+#   idle cores with busy threads need threads, idle instances need queues. If calls have become longer, find out what
+#   they wait for: none of these helps then.
 
 # %% [reflection] lab09.promise
 # **2.** Traffic is at nine tenths of the capacity, and there is an hour's worth of lag. What do you promise?
 #
-# answer: A tenth of the capacity is left for the lag: an hour of lag takes about nine to ten hours. Or somebody decides to
-#   skip it ([lab 04b](04b-beginning-again.ipynb)), and says which messages will never be done.
+# answer: A tenth of the capacity is left for the lag, so an hour of lag takes about nine to ten hours. Or the shop
+#   decides to skip it ([lab 04b](04b-beginning-again.ipynb)), and lists the messages that will never be processed.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next
 #
-# [Lab 09b](09b-what-gives-way.ipynb): what gives way when many instances wait for one database. All labs:
-# [index](index.ipynb).
+# [Lab 09b](09b-what-gives-way.ipynb): many instances wait for one database. All labs: [index](index.ipynb).

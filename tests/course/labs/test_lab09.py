@@ -93,7 +93,7 @@ def test_a_batch_is_told_what_its_calls_had() -> None:
     one_by_one, bundles = sizing.days(1)
     threads = bundles.right[1]
     finding = found("size", size=lambda *given: one_by_one.right if given[5] == 0 else (1, threads, 32))
-    assert finding.rule == sizing.RULES[sizing.SLOW_CALL] and "messages a call" in str(finding.found)
+    assert finding.rule == sizing.RULES[sizing.SLOW_CALL] and "messages per call" in str(finding.found)
     # A batch that pulls cannot fill is as good as a batch of one.
     instances, threads, _ = one_by_one.right
     full = sizing.played(one_by_one, (instances, threads, 32))
@@ -167,8 +167,8 @@ def gives_one_back(*given: Any) -> Any:
 @pytest.mark.parametrize(
     ("answer", "rule"),
     [
-        (lambda ask, now, usual_ms, most_waiting: None, "brake gets ask, now, usual_ms and most_waiting"),
-        (lambda ask: None, "brake gets ask, now, usual_ms and most_waiting"),
+        (lambda ask, now, usual_ms, most_waiting: None, "brake takes ask, now, usual_ms and most_waiting"),
+        (lambda ask: None, "brake takes ask, now, usual_ms and most_waiting"),
         (gives_one_back, refutation("lab09.give_back")),
         (lambda *given: lambda messages, context: "CONSUME_SUCCESS", "return it only after ask has returned"),
     ],
@@ -184,5 +184,5 @@ def test_a_right_number_of_threads_needs_the_numbers_beside_it() -> None:
     assert "16, 24, 32" in task.unready({8: 0, 40: 9})
     (task,) = [one for one in manifest("lab09").tasks if one.id == "lab09.more_queues"]
     lags = {1: {40: 667}, 3: {40: 12}}
-    assert "Try 2" in task.unready(lags) and task.right({**lags, 2: {40: 20}}) == 2
+    assert "try 2" in task.unready(lags) and task.right({**lags, 2: {40: 20}}) == 2
     assert "larger" in task.unready({1: {40: 667}})

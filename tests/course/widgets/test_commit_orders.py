@@ -63,6 +63,15 @@ def test_commit_then_database_sends_a_message_without_money() -> None:
     assert "message, no money" in ends(CommitFirst, "shop-1")
 
 
+@pytest.mark.parametrize("dies", ["shop-1", "broker-a"])
+def test_each_outcome_has_a_sign_of_its_own(dies: str) -> None:
+    matrix = commit_matrix({"database first": DatabaseFirst, "COMMIT first": CommitFirst}, dies=dies)
+    signs = matrix.symbols()
+    assert len(set(signs.values())) == len(signs) >= 3
+    good = {sign for outcome, sign in signs.items() if outcome in ("neither", "both", "both, the message twice")}
+    assert "✓" in good and good.isdisjoint("①②③④⑤⑥⑦⑧⑨")
+
+
 def test_nothing_else_can_die() -> None:
     with pytest.raises(UsageError, match="dies names the shop or the broker"):
         commit_matrix({"way": database_then_send}, dies="shop")

@@ -41,15 +41,18 @@ CREATE TABLE orders (order_key TEXT PRIMARY KEY, item TEXT NOT NULL, state TEXT 
 CREATE TABLE stock (item TEXT PRIMARY KEY, free INTEGER NOT NULL);
 """
 MADE_RULE = (
-    "cancel_unpaid gets the lab and ask_bank, and returns a listener: a function inside of it, (messages, context)"
+    "cancel_unpaid takes the lab and ask_bank, and returns a listener: a function inside it, (messages, context)"
 )
-STILL_RULE = "An order that nobody has paid when its time has come is cancelled: its state becomes 'cancelled'"
+STILL_RULE = "An order that is unpaid when its time is over must be cancelled: its state becomes 'cancelled'"
 STATE_RULE = "An order is 'unpaid', 'paid' or 'cancelled': those three words, in its row of orders"
-PAID_RULE = "What is paid stays 'paid', and its item is not given back: free stays as it was"
-FREE_RULE = "A cancelled order gives back one item, and what was free before stays free: free = free + 1"
+PAID_RULE = "A paid order stays 'paid', and its item does not return: free keeps its value"
+FREE_RULE = "A cancelled order returns one item to those that were free: free = free + 1"
 HALF_RULE = "The order is cancelled and its item is not back in stock: write both in one transaction"
-BEFORE_RULE = "Who asks the bank in a transaction that has begun holds up every payment: ask before it begins"
-LOCKED = {**LISTENER_ERRORS, "database is locked": "Somebody else writes: ask the bank before your transaction begins"}
+BEFORE_RULE = "If you ask the bank inside a transaction, every payment waits: ask before it begins"
+LOCKED = {
+    **LISTENER_ERRORS,
+    "database is locked": "Another process is writing: ask the bank before your transaction begins",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +238,7 @@ CANCEL_UNPAID = EveryCrash(
     "lab08.cancel_unpaid",
     "cancel_unpaid(lab, ask_bank)",
     points=4,
-    about="payments of the same moment, and a death at every line",
+    about="payments at the same moment, and a crash at every line",
     days=[busy_moment],
     crash_day=short_moment,
     node=NODE,

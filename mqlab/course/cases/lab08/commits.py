@@ -41,19 +41,15 @@ CREATE TABLE transactions (order_key TEXT PRIMARY KEY, state TEXT NOT NULL);
 """
 METHODS = ("execute_local_transaction", "check_local_transaction")
 MADE_RULE = (
-    "transaction gets the lab and ask_bank, and returns a listener: an object with execute_local_transaction(message, "
-    "arg) and check_local_transaction(message)"
+    "transaction takes the lab and ask_bank, and returns a listener, an object with "
+    "execute_local_transaction(message, arg) and check_local_transaction(message)"
 )
 SUM_RULE = "The account is charged the order's amount, once: balance = balance - ? in the listener's own transaction"
-ERROR_RULE = "An exception in execute_local_transaction counts as UNKNOW, and so does what is no state"
-CHECK_RULE = (
-    "An exception in check_local_transaction counts as UNKNOW, and so does what is no state: the broker asks in vain"
-)
+ERROR_RULE = "An exception in execute_local_transaction counts as UNKNOW, like any value that is not a state"
+CHECK_RULE = "An exception in check_local_transaction counts as UNKNOW, like any value that is not a state"
 BANK_RULE = "Ask the bank before you take the money: ask_bank(message) in execute_local_transaction"
-ROW_RULE = (
-    "The row says that the money was taken: a check that finds it answers COMMIT_MESSAGE, whatever else it has seen"
-)
-NOTHING_RULE = "What the bank allows and the account can pay is taken, and its message is sent"
+ROW_RULE = "The row shows that the money was taken: a check that finds it must return COMMIT_MESSAGE"
+NOTHING_RULE = "If the bank allows an order and the account can pay it, take the money and send its message"
 AROUND = 14
 
 
@@ -209,7 +205,7 @@ def _why(today: Till, money: bool) -> tuple[str, str, str]:
     checks = today.said("transaction.checked")
     if money and any(one["state"] == ROLLBACK_MESSAGE for one in today.said("transaction.executed")):
         belief = "lab08.two_commits"
-        return refutation(belief), belief, "money taken, and execute_local_transaction answered ROLLBACK_MESSAGE"
+        return refutation(belief), belief, "money taken, but execute_local_transaction returned ROLLBACK_MESSAGE"
     if money and checks and not any(one["state"] != UNKNOW for one in checks):
         error = next((one["error"] for one in checks if one["error"]), "")
         if error:
@@ -283,7 +279,7 @@ class BothDie:
 
     id: str = "lab08.transaction"
     name: str = "transaction"
-    about: str = "money and message, and a death of shop or broker"
+    about: str = "money and message, and a crash of shop or broker"
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def make(self, seed: int) -> Days:
@@ -317,7 +313,7 @@ class BothDie:
             played[-1].keeps_rows = keeps_rows
             finding = self._broken(played[-1])
             if finding is not None:
-                return replace(finding, first_wrong=f"{node} killed {point} and started again: {finding.first_wrong}")
+                return replace(finding, first_wrong=f"{node} killed {point} and restarted: {finding.first_wrong}")
         return None
 
     def chosen(self, points: Sequence[CrashPoint], calm: Lab, seed: int) -> list[CrashPoint]:

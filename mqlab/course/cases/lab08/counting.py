@@ -44,15 +44,15 @@ WAY = tuple_of("way", messages=int, requests=int, rows=int)
 Costs = dict[str, tuple[int, int, int]]
 
 MESSAGES_RULE = (
-    "Messages are units in the broker's log: an outbox stores one for each send; of a transaction the half message is "
-    "one, the final message another, and each question of the broker stores the half message once more"
+    "Messages are units in the broker's log. An outbox stores one per send. In a transaction the half message is "
+    "one, the final message another, and each question of the broker stores the half message again"
 )
 REQUESTS_RULE = (
     "Requests go in both directions: a send, the end of a transaction (commit or rollback), and the broker's question. "
-    "The end that was never sent does not count; the one that answers the question does"
+    "An end that was never sent does not count; the answer to a question does"
 )
 ROWS_RULE = (
-    "Rows are inserts and updates: an order is one, its row in the outbox or in transactions another, and the mark in "
+    "Rows are inserts and updates: an order is one, its row in outbox or transactions another, and the mark in "
     "the outbox a third. A declined order writes none"
 )
 

@@ -28,12 +28,12 @@ Lives = Sequence[tuple[int, int, Mapping[int, int]]]
 DELIVERY = tuple_of("delivery", message=int, delivered_ms=int)
 
 TIME_RULE = (
-    "A message comes at the first look at or after its due time, and due is when it was stored plus the delay of its "
-    "level. A broker looks for the first time 1,000 ms after its start, and then every 100 ms"
+    "A message is delivered at the first check at or after its due time, which is its store time plus the delay of its "
+    "level. A broker checks first 1,000 ms after its start, then every 100 ms"
 )
 ROWS_RULE = (
-    "Each life of the broker delivers what is in the queue of a level from the offset in its delayOffset.json on, if "
-    "it falls due while the broker is up: one row for each delivery, ordered by time and then by number"
+    "In each lifetime the broker reads the queue of a level from the offset in its delayOffset.json, and delivers what "
+    "falls due while it is up: one row per delivery, ordered by time and then by number"
 )
 
 PAIR_RULE = "A row is (number of the message, delivered_ms); message 0 is the first of stored"
@@ -137,7 +137,7 @@ def killed_twice(rng: random.Random) -> Call:
         *stored_from(third_up_ms + 1_500, (2, 1)),
     ]
     lives = [(0, first_down_ms, {}), (second_up_ms, second_down_ms, {1: 1}), (third_up_ms, NEVER_MS, {1: 2, 2: 2})]
-    return _call(stored, STANDARD, lives, "a broker that was killed twice, with messages in each life")
+    return _call(stored, STANDARD, lives, "a broker that was killed twice, with messages in each lifetime")
 
 
 def shapes_of_days(seed: int) -> list[Call]:
@@ -163,7 +163,7 @@ def _explained(call: Call, found: Any, seen: Difference) -> str:
         return PAIR_RULE
     wanted, got = [n for n, _ in call.right], [n for n, _ in found]
     if sorted(wanted) == sorted(got) and sorted(call.right) == sorted(found):
-        return "Rows are ordered by the time of delivery, and messages of one moment by their number"
+        return "Rows are ordered by the time of delivery, then by number"
     return TIME_RULE if sorted(wanted) == sorted(got) else ROWS_RULE
 
 
@@ -191,7 +191,7 @@ DUE = Pure(
     "lab08.due",
     "due(stored, levels, lives)",
     points=3,
-    about="delay queues and the lives of a broker",
+    about="delay queues and restarts of a broker",
     calls=shapes_of_days,
     returns=[DELIVERY],
     compares=within_a_look,

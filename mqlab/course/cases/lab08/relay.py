@@ -32,20 +32,20 @@ FEW_LEVELS = STANDARD[:5]
 LATE_MS, HOP_MS, LONGEST_CALL_MS = 2_000, 200, 900
 MOST_SENDS = 60
 
-MADE_RULE = "any_delay gets send, now and levels, and returns the relay's listener: a function (messages, context)"
+MADE_RULE = "any_delay takes send, now and levels, and returns the relay's listener: a function (messages, context)"
 LOST_RULE = (
-    "A reminder reaches the topic in its property target, whatever dies: the relay may say CONSUME_SUCCESS only after "
-    "its send has returned"
+    "A reminder reaches the topic in its property target despite crashes: the relay may return CONSUME_SUCCESS only "
+    "after its send has returned"
 )
 OLD_LEVEL_RULE = (
-    "It waits for a level that is longer than what was left. A message that was received may still have the level of "
+    "It waits for a level longer than the time left. A received message may still have the level of "
     "its last hop: make a new Message for each hop"
 )
-LATE_RULE = "A reminder comes at most 2 s after its time, plus 0.2 s for each level that it went through"
+LATE_RULE = "A reminder arrives at most 2 s after its time, plus 0.2 s for each level that it passed through"
 KEPT_RULE = "A reminder keeps its keys, its body and its properties due_ms and target on every hop"
 RULES = {
-    "one of CONSUME_SUCCESS": "A listener returns CONSUME_SUCCESS or RECONSUME_LATER; what returns nothing counts as "
-    "RECONSUME_LATER: the reminder is sent once more for each retry"
+    "one of CONSUME_SUCCESS": "A listener returns CONSUME_SUCCESS or RECONSUME_LATER; None counts as "
+    "RECONSUME_LATER, and each retry sends the reminder again"
 }
 
 
@@ -210,7 +210,7 @@ def _crashed(lab: Lab) -> bool:
 
 
 def _where(one: Reminder) -> str:
-    return f"{one.key}, to come after {one.seconds:,} s"
+    return f"{one.key}, due after {one.seconds:,} s"
 
 
 def _does_not_sleep(today: Reminded) -> Finding | None:
@@ -306,7 +306,7 @@ def _comes_once(today: Reminded) -> Finding | None:
     for one in today.sent.values():
         count = len(today.arrived(one))
         if count > 1:
-            rule = "While nothing dies, a reminder comes once: one send for each call of the relay"
+            rule = "Without a crash, a reminder arrives once: one send per call of the relay"
             return Finding(rule, _where(one), "once", f"{count} times", lab=today.lab)
     return None
 
@@ -315,7 +315,7 @@ ANY_DELAY = EveryCrash(
     "lab08.any_delay",
     "any_delay(send, now, levels)",
     points=4,
-    about="reminders, and a death at every line",
+    about="reminders, and a crash at every line",
     days=[many_delays, few_levels],
     crash_day=short_delay,
     node=NODE,

@@ -30,13 +30,13 @@ PROOF = tuple_of("proof", limit=str, table=str, row=int)
 Tables = dict[str, list[dict[str, Any]]]
 
 LIMIT_RULE = (
-    "Look at the seconds in which many messages wait. Database: all slots are in use, and calls wait for one. Queues: "
+    "Take the seconds with many waiting messages. Database: all slots are in use, and calls wait for one. Queues: "
     "an instance has none while others have all threads in calls. Cores: as many calls compute as there are cores. "
-    "Threads: all are in calls, and nothing of the above"
+    "Threads: all are in calls, and none of the above"
 )
-TABLE_RULE = "The table is the one in which the limit can be seen: database for the database, instances for the others"
+TABLE_RULE = "The table is the one that shows the limit: database for the database, instances for the others"
 ROW_RULE = (
-    "The row, counted from 0, shows the limit itself, in a second in which messages wait: a full database with calls "
+    "The row, counted from 0, shows the limit in a second with waiting messages: a full database with calls "
     "that wait for it; an instance without a queue; an instance whose cores all compute; one whose threads are all in "
     "calls"
 )

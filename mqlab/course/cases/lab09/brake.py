@@ -33,29 +33,28 @@ GETS_GOING_S = 5
 """What comes in so many of the first seconds may still wait when they are over."""
 
 MADE_RULE = (
-    "brake gets ask, now, usual_ms and most_waiting, and returns a listener: a function inside of it, "
-    "(messages, context)"
+    "brake takes ask, now, usual_ms and most_waiting, and returns a listener: a function inside it, (messages, context)"
 )
 TIMED_OUT_RULE = (
-    "No call may be too late: its query goes on in the database and takes a slot for nobody, and the message comes "
-    "again. Let fewer calls in when answers take longer"
+    "No call may be too late: its abandoned query keeps a slot in the database, and the message is "
+    "redelivered. Admit fewer calls when answers take longer"
 )
 WAITING_RULE = (
-    "Ten seconds after the database has changed, never more than most_waiting calls wait in it: how long an answer "
-    "took tells how many slots there are"
+    "Ten seconds after the database has changed, at most most_waiting calls may wait in it: the time of an answer "
+    "shows how many slots there are"
 )
-DONE_RULE = "The database has answered: the order is done. Return CONSUME_SUCCESS; what returns nothing comes again"
+DONE_RULE = "The database has answered: the order is done. Return CONSUME_SUCCESS; after None it is redelivered"
 LEAK_RULE = (
-    "Nothing is asked any more, though messages wait and the database is free: whoever is counted in has to be counted "
-    "out again when the answer is there, and after an exception too"
+    "No call asks any more, though messages wait and the database is free: a call that is counted in must be counted "
+    "out again after the answer, and also after an exception"
 )
 IDLE_RULE = (
-    "While messages wait, the database has work: two slots can do two a second. Let in a little more than is served"
+    "While messages wait, the database has work: two slots can do two per second. Admit a little more than is served"
 )
-WELL_RULE = "While all is well, what comes is done: eight a second can be, and seven come. Let more calls in at a time"
+WELL_RULE = "With all slots, no lag may grow: seven per second arrive and eight can be done. Admit more calls at a time"
 FULL_RULE = (
     "Within a minute after the database has its slots again, the group does nine tenths of what they can do: the limit "
-    "has to be able to grow as far as there is room"
+    "must be able to grow as far as there is room"
 )
 ASKED_RULE = "CONSUME_SUCCESS means that the database has answered: return it only after ask has returned"
 RULES = {"TimeoutError": TIMED_OUT_RULE}

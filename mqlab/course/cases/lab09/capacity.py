@@ -19,7 +19,7 @@ THREADS_RULE = (
     "A thread computes for T1 of each T1 + T2: it keeps that part of a core busy. All cores are busy with "
     "cores * (T1 + T2) / T1 threads, rounded up"
 )
-RATE_RULE = "Every core ends 1000 / T1 computations in a second, and each call has one: 1000 * cores / T1, rounded down"
+RATE_RULE = "Every core ends 1000 / T1 computations per second, and each call has one: 1000 * cores / T1, rounded down"
 
 
 NOT_EXACT = ((3, 30, 100), (3, 60, 200), (3, 90, 300), (6, 30, 100), (6, 60, 200))

@@ -18,12 +18,12 @@ from mqlab.course.teach.exercises import Call
 STEP_S, LONGEST_S = 10, 100_000
 BEHIND = tuple_of("backlog", largest_lag=int, second=int | None)
 LAG_RULE = (
-    "Second by second: what arrives is added, then at most capacity messages are done. What is left is the lag, and it "
+    "In each second, add the arrivals, then process at most capacity messages. The rest is the lag, and it "
     "is never below 0"
 )
 SECOND_RULE = (
-    "The second is the first at whose end the lag is 0 and stays 0: 0 if there is never any, None if it never goes. "
-    "After the last step its rate goes on"
+    "The second is the first at whose end the lag is 0 and stays 0: 0 without any lag, None if the lag never ends. "
+    "The last rate continues"
 )
 Answer = tuple[int, int | None]
 

@@ -25,34 +25,35 @@ SIZE_OF_GROUP = tuple_of("size", instances=int, threads=int, batch=int)
 SLOW_CALL = "slow call"
 RULES = {
     "": (
-        "size returns (instances, threads, batch): how many instances, how many threads each of them has, and how many "
-        "messages a call takes at most"
+        "size returns (instances, threads, batch): the number of instances, threads per instance, and "
+        "messages per call at most"
     ),
     "range": (
         f"A group here has 1 to {MOST['instances']} instances with 1 to {MOST['threads']} threads each, and a batch of "
         f"1 to {MOST['batch']}"
     ),
     SLOW_CALL: (
-        "The goal is missed, and no limit binds: the calls themselves take too long. A call computes for each of its "
-        "messages, one after another, and none of them is done before the whole call is"
+        "The goal is missed, and no limit binds: the calls themselves take too long. A call computes for its messages "
+        "one after another, and none of them is done before the whole call is"
     ),
     "budget": (
-        f"The bill, {INSTANCE_COST} for each instance and {THREAD_COST} for each of its threads, is within the budget: "
-        "what no message needs is left out"
+        f"The bill, {INSTANCE_COST} per instance and {THREAD_COST} per thread, must be within the budget: leave out "
+        "what no message needs"
     ),
     CORES: (
-        "The goal is missed, and the busiest instance has no core free: its share of the peak computes longer than its "
-        "cores have time. More threads do not help there, more instances do"
+        "The goal is missed, and the busiest instance has no core free: its cores have less time than its share of the "
+        "peak needs. More threads do not help there, more instances do"
     ),
     THREADS: (
         "The goal is missed, and all threads of an instance are in calls: a call of n messages keeps its thread for "
-        "n * T1 + T2, and at the peak there are rate / n such calls a second. n is what one pull brought, at most batch"
+        "n * T1 + T2, and at the peak there are rate / n such calls per second. n is what one pull brought, "
+        "at most batch"
     ),
     QUEUES: (
-        "The goal is missed, and one instance has too much to do while another has time: a queue belongs to one "
+        "The goal is missed, and one instance has too much to do while another is idle: a queue belongs to one "
         "instance, so the busiest one gets a whole number of queues"
     ),
-    NOTHING: "The goal is missed: 99 of 100 messages are to be done in time",
+    NOTHING: "The goal is missed: 99 of 100 messages must be done in time",
 }
 
 
@@ -103,7 +104,7 @@ def _seen(call: Call, size: Any) -> Difference | None:
         binds = SLOW_CALL
     done = f"within {took_ms:,} ms" if took_ms is not None else f"{run.left} messages not done at all"
     found = f"{tuple(size)}: {done}; what binds: {NOTHING if binds == SLOW_CALL else binds}"
-    found += f"; {per_call(run)} messages a call" if call["pull_interval_ms"] else ""
+    found += f"; {per_call(run)} messages per call" if call["pull_interval_ms"] else ""
     return Difference(("99 of 100 messages",), binds, f"done within {call['goal_ms']:,} ms", found)
 
 

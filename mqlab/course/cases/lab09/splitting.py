@@ -41,17 +41,17 @@ ORDERS, INVOICES = "orders", "invoices"
 PRINT_MS, LONGEST_CALL_MS = 8_000, 1_000
 
 MADE_RULE = (
-    "safe_async gets send and print_page, and returns two listeners: one for orders, one for invoices, each a function "
-    "inside of it, (messages, context)"
+    "safe_async takes send and print_page, and returns two listeners: one for orders, one for invoices, "
+    "each a function inside it, (messages, context)"
 )
-KEPT_RULE = "What is printed has the order's keys and its body: send both on"
+KEPT_RULE = "A printed page has the order's keys and its body: send both on"
 SENT_RULE = (
-    "What is to be printed goes to the topic invoices: its listener gets what is stored there, and nothing else. "
-    'A message is sent to its own topic, so make a new one: Message("invoices", ...)'
+    "Send each page to the topic invoices: its listener gets only what is stored there. "
+    'A received message keeps its own topic, so make a new one: Message("invoices", ...)'
 )
-PRINTS_RULE = "What is stored in invoices is printed: the second listener prints it"
-ONCE_RULE = "While nothing dies and no send fails, each order is printed once: one send for each call"
-STATUS_RULE = "Both listeners return CONSUME_SUCCESS when they are done: what returns nothing comes again"
+PRINTS_RULE = "Every stored invoice is printed, by the second listener"
+ONCE_RULE = "Without a crash or a failed send, each order is printed once: one send per call"
+STATUS_RULE = "Both listeners return CONSUME_SUCCESS when they are done; after None a message is redelivered"
 RULES = {
     "one of CONSUME_SUCCESS": STATUS_RULE,
 }
@@ -258,7 +258,7 @@ SAFE_ASYNC = EveryCrash(
     "lab09.safe_async",
     "safe_async(send, print_page)",
     points=4,
-    about="a send that fails, two deaths, and a death at every line",
+    about="a failed send, two crashes, and a crash at every line",
     days=[calm_day, failing_day, billing_dies, printer_dies],
     crash_day=two_orders,
     node=NODE,

@@ -58,7 +58,7 @@ def _idle(tank: Any) -> int:
 
 def _too_few_tried(too_late: Mapping[int, int]) -> str:
     missing = [str(threads) for threads in SOME_THREADS if threads not in too_late]
-    return f"Put {', '.join(missing)} into TRIED as well and run the cell first." if missing else ""
+    return f"Put {', '.join(missing)} into TRIED also and run the cell first." if missing else ""
 
 
 def _most_threads(too_late: Mapping[int, int]) -> int:
@@ -81,8 +81,8 @@ def _fewest_queues(lags: Mapping[int, Mapping[int, int]]) -> int:
 def _queues_tried(lags: Mapping[int, Mapping[int, int]]) -> str:
     fewest = _fewest_queues(lags)
     if not fewest:
-        return "With none of those in QUEUES it catches up. Try a larger number as well."
-    return "" if fewest == 1 or fewest - 1 in lags else f"Try {fewest - 1} as well: it may do as much."
+        return "With none of those in QUEUES it catches up. Also try a larger number."
+    return "" if fewest == 1 or fewest - 1 in lags else f"Also try {fewest - 1}: it may do as much."
 
 
 TASKS = (

@@ -35,7 +35,7 @@ from mqlab.lab.world.story import Story
 if TYPE_CHECKING:
     from mqlab.lab.world.lab import Lab
 
-GOOD, BAD = "✓", "①②③④⑤⑥⑦⑧⑨"
+GOOD, ALSO_GOOD, BAD = "✓", "ⓐⓑⓒⓓⓔⓕⓖⓗⓘ", "①②③④⑤⑥⑦⑧⑨"
 NOT_RUN = "not run"
 BEFORE_CRASH, AFTER_CRASH = 4, 9
 SLICE_SECONDS = 0.5
@@ -131,18 +131,15 @@ class CrashMatrix(Board):
         return cell.outcome in self.good[cell.variant]
 
     def symbols(self) -> dict[str, str]:
-        """Outcome -> its sign: a tick for good ones, numbers for the others in order of appearance."""
+        """Outcome -> its own sign: a tick for the first good one, letters for other good ones, numbers for the rest."""
         signs: dict[str, str] = {}
-        others = 0
+        of = {True: iter(GOOD + ALSO_GOOD), False: iter(BAD)}
+        last = {True: ALSO_GOOD[-1], False: BAD[-1]}
         for row in self.rows.values():
             for cell in row:
-                if cell.outcome is None or cell.outcome in signs:
-                    continue
-                if self.is_good(cell):
-                    signs[cell.outcome] = GOOD
-                else:
-                    signs[cell.outcome] = BAD[min(others, len(BAD) - 1)]
-                    others += 1
+                if cell.outcome is not None and cell.outcome not in signs:
+                    good = self.is_good(cell)
+                    signs[cell.outcome] = next(of[good], last[good])
         return signs
 
     def table(self) -> Table:
