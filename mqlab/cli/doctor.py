@@ -27,6 +27,7 @@ from pathlib import Path
 import click
 
 from mqlab.errors import MqlabError
+from mqlab.extras import install
 
 MEGABYTE = 1 << 20
 DISK_MEGABYTES = 500  # a few stores of labs 01 and 10, and Spark's shuffle files
@@ -79,19 +80,19 @@ def check_kernel() -> Part:
     try:
         from jupyter_client.kernelspec import KernelSpecManager
     except ImportError:
-        return Part("kernel", False, True, "JupyterLab is not installed", "all notebooks", "make env")
+        return Part("kernel", False, True, "JupyterLab is not installed", "all notebooks", install("course"))
     spec = KernelSpecManager().find_kernel_specs().get("python3")
     if spec is None:
-        return Part("kernel", False, True, "JupyterLab without a python3 kernel", "all notebooks", "make env")
+        return Part("kernel", False, True, "JupyterLab without a python3 kernel", "all notebooks", install("course"))
     return Part("kernel", True, True, f"python3 at {spec}")
 
 
 def check_java() -> Part:
     """The Java that Spark would run on."""
-    from mqlab.data.spark.java import find_java
-
     off = "Spark: labs 10 to 13"
     try:
+        from mqlab.data.spark.java import find_java
+
         java = find_java()
     except MqlabError as error:
         return Part("java", False, False, error.text, off, error.hint)
@@ -106,7 +107,7 @@ def check_explorers() -> Part:
         return Part("explorers", True, False, f"anywidget {version('anywidget')}")
     except PackageNotFoundError:
         off = "faults, forks and other settings in explorers; their static form is shown instead"
-        return Part("explorers", False, False, "anywidget is not installed", off, "make env")
+        return Part("explorers", False, False, "anywidget is not installed", off, install("course"))
 
 
 def check_dot() -> Part:

@@ -191,8 +191,6 @@ def _predicted(out: Path, labs: list[Any], found: list[Any]) -> Any:
 
 def _own_days(secret: Path | None, day: str, labs: list[Any]) -> Any:
     """Student -> the ticket of the student's own day; None without a secret. Raises UsageError where it has no use."""
-    from mqlab.data.traffic.trouble.capstone import capstone, read_secret
-
     with_own = [lab.number for lab in labs if lab.has_own_days]
     if secret is None:
         for number in with_own:
@@ -202,6 +200,8 @@ def _own_days(secret: Path | None, day: str, labs: list[Any]) -> Any:
         raise UsageError(
             f"--secret: lab {', '.join(lab.number for lab in labs)} has no days of students", hint="lab 13 has them"
         )
+    from mqlab.data.traffic.trouble.capstone import capstone, read_secret
+
     try:
         messages, brokers = (int(number) for number in day.split("/"))
     except ValueError:

@@ -21,6 +21,7 @@ import click
 
 from mqlab.cli.traffic import Number
 from mqlab.errors import UsageError
+from mqlab.extras import need
 
 
 @click.command(epilog="Example:  mqlab incident --for anna --secret course.secret --out anna")
@@ -46,6 +47,7 @@ from mqlab.errors import UsageError
 )
 def incident(student: str, secret: Path, out: Path | None, truth: bool, messages: int, brokers: int) -> None:
     """Write the stores of a day on which three things went wrong, different for each student."""
+    need("spark")
     from tqdm import tqdm
 
     from mqlab.data.traffic import capstone

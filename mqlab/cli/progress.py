@@ -11,12 +11,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from markupsafe import Markup
 
 from mqlab.course.material import COPIES, LABS, working_root
 from mqlab.errors import UsageError
 
-PAGE = Markup(
+PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>My labs</title>'
     "<style>:root{{color-scheme:light dark}}body{{font:16px sans-serif;margin:2em}}td,th{{padding:4px 12px}}</style>"
     "<h1>My labs</h1>{}<p>Read from the saved notebooks in {}. Hidden checks run at grading.</p></html>"
@@ -41,4 +40,6 @@ def progress(directory: Path | None, page: Path | None) -> None:
     shown = saved.table(found)
     click.echo(str(shown))
     if page is not None:
-        page.write_text(str(PAGE.format(shown.html(), folder.name)), "utf-8")
+        from markupsafe import Markup
+
+        page.write_text(str(Markup(PAGE).format(shown.html(), folder.name)), "utf-8")

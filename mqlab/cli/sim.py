@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mqlab.errors import UsageError
+from mqlab.extras import need
 
 if TYPE_CHECKING:
     from mqlab.lab.simulation import Outcome, Plan
@@ -77,6 +78,7 @@ def _one(plan: Plan) -> None:
 
 
 def _many(numbers: range, out: Path, *, shrinking: bool) -> None:
+    need("lab")
     from tqdm import tqdm
 
     from mqlab.lab.simulation import draw, run

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mqlab.errors import UsageError
+from mqlab.extras import need
 
 if TYPE_CHECKING:
     from mqlab.data.traffic.writing.run import RunBrokers, TrafficSummary
@@ -90,6 +91,7 @@ def traffic(
 
     After an interruption, the same command continues. A directory with other files in it is not changed.
     """
+    need("spark")
     from tqdm import tqdm
 
     from mqlab.data.traffic import write

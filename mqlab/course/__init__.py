@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.extras import need
 from mqlab.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from mqlab.course.teach import CheckFailed, answer, check, hint, predict, reveal, show_me
 
 __all__ = ["CheckFailed", "answer", "check", "hint", "predict", "reveal", "show_me"]
+
+need("course")
 
 __getattr__, __dir__ = lazy_names(__name__, {"teach": tuple(__all__)})  # a board alone needs none of them

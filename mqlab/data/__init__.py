@@ -1,1 +1,5 @@
 """Days of traffic: written, read as columns, and analysed with Spark."""
+
+from mqlab.extras import need
+
+need("spark")

@@ -21,10 +21,18 @@ def project() -> dict[str, Any]:
 
 
 def wanted(*extras: str) -> dict[str, str]:
-    lines = list(project()["dependencies"])
+    """What mqlab needs with these extras, and with the extras that they name: a package and its versions."""
+    optional = {name: list(map(Requirement, lines)) for name, lines in project()["optional-dependencies"].items()}
+    found, waiting = {}, list(map(Requirement, project()["dependencies"]))
     for extra in extras:
-        lines += project()["optional-dependencies"][extra]
-    return {canonicalize_name(Requirement(line).name): str(Requirement(line).specifier) for line in lines}
+        waiting += optional[extra]
+    while waiting:
+        requirement = waiting.pop()
+        if requirement.name == "mqlab":
+            waiting += [needed for name in requirement.extras for needed in optional[name]]
+        else:
+            found[canonicalize_name(requirement.name)] = str(requirement.specifier)
+    return found
 
 
 def locked() -> dict[str, list[Requirement]]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mqlab.extras import need
 from mqlab.rocketmq.broker import Broker
 from mqlab.rocketmq.broker.tables import stats
 from mqlab.rocketmq.wire import names
@@ -125,6 +126,7 @@ def _of_groups(broker: Broker) -> Iterator[tuple[str, str, int, int, int]]:
 
 def serve_metrics(server: Server, host: str, port: int) -> int:
     """Answer scrapes at ``http://host:port/metrics``, on a thread of its own. Returns the port."""
+    need("cluster")
     from prometheus_client import CollectorRegistry, start_http_server
 
     registry = CollectorRegistry()

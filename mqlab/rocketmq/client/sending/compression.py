@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import zlib
 
+from mqlab.extras import need
 from mqlab.rocketmq.wire import sys_flag
 
 TYPE_BITS = {
@@ -22,6 +23,8 @@ TYPE_BITS = {
 
 def compress(body: bytes, kind: str, level: int) -> bytes:
     """The compressed body. ``kind``: ZLIB, LZ4 (frame format) or ZSTD; ``level`` as the library takes it."""
+    if kind != "ZLIB":
+        need("cluster")
     if kind == "LZ4":
         import lz4.frame
 

@@ -1,0 +1,135 @@
+"""Each wing imports what its extra brings, and where that is not installed, the error names the extra."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+from packaging.utils import canonicalize_name
+
+from mqlab.extras import NEEDS, MissingExtra, need
+from tests.tidy.sources import ROOT, Module, assert_none, imports, modules
+from tests.tidy.test_packaging import project, wanted
+
+BROUGHT = {  # modules that a listed package brings along
+    "nbval": ("IPython", "ipykernel", "jupyter_client", "pytest", "_pytest", "traitlets"),
+    "pyspark": ("py4j",),
+}
+IN_A_BROWSER = {"pyodide"}  # there it is part of Python
+EXTRAS_OF = {
+    "rocketmq": (),
+    "lab": ("lab",),
+    "cluster": ("lab", "cluster"),
+    "data": ("spark",),
+    "course": ("course", "spark"),  # labs 10 to 14 use days of traffic
+    "cli": (),  # a verb imports what it needs when it is called
+}
+
+
+def allowed(*extras: str) -> set[str]:
+    """Modules that may be imported with these extras installed."""
+    packages = wanted(*extras)
+    brought = {name for package in packages for name in BROUGHT.get(package, ())}
+    return {name.replace("-", "_") for name in packages} | brought
+
+
+def foreign(module: Module) -> list[str]:
+    """What a module imports when it is loaded that neither Python, mqlab nor its wing's extras have."""
+    known = {*sys.stdlib_module_names, "mqlab", *IN_A_BROWSER, *allowed(*EXTRAS_OF.get(module.wing, ()))}
+    return [
+        f"{module.at(found.line)}: {found.target} is in no extra of this wing"
+        for found in imports(module)
+        if not found.lazy and found.target.partition(".")[0] not in known
+    ]
+
+
+def test_mqlab_alone_needs_click_and_greenlet() -> None:
+    assert set(wanted()) == {"click", "greenlet"}
+
+
+def test_all_is_every_wing() -> None:
+    assert set(wanted("all")) == {name for extra in NEEDS for name in wanted(extra)}
+    assert set(wanted("all")) < set(wanted("dev"))
+
+
+def test_wings_import_what_their_extras_bring() -> None:
+    assert_none(line for module in modules() for line in foreign(module))
+
+
+@pytest.mark.parametrize("extra", NEEDS)
+def test_what_a_wing_asks_for_is_in_its_extra(extra: str) -> None:
+    listed = {canonicalize_name(name.split(">")[0].split("[")[0]) for name in project()["optional-dependencies"][extra]}
+    assert {canonicalize_name(name) for name in NEEDS[extra]} <= listed
+
+
+def test_what_is_installed_is_not_missed() -> None:
+    for extra in NEEDS:
+        need(extra)
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with this tree, click and greenlet alone."""
+    folder = tmp_path_factory.mktemp("bare") / "env"
+    venv.create(folder, with_pip=False)
+    (site,) = folder.glob("lib/python*/site-packages")
+    for name in ("click", "greenlet"):
+        (site / name).symlink_to(Path(sysconfig.get_path("platlib")) / name)
+    (site / "tree.pth").write_text(f"{ROOT}\n", "utf-8")
+    return folder / "bin" / "python"
+
+
+def run(bare: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(bare), "-I", *words], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("mqlab.lab.views.table", "lab"),
+        ("mqlab.lab.inspector", "lab"),
+        ("mqlab.data.arrow.reading", "spark"),
+        ("mqlab.data.spark", "spark"),
+        ("mqlab.course.teach", "course"),
+    ],
+)
+def test_a_library_that_is_not_installed_is_named_with_its_extra(bare: Path, module: str, extra: str) -> None:
+    answer = run(bare, "-c", f"import {module}")
+    assert "MissingExtra: " in answer.stderr and f'hint: pip install "mqlab[{extra}]"' in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        ("lab", "course"),
+        ("progress", "course"),
+        ("check x.ipynb", "course"),
+        ("inspect .", "lab"),
+        ("traffic --messages 9 --out x", "spark"),
+        ("sim --seeds 1", "lab"),
+    ],
+)
+def test_a_verb_says_which_extra_it_needs(bare: Path, words: str, extra: str) -> None:
+    answer = run(bare, "-m", "mqlab.cli", *words.split())
+    assert answer.returncode == 2, answer.stderr
+    assert answer.stderr.startswith("mqlab: ") and f'hint: pip install "mqlab[{extra}]"' in answer.stderr
+
+
+def test_a_world_is_played_and_the_doctor_is_asked_without_any_extra(bare: Path) -> None:
+    program = (
+        "from mqlab import Lab, Message; lab = Lab(); shop = lab.producer('shop')\n"
+        "print(shop.send(Message('orders', b'1')).send_status)"
+    )
+    assert "SEND_OK" in run(bare, "-c", program).stdout
+    answer = run(bare, "-m", "mqlab.cli", "doctor")
+    assert answer.returncode == 1 and 'to get it:    pip install "mqlab[course]"' in answer.stdout
+
+
+def test_the_error_is_one_that_import_guards_catch() -> None:
+    error = MissingExtra("spark", ("pyspark",))
+    assert isinstance(error, ImportError) and error.extra == "spark"
+    assert str(error) == 'pyspark is not installed\n  hint: pip install "mqlab[spark]"'
