@@ -48,7 +48,7 @@ def test_saved_notebooks_are_counted_and_not_run(tmp_path: Path) -> None:
     save(tmp_path / "97-unknown.ipynb", cell('check("lab97.unit")'))  # lab99 is the small course of other tests
     (tmp_path / "broken.ipynb").write_text("{", "utf-8")
     first, second = progress(tmp_path)
-    assert (first.lab, first.predicted, first.tried, first.passed) == ("lab00", (2, 4), (3, 3), (1, 3))
+    assert (first.lab, first.predicted, first.tried, first.passed) == ("lab00", (2, 4), (3, 4), (1, 4))
     assert first.minutes > 60 and first.your_turn == (1, 4)
     assert (second.lab, second.tried[0], second.passed[0]) == ("lab01", 0, 0)
     assert not (tmp_path / "ran").exists() and not Path("ran").exists()
@@ -58,8 +58,8 @@ def test_the_verb_prints_a_table_and_writes_a_page(tmp_path: Path) -> None:
     save(tmp_path / "00.ipynb", cell('check("lab00.find")', shown("✓ lab00.find: 3 of 3 public checks pass")))
     page = tmp_path / "page.html"
     answer = CliRunner().invoke(cli.main, ["progress", str(tmp_path), "--page", str(page)])
-    assert answer.exit_code == 0 and "1 of 3" in answer.output and "public checks pass" in answer.output
-    assert "<h1>My labs</h1>" in page.read_text("utf-8") and "1 of 3" in page.read_text("utf-8")
+    assert answer.exit_code == 0 and "1 of 4" in answer.output and "public checks pass" in answer.output
+    assert "<h1>My labs</h1>" in page.read_text("utf-8") and "1 of 4" in page.read_text("utf-8")
     empty = tmp_path / "empty"
     empty.mkdir()
     answer = CliRunner().invoke(cli.main, ["progress", str(empty)])

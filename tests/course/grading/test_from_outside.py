@@ -144,7 +144,7 @@ def test_a_pasted_photo_does_not_make_a_notebook_malformed(lab: Lab, course: Pat
     assert len(transplant(lab, parse_notebook(json.dumps(notebook).encode())).answers) == 2
 
 
-# split cells, and answers in cells of their own ----------------------------------------------------------------------
+# split cells, and answers in cells of their own
 
 
 HEAD = "# exercise: lab99.total\ndef total(numbers):\n    found = 0"
@@ -197,7 +197,7 @@ def test_of_two_begun_cells_the_one_that_defines_the_name_counts(lab: Lab, cours
     assert taken.answers["lab99.total"] == answer
 
 
-# files that are not opened -------------------------------------------------------------------------------------------
+# files that are not opened
 
 
 def test_files_that_were_not_opened_are_named(lab: Lab, course: Path, tmp_path: Path) -> None:
