@@ -8,7 +8,7 @@
 A lab in parts has a source and two notebooks for each part; its exercises are still called lab07.schedule.
 
 A source is py:percent text (jupytext reads it too): ``# %%`` begins a code cell, ``# %% [markdown]`` a text cell,
-options such as ``tags=["explorer"]`` may follow. ``minutes=10`` beside a heading is the time of its section
+options such as ``tags=["explorer"]`` may follow. The minutes of a notebook are computed from its cells
 (solutions/minutes.py). Questions, hints, refutations and model answers have cells of their own, between the prose:
 ``# %% [prediction] lab07.first_retry``, and ``[exercise]``, ``[answer]``, ``[reflection]``, ``[belief]``; how they are
 written is at the head of solutions/words.py. What a lab with such cells must keep to is in solutions/lint.py.
@@ -23,25 +23,29 @@ Markers enclose an answer, and may enclose the student's text:
         # ...  # your code
         ### END SOLUTION
 
-Run ``make labs``, or ``python -m solutions.build [--check] [00 10 index]``. The same source gives the same bytes.
+Run ``make labs``, or ``python -m solutions.build [--check] [--keep-outputs] [00 10 index]``. The same source gives the
+same bytes. With ``--keep-outputs`` a solution whose code is as it was keeps its outputs and is not run.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from mqlab.course.teach.exercises import exercise, manifest
 from mqlab.course.widgets.frame.board import WHOLE_PAGES
 from mqlab.course.words import words_of
+from mqlab.course.words.parts import FILE, parts
 from mqlab.errors import UsageError
 from solutions.cells import Cell, read, read_words, shown
 from solutions.lint import complaints, new_complaints
-from solutions.minutes import filled, filled_page, sections
+from solutions.minutes import ANSWER_CELL, asked_in, cell_minutes, filled, filled_page, notebook_minutes
 from solutions.words import KINDS, Typed, compiled, lab_and_part
 from solutions.wrong import beliefs_held
 
@@ -51,7 +55,9 @@ STARTER = "...  # your code here"
 BEGIN, MIDDLE, END = "### BEGIN SOLUTION", "### STARTER", "### END SOLUTION"
 WORDS = ROOT / "mqlab" / "course" / "words"
 PAGE = ROOT / "docs" / "instructors.md"
-ANSWER = re.compile(r"# exercise: (\S+)$", re.MULTILINE)
+KEEP = "--keep-outputs"
+EXERCISE = re.compile(r"^#+ Exercise (\d+): ", re.MULTILINE)
+MENTIONED = re.compile(r"\b([Ee]xercise) (\d+)\b")
 CHECK = re.compile(r'^check\("([^"]+)"', re.MULTILINE)
 PLACE = re.compile(r' data-mqlab-place="\w+"')  # of the widget that was there during the run: another name each time
 METADATA = {
@@ -107,11 +113,6 @@ def words_in(text: str, where: str) -> list[Typed]:
     return found
 
 
-def minutes_in(text: str, where: str) -> dict[str, int]:
-    """The sections of a source that have minutes."""
-    return sections((cell.source, cell.minutes, f"{where} line {cell.line}") for cell in read(text, where))
-
-
 def parts_of(lab: str) -> list[Path]:
     """The sources of a lab, one for each of its parts."""
     return [path for path in sorted(SOURCES.glob("*.py")) if lab_and_part(path.name)[0] == lab]
@@ -121,16 +122,54 @@ def words(lab: str) -> dict[str, Any] | None:
     """The words of all parts of a lab, as its file has them; None if its sources have none."""
     texts = {path.name: path.read_text("utf-8") for path in parts_of(lab)}
     found = [cell for where, text in texts.items() for cell in words_in(text, where)]
-    minutes = {lab_and_part(where)[1]: minutes_in(text, where) for where, text in texts.items()}
-    return compiled(found, minutes) if found or any(minutes.values()) else None
+    return compiled(found) if found else None
+
+
+def shown_cells(text: str, where: str) -> list[Cell]:
+    """The cells of a source as its notebook has them, code as the student gets it."""
+    found = numbered([cell for written in read(text, where) for cell in shown(written, where)])
+    for cell in found:
+        if cell.kind == "code":
+            cell.source = split(cell.source, f"{where}, cell of line {cell.line}")[0]
+    return found
+
+
+def numbered(cells: list[Cell]) -> list[Cell]:
+    """The cells with exercises counted from 1, whatever the source calls them; "exercise 4" in the text follows."""
+    written = [found[1] for cell in cells if (found := EXERCISE.search(cell.source)) and cell.kind == "markdown"]
+    number = {old: str(new) for new, old in enumerate(written, 1)}
+    for cell in cells:
+        cell.source = MENTIONED.sub(lambda found: f"{found[1]} {number.get(found[2], found[2])}", cell.source)
+    return cells
+
+
+def measured(text: str, where: str) -> dict[str, Any]:
+    """What is known of a lab's notebook beside its cells: page, minutes, what it asks and how far in."""
+    part, cells = lab_and_part(where)[1], shown_cells(text, where)
+    before, asked, passed = [], [], 0.0
+    for cell in cells:
+        passed += cell_minutes(cell, part, points)
+        asked += (ids := list(asked_in([cell])))
+        before += [round(passed)] * len(ids)
+    return {
+        "page": targets(SOURCES / where)[0].name,
+        "minutes": notebook_minutes(cells, part, points),
+        "asked": asked,
+        "before": before,
+    }
+
+
+def points(exercise_id: str) -> int:
+    """What an exercise gives."""
+    return exercise(exercise_id).points
 
 
 def notebook(text: str, where: str, *, solved: bool) -> dict[str, Any]:
     """The notebook of a source, without outputs."""
     _, part = lab_and_part(where)
-    own_minutes = sum(minutes_in(text, where).values())
+    own_minutes = notebook_minutes(shown_cells(text, where), part, points)
     cells, seen = [], set()
-    every = [cell for written in read(text, where) for cell in shown(written, where)]
+    every = numbered([cell for written in read(text, where) for cell in shown(written, where)])
     for number, cell in enumerate(every, 1):
         source = cell.source
         if cell.kind == "code":
@@ -159,7 +198,7 @@ def notebook(text: str, where: str, *, solved: bool) -> dict[str, Any]:
 
 def _identity(cell: Cell, lab: str, number: int) -> tuple[str, dict[str, Any]]:
     """A cell's id and its grading metadata (shaped as nbgrader's): answers and checks are named by their exercise."""
-    answer, check = ANSWER.match(cell.source), CHECK.search(cell.source)
+    answer, check = ANSWER_CELL.match(cell.source), CHECK.search(cell.source)
     found = answer or check
     # A saved prediction is found by its cell's id, wherever the cell stands in the next version of the lab.
     if cell.kind == "code" and cell.id:
@@ -259,20 +298,27 @@ def against_the_rules(lab: str) -> list[str]:
     return new_complaints(lab, complaints(parts, found, manifest(lab), beliefs_held(lab)))
 
 
-def generated(source: Path) -> dict[Path, str]:
-    """The texts beside the notebooks that a source gives: its lab's words; the instructor's page with the index."""
-    lab, _ = lab_and_part(source.name)
-    if lab == "index":
-        return {PAGE: filled_page(PAGE.read_text("utf-8"), PAGE.name)} if PAGE.exists() else {}
-    found = words(lab)
-    return {WORDS / f"{lab}.json": spelled(found)} if found is not None else {}
+def generated(source: Path) -> Iterator[tuple[Path, str]]:
+    """The texts beside the notebooks that a source gives, the words first: points, and so minutes, are read by them.
+
+    Of a lab its words and what is known of its parts; of the index the instructor's page.
+    """
+    lab, part = lab_and_part(source.name)
+    if lab == "index" and PAGE.exists():
+        yield PAGE, filled_page(PAGE.read_text("utf-8"), PAGE.name)
+    found = words(lab) if part[:2].isdigit() else None
+    if found is not None:
+        yield WORDS / f"{lab}.json", spelled(found)
+        known = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
+        known[part] = measured(source.read_text("utf-8"), source.name)
+        yield FILE, spelled(dict(sorted(known.items())))
 
 
 def stale(source: Path) -> list[str]:
     """The files that differ from what the source gives: one line per file."""
     text, wrong = source.read_text("utf-8"), []
     lab, solution = targets(source)
-    for page, content in generated(source).items():
+    for page, content in generated(source):
         if not page.exists() or page.read_text("utf-8") != content:
             wrong.append(page)
     for path, solved in ((lab, False), (solution, True)):
@@ -286,28 +332,55 @@ def stale(source: Path) -> list[str]:
     return [f"{path.relative_to(ROOT)} is not what {source.name} says: run make labs" for path in wrong]
 
 
-def build(source: Path) -> None:
+def same_code(kept: dict[str, Any], made: dict[str, Any]) -> bool:
+    """Whether two notebooks run the same: their text, comments and the order of imports may differ."""
+    return [_runs(cell) for cell in _code(kept)] == [_runs(cell) for cell in _code(made)]
+
+
+def _code(made: dict[str, Any]) -> list[dict[str, Any]]:
+    return [cell for cell in made["cells"] if cell["cell_type"] == "code"]
+
+
+def _runs(cell: dict[str, Any]) -> list[str]:
+    body = ast.parse("".join(cell["source"])).body
+    imports = sorted(ast.dump(one) for one in body if isinstance(one, ast.Import | ast.ImportFrom))
+    return imports + [ast.dump(one) for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
+
+
+def solved_again(path: Path, made: dict[str, Any], *, keep: bool) -> dict[str, Any]:
+    """A solution with its outputs: of a fresh run, or those it has where only its text is new and ``keep`` is asked."""
+    kept = json.loads(path.read_text("utf-8")) if keep and path.exists() else {"cells": []}
+    if not same_code(kept, made):
+        return with_outputs(made)
+    for cell, old in zip(_code(made), _code(kept), strict=True):
+        cell |= {"execution_count": old["execution_count"], "outputs": old["outputs"]}
+    return made
+
+
+def build(source: Path, *, keep: bool = False) -> None:
     """Write a source's words and both of its notebooks."""
     text = source.read_text("utf-8")
     # The words come first: the manifest reads them, and the notebooks ask the manifest for points.
-    for path, content in generated(source).items():
+    for path, content in generated(source):
         path.write_text(content, "utf-8")
-    words_of.cache_clear()
+        words_of.cache_clear()
+        parts.cache_clear()
     lab, solution = targets(source)
     lab.write_text(dumped(notebook(text, source.name, solved=False)), "utf-8")
     if solution is not None:
-        solution.write_text(dumped(with_outputs(notebook(text, source.name, solved=True))), "utf-8")
+        made = solved_again(solution, notebook(text, source.name, solved=True), keep=keep)
+        solution.write_text(dumped(made), "utf-8")
 
 
 def main(arguments: list[str]) -> int:
     """Build, or with --check compare; 1 when something is stale, 2 when the arguments are wrong."""
     only_check = "--check" in arguments
     try:
-        chosen = sources([name for name in arguments if name != "--check"])
+        chosen = sources([name for name in arguments if not name.startswith("--")])
         wrong = [line for source in chosen for line in stale(source)] if only_check else []
         for source in () if only_check else chosen:
             print(f"building {source.name}", file=sys.stderr)
-            build(source)
+            build(source, keep=KEEP in arguments)
         for lab in dict.fromkeys(lab_and_part(source.name)[0] for source in chosen):
             wrong += against_the_rules(lab)
     except UsageError as error:

@@ -1,59 +1,116 @@
-"""The minutes of a lab: written once, in the headings of its sections, and summed wherever they are told.
+"""The minutes of a notebook, computed from its cells: what a learner needs who works alone and does everything.
 
-# %% [markdown] minutes=10         a heading's cell: the minutes until the next heading that has minutes
-# About {minutes} minutes.         in a text cell: the sum of this notebook
-# | lab 07 | {minutes:07} |        the sum of lab 07; {minutes:07b}: of one of its parts
+    words        a minute for 180 of them, in text cells
+    code         36 s a cell; a check is one
+    prediction   90 s
+    your turn    4 min
+    exercise     18 min an easy one (2 points at most), 28 a usual one, 42 one with Spark or a hunt (labs 10 to 14)
+    waits        the seconds that cells take which take two seconds and more, measured on two cores
+
+The sum is rounded to quarters of an hour. A source says where it is told:
+
+About {minutes} minutes.           in a text cell: of this notebook, as in "About 2¼ hours."
+| lab 07 | {minutes:07} |          of lab 07; {minutes:07b}: of a part; {minutes:evening}: of a path
+{paths}                            the rows of the table of paths (mqlab.course.words.paths)
 
 <!-- minutes 07 -->180<!-- end -->          in docs/instructors.md: ``make labs`` puts the sum between the two
-<!-- hours 07 -->3 h<!-- end -->            the same in hours, rounded up to half an hour
+<!-- hours 07 -->3 h<!-- end -->            the same in hours
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Sequence
 
-from mqlab.course.words import has_words, words_of
+from mqlab.course.words.parts import minutes_of
+from mqlab.course.words.paths import PATHS, path_minutes
 from mqlab.errors import UsageError
+from solutions.cells import Cell
 
-IN_A_SOURCE = re.compile(r"\{minutes(?::(\w+))?\}")
+WORDS_A_MINUTE = 180
+CODE, PREDICTION, YOUR_TURN = 0.6, 1.5, 4.0
+EASY, USUAL, LONG = 18, 28, 42
+EASY_POINTS = 2
+LONG_LABS = ("10", "11", "12", "13", "14")
+WAITS_S = {"02b": 12, "02c": 7, "08a": 21, "08b": 21, "09a": 9, "09b": 9, "10a": 57, "10b": 80, "11b": 47}
+"""Part -> seconds, where they come to more than a few."""
+QUARTER = 15
+ANSWER_CELL = re.compile(r"# exercise: (\S+)$", re.MULTILINE)
+YOUR_TURN_CELL = re.compile(r'^answer\("(lab\d\d\.\w+)"', re.MULTILINE)
+
+IN_A_SOURCE = re.compile(r"\{minutes(?::(\w+))?\}( minutes)?")
 IN_A_PAGE = re.compile(r"(<!-- (minutes|hours) (\w+) -->)[^<]*(<!-- end -->)")
+QUARTERS = {0: "", 15: "¼", 30: "½", 45: "¾"}
 
 
-def heading(source: str) -> str:
-    """The text of a text cell's first heading that is not the notebook's title; "" without one.
+def cell_minutes(cell: Cell, part: str, points: Callable[[str], int]) -> float:
+    """The minutes of one cell of a student's notebook. ``points``: what an exercise gives, by its id."""
+    if cell.kind != "code":
+        return len(cell.source.split()) / WORDS_A_MINUTE
+    exercise = ANSWER_CELL.match(cell.source)
+    if exercise:
+        usual = LONG if part[:2] in LONG_LABS else USUAL
+        return EASY if points(exercise[1]) <= EASY_POINTS else usual
+    if cell.id:  # of a prediction
+        return PREDICTION
+    return YOUR_TURN if YOUR_TURN_CELL.search(cell.source) else CODE
 
-    >>> heading("# Lab 07\\n\\n## Why\\n\\nBecause.")
-    'Why'
+
+def notebook_minutes(cells: Sequence[Cell], part: str, points: Callable[[str], int]) -> int:
+    """The minutes of a notebook, in quarters of an hour and at least one quarter."""
+    whole = sum(cell_minutes(cell, part, points) for cell in cells) + WAITS_S.get(part, 0) / 60
+    return max(QUARTER, QUARTER * round(whole / QUARTER))
+
+
+def asked_in(cells: Sequence[Cell]) -> Iterator[str]:
+    """The ids of what a notebook asks, in order: predictions, your-turn tasks and exercises."""
+    for cell in cells:
+        if cell.kind == "code":
+            found = ANSWER_CELL.match(cell.source) or YOUR_TURN_CELL.search(cell.source)
+            if cell.id or found:
+                yield cell.id or str(found and found[1])
+
+
+def hours(minutes: int, *, in_prose: bool = False) -> str:
+    """Minutes as a reader likes them.
+
+    >>> hours(45), hours(135), hours(60, in_prose=True), hours(75, in_prose=True)
+    ('45 min', '2¼ h', '1 hour', '1¼ hours')
     """
-    found = re.search(r"^##+ (.+)$", source, re.MULTILINE)
-    return found[1].strip() if found else ""
-
-
-def sections(cells: Iterable[tuple[str, int, str]]) -> dict[str, int]:
-    """Section -> minutes, of cells given as (text, minutes or 0, where). UsageError for minutes without a heading."""
-    found: dict[str, int] = {}
-    for text, minutes, where in cells:
-        if minutes and not heading(text):
-            raise UsageError(f"{where}: minutes belong to a cell that has a heading")
-        if minutes:
-            found[heading(text)] = found.get(heading(text), 0) + minutes
-    return found
-
-
-def minutes_of(part: str, where: str) -> int:
-    """The sum of a lab ("07") or of a part ("07b"). UsageError if it is not known."""
-    lab = f"lab{part[:2]}"
-    known = words_of(lab).total_minutes(part if part[2:] else "") if has_words(lab) else 0
-    if not known:
-        raise UsageError(f"{where}: no minutes are known of {part!r}", hint="give the headings of its source minutes=…")
-    return known
+    if minutes < 60:
+        return f"{minutes} {'minutes' if in_prose else 'min'}"
+    quarter = 15 * round(minutes / 15)
+    number = f"{quarter // 60}{QUARTERS[quarter % 60]}"
+    return f"{number} h" if not in_prose else f"{number} hour{'s' * (quarter > 60)}"
 
 
 def filled(text: str, own: int, where: str) -> str:
-    """A text cell with the minutes in place of ``{minutes}``. ``own``: the sum of this notebook."""
-    return IN_A_SOURCE.sub(lambda found: str(minutes_of(found[1], where) if found[1] else own), text)
+    """A text cell with the minutes and the paths in their places. ``own``: the minutes of this notebook."""
+
+    def told(found: re.Match[str]) -> str:
+        minutes = _known(found[1], where) if found[1] else own
+        return hours(minutes, in_prose=bool(found[2]))
+
+    if "{paths}" in text:
+        text = text.replace("{paths}", path_rows())
+    return IN_A_SOURCE.sub(told, text)
+
+
+def path_rows() -> str:
+    """The rows of the table of paths: name and pages, time, what one can do afterwards, room for the progress."""
+    return "\n".join(
+        f"| **{path.title}** `{path.name}` | {path.pages} | {hours(path_minutes(path))} | {path.afterwards} "
+        f"| <!-- progress {path.name} -->not begun<!-- end --> |"
+        for path in PATHS
+    )
+
+
+def _known(name: str, where: str) -> int:
+    try:
+        path = next((path for path in PATHS if path.name == name), None)
+        return path_minutes(path) if path else minutes_of(name)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}", hint="build the lab first: make labs") from None
 
 
 def filled_page(text: str, where: str) -> str:
@@ -64,8 +121,7 @@ def filled_page(text: str, where: str) -> str:
     """
 
     def told(found: re.Match[str]) -> str:
-        minutes = minutes_of(found[3], where)
-        number = str(minutes) if found[2] == "minutes" else f"{math.ceil(minutes / 30) / 2:g} h"
-        return f"{found[1]}{number}{found[4]}"
+        minutes = _known(found[3], where)
+        return f"{found[1]}{minutes if found[2] == 'minutes' else hours(minutes)}{found[4]}"
 
     return IN_A_PAGE.sub(told, text)

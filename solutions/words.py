@@ -205,7 +205,7 @@ def predict_cell(cell: Typed) -> str:
     return f"### BEGIN SOLUTION\n{solved}\n### STARTER\n# {asked}\n### END SOLUTION"
 
 
-def compiled(cells: Iterable[Typed], minutes: dict[str, dict[str, int]]) -> dict[str, Any]:
+def compiled(cells: Iterable[Typed]) -> dict[str, Any]:
     """The content of a lab's file of words. UsageError for what is missing, doubled or of another lab."""
     made: dict[str, dict[str, Any]] = {
         name: {} for name in ("predictions", "exercises", "tasks", "reflections", "beliefs")
@@ -215,7 +215,7 @@ def compiled(cells: Iterable[Typed], minutes: dict[str, dict[str, int]]) -> dict
             if identity in made[group]:
                 raise UsageError(f"{cell.where}: the words of {identity} are there twice")
             made[group][identity] = content
-    return {**made, "minutes": minutes}
+    return dict(made)
 
 
 def _contents(cell: Typed) -> Iterable[tuple[str, str, dict[str, Any]]]:

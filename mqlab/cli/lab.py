@@ -23,7 +23,7 @@ from pathlib import Path
 import click
 
 import mqlab.errors
-from mqlab.cli.my_labs import copy_labs
+from mqlab.cli.my_labs import copy_labs, draw_progress
 from mqlab.course.material import COPIES, LABS, working_root
 
 FIRST_PORT, PORTS_TRIED = 8888, 50
@@ -33,9 +33,17 @@ START_SECONDS = 120
 SETTINGS = Path(__file__).parent / "jupyterlab"
 
 
-def first_page(root: Path) -> str:
-    """The page that JupyterLab opens first: the copy of the index, else the index, else the list of labs."""
-    for page in (f"{COPIES}/index.ipynb", f"{LABS}/index.ipynb", LABS):
+def first_page(root: Path, path: str = "") -> str:
+    """The page that JupyterLab opens first: the first one of a path, or the index; the copy, else the original.
+
+    UsageError for an unknown path.
+    """
+    name = "index.ipynb"
+    if path:
+        from mqlab.course.words.paths import path_named, path_parts
+
+        name = path_parts(path_named(path))[0].page
+    for page in (f"{COPIES}/{name}", f"{LABS}/{name}", LABS):
         if (root / page).exists():
             return f"/lab/tree/{page}"
     return "/lab"
@@ -58,7 +66,7 @@ def choose_port(ip: str, wanted: int | None) -> int:
     raise mqlab.errors.UsageError(f"{taken} cannot be used: {reason}", hint="choose another: make lab PORT=9000")
 
 
-def server_command(root: Path, ip: str, port: int, extra: tuple[str, ...]) -> list[str]:
+def server_command(root: Path, ip: str, port: int, page: str, extra: tuple[str, ...]) -> list[str]:
     """The command line of the JupyterLab process; its token goes through the environment, which others cannot list."""
     command = [
         sys.executable,
@@ -69,7 +77,7 @@ def server_command(root: Path, ip: str, port: int, extra: tuple[str, ...]) -> li
         f"--ServerApp.ip={ip}",
         f"--ServerApp.port={port}",
         "--ServerApp.port_retries=0",
-        f"--LabApp.default_url={first_page(root)}",
+        f"--LabApp.default_url={page}",
         "--Application.log_level=WARN",
         f"--LabApp.app_settings_dir={SETTINGS}",  # overrides.json: no question about news on the first page
         "--LabApp.news_url=None",
@@ -121,30 +129,33 @@ def stop(server: subprocess.Popen[bytes]) -> None:
 @click.option("--port", type=click.IntRange(0, 65535), help="The port; 0: any free one. Default: 8888 or the next.")
 @click.option("--ip", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.option("--path", default="", metavar="NAME", help="Open the first page of a path of the index, as evening.")
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED)
-def lab(port: int | None, ip: str, no_browser: bool, extra: tuple[str, ...]) -> None:
+def lab(port: int | None, ip: str, no_browser: bool, path: str, extra: tuple[str, ...]) -> None:
     """Open JupyterLab on the index of the labs and print its address. You work in copies, in the folder my-labs.
 
     Options after -- go to JupyterLab. Ctrl-C ends it. On a machine without a display the address is only printed.
 
-    Example:  mqlab lab --port 9000
+    Example:  mqlab lab --path evening
     """
     # 1. Choose the folder, the port and the token; the learner works in copies.
     root = working_root(Path.cwd())
     copy_labs(root)
+    draw_progress(root)
+    page = first_page(root, path)
     chosen = choose_port(ip, port)
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(16)
     local = "127.0.0.1" if ip in ("0.0.0.0", "", "*") else ip
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM ends it like Ctrl-C
     # 2. A session of its own: Ctrl-C reaches only this process, which then ends the server and its kernels in order.
     # Its terminals find `mqlab`, also when nobody has activated the environment.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    environment = {**os.environ, "JUPYTER_TOKEN": token, "PATH": path}
-    server = subprocess.Popen(server_command(root, ip, chosen, extra), env=environment, start_new_session=True)
+    commands = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    environment = {**os.environ, "JUPYTER_TOKEN": token, "PATH": commands}
+    server = subprocess.Popen(server_command(root, ip, chosen, page, extra), env=environment, start_new_session=True)
     # 3. The address is printed only when the server answers there.
     try:
         wait_until_it_answers(server, local, chosen)
-        address = f"http://{local}:{chosen}{first_page(root)}?token={token}"
+        address = f"http://{local}:{chosen}{page}?token={token}"
         click.echo(f"The labs are at\n\n    {address}\n\nCtrl-C here ends them.")
         if not no_browser and may_open_browser():
             webbrowser.open(address)

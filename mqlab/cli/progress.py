@@ -3,7 +3,7 @@
     mqlab progress                      the folder that `mqlab lab` opens
     mqlab progress my-labs --page progress.html
 
-The notebooks are read as data; save them first.
+The notebooks are read as data; save them first. The bars on the index are drawn again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from mqlab.cli.my_labs import draw_progress
 from mqlab.course.material import COPIES, LABS, working_root
 from mqlab.errors import UsageError
 
@@ -39,6 +40,7 @@ def progress(directory: Path | None, page: Path | None) -> None:
         raise UsageError(f"no notebook of a lab is in {folder}", hint="save your notebooks, then name their folder")
     shown = saved.table(found)
     click.echo(str(shown))
+    draw_progress(root)
     if page is not None:
         from markupsafe import Markup
 

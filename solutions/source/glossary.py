@@ -116,6 +116,7 @@
 # | rebalance | 重平衡 | each member computes again which queues it owns, after a change and every 20 s | `RebalanceImpl`, `RebalanceService` | [03](03c-when-queues-move.ipynb) |
 # | reset | 重置位点 | setting a group's offsets to those of a point in time, forwards or backwards | `resetOffsetByTime` | [04](04b-beginning-again.ipynb) |
 # | scaling out and in | 扩缩容 | members are added to a group or taken away, and queues change hands | | [03](03b-what-a-change-moves.ipynb) |
+# | thread | 线程 | a listener is called in several threads of its client at once, by default 20 | `consumeThreadMin`, `consumeThreadMax` | [00](00-a-messages-day.ipynb) |
 
 # %% [markdown]
 # ## Choosing

@@ -5,7 +5,44 @@
 # same files on disk, the same frames on the wire and the same decisions. It runs inside a notebook: you can stop it,
 # step through it, play it again and break it.
 #
-# | lab | what it opens | you need | minutes |
+# | path | pages | time | afterwards you can | done |
+# |---|---|---|---|---|
+# {paths}
+#
+# Choose a path, and take its pages in their order. In a terminal, `mqlab lab --path evening` opens the first page of
+# one. The times are for somebody who works alone and does every exercise. The last column is drawn again whenever
+# `mqlab lab` starts, and by `mqlab progress`.
+
+# %% [markdown]
+# ## How a lab works
+#
+# - **Shift+Enter** runs a cell and goes on to the next. Work from the top. Every lab also runs from top to bottom as it
+#   is (*Run > Run All Cells*).
+# - `predict(...)` asks you before the lab shows what happens. Run the cell and click your answer, or write it into the
+#   cell, as in `predict("lab00.audit", "3")`. You may change it until the run has shown what happens.
+# - A cell that begins with `# exercise:` is yours. Write the function, run the cell, then the `check(...)` under it. It
+#   says "not started", or that your answer passes, or which rule it breaks and where this shows first.
+# - `hint("lab00.find")` gives the first of three hints; run it again for the next one.
+# - After a failed check, `show_me("lab00.find")` shows the call that went wrong, with expected and found side by side.
+#   After a passed one, `check("lab00.find", more=20)` tries twenty worlds that nobody has seen.
+# - *Your turn* cells have something to change: a time, a fault, a seed. Then `answer(...)` checks what you say about
+#   your own run.
+# - A run is a **story** with a seed: the same story and seed give the same world again, to the byte. So try things out.
+#   Whatever you do to a world, run the cell with its `play` again, and the world is as it was.
+# - If a cell does not end, *Kernel > Interrupt Kernel* stops it, and a `check(...)` then names the line of your code
+#   that was running. (A listener in an endless loop needs two interrupts.)
+# - To begin again from the start: *Kernel > Restart Kernel and Run All Cells*.
+#
+# The notebooks that you have open are your own copies, in the folder `my-labs`; the originals in `labs` stay as they are.
+# In a terminal (*File > New > Terminal*), `mqlab progress` shows what you have predicted, tried and checked so far.
+#
+# If something does not work, open a terminal (*File > New > Terminal*) and run `mqlab doctor`. It says what is there,
+# what is missing, and what does not work without each missing part.
+
+# %% [markdown]
+# ## All parts
+#
+# | lab | what it opens | you need | time |
 # |---|---|---|---|
 # | [00 A message's day](00-a-messages-day.ipynb) | send, store, pull, consume, acknowledge; two groups read one topic; a crash | Python | {minutes:00} |
 # | [01a What the broker writes](01a-what-the-broker-writes.ipynb) | queue and commit log, byte by byte; what is written when | lab 00 | {minutes:01a} |
@@ -39,33 +76,6 @@
 # | [13b What now](13b-what-now.ipynb) | a repair that is counted, carried out and judged by deliveries; an alarm that rings in time and is quiet on good days | lab 13a | {minutes:13b} |
 # | [14 Find the bug](14-find-the-bug.ipynb) | three clusters with one defect each: seeds, a schedule made short, rules that hold at every step, a cause and its consequences | labs 01, 04 and 07 | {minutes:14} |
 #
-# Begin with lab 00. There are three more pages. The [explorers](explorers.ipynb) are a tour of what can be clicked and
-# dragged, without exercises. The [glossary](glossary.ipynb) (术语表) has every term in English and Chinese with
-# RocketMQ's own name for it. [What is not modelled](not-modelled.ipynb) says which parts of RocketMQ are not here, and
-# why.
-
-# %% [markdown]
-# ## How a lab works
-#
-# - **Shift+Enter** runs a cell and goes on to the next. Work from the top. Every lab also runs from top to bottom as it
-#   is (*Run > Run All Cells*).
-# - `predict(...)` asks you before the lab shows what happens. Run the cell and click your answer, or write it into the
-#   cell, as in `predict("lab00.audit", "3")`. You may change it until the run has shown what happens.
-# - A cell that begins with `# exercise:` is yours. Write the function, run the cell, then the `check(...)` under it. It
-#   says "not started", or that your answer passes, or which rule it breaks and where this shows first.
-# - `hint("lab00.find")` gives the first of three hints; run it again for the next one.
-# - After a failed check, `show_me("lab00.find")` shows the call that went wrong, with expected and found side by side.
-#   After a passed one, `check("lab00.find", more=20)` tries twenty worlds that nobody has seen.
-# - *Your turn* cells have something to change: a time, a fault, a seed. Then `answer(...)` checks what you say about
-#   your own run.
-# - A run is a **story** with a seed: the same story and seed give the same world again, to the byte. So try things out.
-#   Whatever you do to a world, run the cell with its `play` again, and the world is as it was.
-# - If a cell does not end, *Kernel > Interrupt Kernel* stops it, and a `check(...)` then names the line of your code
-#   that was running. (A listener in an endless loop needs two interrupts.)
-# - To begin again from the start: *Kernel > Restart Kernel and Run All Cells*.
-#
-# The notebooks that you have open are your own copies, in the folder `my-labs`; the originals in `labs` stay as they are.
-# In a terminal (*File > New > Terminal*), `mqlab progress` shows what you have predicted, tried and checked so far.
-#
-# If something does not work, open a terminal (*File > New > Terminal*) and run `mqlab doctor`. It says what is there,
-# what is missing, and what does not work without each missing part.
+# There are three more pages. The [explorers](explorers.ipynb) are a tour of what can be clicked and dragged, without
+# exercises. The [glossary](glossary.ipynb) (术语表) has every term in English and Chinese with RocketMQ's own name for it.
+# [What is not modelled](not-modelled.ipynb) lists the parts of RocketMQ that are missing here, and why.

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from mqlab.cli import lab
-from mqlab.cli.my_labs import copy_labs
+from mqlab.cli.my_labs import copy_labs, draw_progress
 from mqlab.course.material import home, working_root
 from mqlab.errors import UsageError
 
@@ -85,6 +85,41 @@ def test_root_and_first_page(tmp_path: Path) -> None:
     assert lab.first_page(tmp_path) == "/lab/tree/labs/index.ipynb"
     copy_labs(tmp_path)
     assert lab.first_page(tmp_path) == "/lab/tree/my-labs/index.ipynb"
+
+
+def test_a_path_opens_its_first_page(tmp_path: Path) -> None:
+    page = tmp_path / "labs" / "10a-spark-reads-the-broker.ipynb"
+    page.parent.mkdir()
+    page.write_text("{}", "utf-8")
+    assert lab.first_page(tmp_path, "data") == f"/lab/tree/labs/{page.name}"
+    assert lab.first_page(tmp_path, "evening") == "/lab/tree/labs"  # its page is missing here
+    with pytest.raises(UsageError, match="no path 'night'"):
+        lab.first_page(tmp_path, "night")
+
+
+def test_progress_is_drawn_between_the_marks_of_the_index(tmp_path: Path) -> None:
+    labs, mine = tmp_path / "labs", tmp_path / "my-labs"
+    labs.mkdir()
+    row = "| evening | <!-- progress evening -->not begun<!-- end --> |"
+    text = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": [row]}
+    notebook = {"cells": [text], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (labs / "index.ipynb").write_text(json.dumps(notebook, ensure_ascii=False), "utf-8")
+    assert not draw_progress(tmp_path)  # no copy
+    copy_labs(tmp_path)
+    assert not draw_progress(tmp_path)  # nothing is done
+    code = {"cell_type": "code", "source": 'predict("lab00.after_ack", "3")', "outputs": [], "metadata": {}}
+    (mine / "00.ipynb").write_text(json.dumps(notebook | {"cells": [code | {"execution_count": None}]}), "utf-8")
+    assert draw_progress(tmp_path) and not draw_progress(tmp_path)
+    assert re.search(r"-->▰▱+ 1 of \d+<!-- end -->", (mine / "index.ipynb").read_text("utf-8"))
+    # It still counts as a copy that nobody has touched: a new release replaces it, and bars alone do not.
+    assert copy_labs(tmp_path) == []
+    (labs / "index.ipynb").write_text(json.dumps(notebook).replace("| evening", "| one evening"), "utf-8")
+    assert [path.name for path in copy_labs(tmp_path)] == ["index.ipynb"]
+    # What the learner wrote into it stays, the bars are drawn all the same.
+    changed = (mine / "index.ipynb").read_text("utf-8").replace("one evening", "my evening")
+    (mine / "index.ipynb").write_text(changed, "utf-8")
+    assert draw_progress(tmp_path) and copy_labs(tmp_path) == []
+    assert "my evening" in (mine / "index.ipynb").read_text("utf-8")
 
 
 def test_the_learner_works_in_copies_that_are_never_overwritten(tmp_path: Path) -> None:

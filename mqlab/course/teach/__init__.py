@@ -14,8 +14,9 @@ Hidden cases and points are not in this package: mqlab.course.grading has them.
 """
 
 from mqlab.course.teach.answering import answer
-from mqlab.course.teach.checking import CheckFailed, check
+from mqlab.course.teach.checking import CheckFailed, CheckInterrupted, check
 from mqlab.course.teach.failed_cells import watch_cells
+from mqlab.course.teach.first_look import show_failures
 from mqlab.course.teach.hints import hint
 from mqlab.course.teach.predictions import predict, reveal
 from mqlab.course.teach.showing import show_me
@@ -23,3 +24,4 @@ from mqlab.course.teach.showing import show_me
 __all__ = ["CheckFailed", "answer", "check", "hint", "predict", "reveal", "show_me"]
 
 watch_cells()
+show_failures(CheckFailed, CheckInterrupted)

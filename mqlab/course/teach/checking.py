@@ -44,9 +44,10 @@ watchers: list[Callable[[str, Said], None]] = []
 
 
 class CheckFailed(MqlabError, AssertionError):
-    """An answer breaks a rule. A notebook shows the few lines of the result instead of a traceback."""
+    """An answer breaks a rule. A notebook shows the first lines of show_me, a terminal the lines of the result."""
 
     code = "check"
+    exercise_id = ""
 
     def __init__(self, said: Said) -> None:
         super().__init__(said.text())
@@ -85,6 +86,7 @@ def check(exercise_id: str, answers: Mapping[str, Any] | None = None, *, more: i
             raise CheckFailed(_not_defined(asked, *failed_cell))
         said = _checked(asked, names, more)
     except CheckFailed as failed:
+        failed.exercise_id = asked.id
         _tell(asked, failed.said)
         raise
     _tell(asked, said)

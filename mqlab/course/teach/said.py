@@ -50,17 +50,21 @@ class Said(View):
         return [*lines, ("  ", self.note)] if self.note else lines
 
     def html(self) -> Markup:
+        table = self.facts_html()
+        note = Markup("<div>{}</div>").format(with_marks(self.note)) if self.note else Markup("")
+        head = Markup("<div>{} <b>{}</b></div>").format(MARKS[self.state], with_marks(self.headline))
+        edge = f"border-left:4px solid {EDGES[self.state]};padding:4px 12px"
+        return Markup('<div style="{}">{}{}{}</div>').format(edge, head, table, note)
+
+    def facts_html(self) -> Markup:
+        """The facts alone, as a table; nothing without facts."""
         facts = Markup("").join(
             Markup('<tr><td style="text-align:left">{}</td><td style="text-align:left">{}</td></tr>').format(
                 name, with_marks(value)
             )
             for name, value in self.facts
         )
-        table = Markup("<table><tbody>{}</tbody></table>").format(facts) if self.facts else Markup("")
-        note = Markup("<div>{}</div>").format(with_marks(self.note)) if self.note else Markup("")
-        head = Markup("<div>{} <b>{}</b></div>").format(MARKS[self.state], with_marks(self.headline))
-        edge = f"border-left:4px solid {EDGES[self.state]};padding:4px 12px"
-        return Markup('<div style="{}">{}{}{}</div>').format(edge, head, table, note)
+        return Markup("<table><tbody>{}</tbody></table>").format(facts) if self.facts else Markup("")
 
     def __repr__(self) -> str:
         return f"<{self.state}: {self.headline}>"

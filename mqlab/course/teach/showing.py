@@ -80,18 +80,7 @@ class Failed(View):
     def _sides_html(self) -> Markup:
         if self.finding is None:
             return Markup("")
-        cell = Markup('<td style="text-align:left"><code style="white-space:pre-wrap">{}</code></td>')
-        mark = Markup('<td aria-label="{}">{}</td>')
-        rows = Markup("").join(
-            Markup("<tr>{}{}{}</tr>").format(
-                mark.format("differs" if sign == "≠" else "same", sign), cell.format(left), cell.format(right)
-            )
-            for sign, left, right in self._sides()
-        )
-        heads = Markup('<th scope="col"></th><th scope="col">expected</th><th scope="col">found</th>')
-        return Markup("<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(
-            _caption(self.finding.first_wrong), heads, rows
-        )
+        return sides_table(self._sides(), caption=_caption(self.finding.first_wrong))
 
     def _ipython_display_(self) -> None:
         """In a notebook: the call, or the failing world in the explorer."""
@@ -101,6 +90,25 @@ class Failed(View):
         world = world_of(self.finding)
         if world is not None:
             display(world)  # type: ignore[no-untyped-call]
+
+
+def sides_table(sides: list[tuple[str, str, str]], *, caption: str | Markup = "", more: int = 0) -> Markup:
+    """Rows of ``side_by_side`` as a table; ``more`` rows are left out below."""
+    mark = Markup('<td aria-label="{}">{}</td>')
+    rows = Markup("").join(
+        Markup("<tr>{}{}{}</tr>").format(
+            mark.format("differs" if sign == "≠" else "same", sign), _side(left), _side(right)
+        )
+        for sign, left, right in [*sides, *([("", f"… {more} more lines", "")] if more else [])]
+    )
+    head = Markup('<th scope="col" style="text-align:left">{}</th>')
+    heads = Markup("").join(head.format(name) for name in ("", "expected", "found"))
+    return Markup("<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(caption, heads, rows)
+
+
+def _side(line: str) -> Markup:
+    cell = '<td style="text-align:left"><code style="white-space:pre-wrap">{}</code></td>' if line else "<td>{}</td>"
+    return Markup(cell).format(line)
 
 
 def _caption(words: str) -> Markup:
@@ -144,6 +152,11 @@ def remember(exercise_id: str, failed: Failed | None) -> None:
     _failed.pop(exercise_id, None)
     if failed is not None:
         _failed[exercise_id] = failed
+
+
+def failed_of(exercise_id: str) -> Failed | None:
+    """What the last check of an exercise failed on; None where there is nothing to show."""
+    return _failed.get(exercise_id)
 
 
 def show_me(exercise_id: str) -> View:

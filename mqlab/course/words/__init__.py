@@ -1,4 +1,4 @@
-"""The words that a lab says beside its prose: questions, refutations, hints, notes, model answers, minutes.
+"""The words that a lab says beside its prose: questions, refutations, hints, notes, model answers.
 
 They are written in the lab's source, between its prose and its code. ``make labs`` puts them here: one file per lab,
 for all its parts. Manifests, predictions, tasks and hints read them; nobody writes them by hand.
@@ -6,6 +6,7 @@ for all its parts. Manifests, predictions, tasks and hints read them; nobody wri
     solutions/source/07a_retries.py ─┐
     solutions/source/07b_dead.py    ─┴─▶ mqlab/course/words/lab07.json ─▶ words_of("lab07")
 
+``parts.py`` says how long each notebook takes and what it asks; ``paths.py`` are ways through them.
 How the source spells them is at the head of solutions/words.py.
 """
 
@@ -85,7 +86,7 @@ class BeliefWords:
 
 @dataclass(frozen=True, slots=True)
 class LabWords:
-    """All words of one lab. ``minutes`` maps each part ("00", "01a") to its sections and their minutes."""
+    """All words of one lab."""
 
     lab: str
     predictions: Mapping[str, PredictionWords] = field(default_factory=dict)
@@ -93,11 +94,6 @@ class LabWords:
     tasks: Mapping[str, TaskWords] = field(default_factory=dict)
     reflections: Mapping[str, ReflectionWords] = field(default_factory=dict)
     beliefs: Mapping[str, BeliefWords] = field(default_factory=dict)
-    minutes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-
-    def total_minutes(self, part: str = "") -> int:
-        """The minutes of one part, or of all parts."""
-        return sum(sum(sections.values()) for name, sections in self.minutes.items() if part in ("", name))
 
 
 @functools.cache
@@ -142,5 +138,4 @@ def from_data(lab: str, data: Mapping[str, Any]) -> LabWords:
         tasks={name: TaskWords(**one) for name, one in data["tasks"].items()},
         reflections={name: ReflectionWords(**one) for name, one in data["reflections"].items()},
         beliefs={name: BeliefWords(**one) for name, one in data["beliefs"].items()},
-        minutes=data["minutes"],
     )

@@ -15,7 +15,7 @@ from tests.course.labs.notebooks import ROOT, read
 LABS = ROOT / "labs"
 NUMBERED = [LABS / path.name for path in sorted((ROOT / "solutions").glob("[0-9]*.ipynb"))]
 CHINESE = re.compile("[\N{CJK UNIFIED IDEOGRAPH-4E00}-\N{CJK UNIFIED IDEOGRAPH-9FFF}]+")
-MIRRORING = ("wire", "filter", "store", "remoting", "broker", "nameserver", "client", "runtime", "admin")
+MIRRORING = ("rocketmq", "lab/runtime", "cluster/runtime")
 OTHER_CAPITALS = {
     "AND",
     "CPU",
@@ -52,8 +52,8 @@ def terms() -> list[list[str]]:
 def left_out() -> dict[Path, str]:
     """What each module says that it leaves out."""
     found = {}
-    for package in MIRRORING:
-        for path in sorted((ROOT / "mqlab" / package).rglob("*.py")):
+    for room in MIRRORING:
+        for path in sorted((ROOT / "mqlab" / room).rglob("*.py")):
             words = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("Left out:")[2]
             found[path] = words
     return found

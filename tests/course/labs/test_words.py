@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,19 @@ from mqlab.course.teach import exercises
 from mqlab.course.teach.exercises import Case, Exercise, Manifest
 from mqlab.course.teach.tasks import Task
 from mqlab.course.words import Choice, from_data
+from mqlab.course.words.parts import minutes_of, parts
+from mqlab.course.words.paths import PATHS, path_minutes, path_named, path_parts
 from mqlab.errors import UsageError
 from solutions import build, lint, minutes
 
-SOURCE = """# %% [markdown] minutes=2 tags=["reading"]
+SOURCE = """# %% [markdown] tags=["reading"]
 # # Lab 99: Words
 #
 # ## Why
 #
 # About {minutes} minutes.
 
-# %% [markdown] minutes=9
+# %% [markdown]
 # ## Run
 
 # %% [prediction] lab99.kept
@@ -157,15 +160,12 @@ def test_the_file_of_words_has_everything() -> None:
     assert found.tasks["lab99.waiting"].wrong == {"all": "Those are all.", "": "Count again."}
     assert found.tasks["lab99.waiting"].question == "How many wait?"
     assert found.reflections["lab99.cost"].answer == "Little.\n\n- one number\n- one file"
-    assert found.minutes == {"99": {"Why": 2, "Run": 9}} and found.total_minutes() == 11
-    assert "About 11 minutes." in cells()[0][2]
 
 
-def test_parts_share_one_file_and_keep_their_minutes() -> None:
-    other = "# %% [markdown] minutes=20\n# ## More\n\n# %% [reflection] lab99.why\n# Why?\n#\n# answer: So.\n"
+def test_parts_share_one_file() -> None:
+    other = "# %% [markdown]\n# ## More\n\n# %% [reflection] lab99.why\n# Why?\n#\n# answer: So.\n"
     found = from_data("lab99", made(SOURCE, other))
     assert list(found.reflections) == ["lab99.cost", "lab99.why"]
-    assert (found.total_minutes(), found.total_minutes("99a"), found.total_minutes("99b")) == (31, 11, 20)
     built = build.notebook(other, "99b_words.py", solved=False)["cells"]
     assert [cell["id"] for cell in built] == ["lab99b-01", "lab99b-02"]
 
@@ -222,9 +222,8 @@ def test_a_lab_that_keeps_to_the_rules() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        (" minutes=9", "", "minutes: the section 'Run' has no minutes"),
         ("lab.timeline()\n", "\n\n".join(["x = 1\n\n# %%"] * 9) + "\n", "pictures: 9 cells in a row"),
-        ('minutes=2 tags=["reading"]', "minutes=16", "first exercise: 16 minutes pass before"),
+        ("# About {minutes} minutes.\n", f"# {'word ' * 2880}\n", "first exercise: 16 minutes pass before"),
         ('check("lab99.find")', "# exercise: lab99.later\n...", "easiest first: lab99.find comes first"),
         ('reveal("lab99.kept", 2)', "", "words: lab99.kept is among the [prediction] cells"),
         ('answer("lab99.waiting", 2, lab)', "2", "words: lab99.waiting is among the [answer] cells"),
@@ -278,13 +277,98 @@ def test_an_excuse_that_is_not_needed_is_a_complaint(monkeypatch: pytest.MonkeyP
     assert lint.new_complaints("lab99", [lint.Complaint("pictures", "here", "none")]) == []
 
 
-def test_minutes_come_from_the_words_of_a_lab() -> None:
-    assert minutes.filled("{minutes} and {group: 3}", 7, "x.py") == "7 and {group: 3}"
-    total = minutes.minutes_of("00", "x.py")
-    assert total > 60 and minutes.filled("{minutes:00}", 7, "index.py") == str(total)
+# Minutes --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_notebook_takes_what_its_cells_take() -> None:
+    """180 words a minute, 36 s a code cell, 90 s a prediction, 4 min a task, 18, 28 or 42 an exercise."""
+    read = build.shown_cells(SOURCE, "99_words.py")
+    words = sum(len(cell.source.split()) for cell in read if cell.kind == "markdown")
+    plain = 2  # the timeline and the check
+    whole = words / 180 + 0.6 * plain + 1.5 + 4 + 28
+    assert sum(minutes.cell_minutes(cell, "99", build.points) for cell in read) == pytest.approx(whole)
+    assert minutes.notebook_minutes(read, "99", build.points) == 30
+    assert minutes.notebook_minutes(read, "99", lambda name: 2) == 30 - 15 + 15 * round((whole - 25) / 15)
+    assert minutes.notebook_minutes(read, "10", build.points) == 15 * round((whole + 14) / 15)
+    assert minutes.notebook_minutes([], "99", build.points) == 15
+    assert "About 30 minutes." in cells()[0][2]
+
+
+def test_waits_are_part_of_the_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minutes, "WAITS_S", {"99": 1800})
+    assert minutes.notebook_minutes([], "99", build.points) == 30
+
+
+def test_what_a_notebook_asks_is_known_with_the_minutes_until_it() -> None:
+    made = build.measured(SOURCE, "99_words.py")
+    assert made["page"] == "99-words.ipynb" and made["minutes"] == 30
+    assert made["asked"] == ["lab99.kept", "lab99.find", "lab99.waiting"]
+    assert made["before"] == sorted(made["before"]) and made["before"][1] - made["before"][0] >= 28
+
+
+def test_minutes_are_told_as_a_reader_likes_them() -> None:
+    assert minutes.filled("{minutes} and {group: 3}", 30, "x.py") == "30 min and {group: 3}"
+    assert minutes.filled("About {minutes} minutes.", 135, "x.py") == "About 2¼ hours."
+    total = minutes_of("00")
+    assert total > 60 and minutes.filled("{minutes:00}", 7, "index.py") == minutes.hours(total)
+    assert minutes_of("01") == minutes_of("01a") + minutes_of("01b") + minutes_of("01c")
     page = minutes.filled_page("<!-- minutes 00 -->?<!-- end --> <!-- hours 00 --><!-- end -->", "page.md")
     assert f"-->{total}<!--" in page and " h<!-- end -->" in page
     with pytest.raises(UsageError, match="no minutes are known of '98'"):
         minutes.filled("{minutes:98}", 7, "index.py")
-    with pytest.raises(UsageError, match="minutes belong to a cell that has a heading"):
-        minutes.sections([("text", 3, "x.py")])
+
+
+def test_every_path_is_on_the_index_with_the_sum_of_its_parts() -> None:
+    rows = minutes.path_rows().splitlines()
+    assert len(rows) == len(PATHS) and all(f"`{path.name}`" in row for path, row in zip(PATHS, rows, strict=True))
+    data = path_named("data")
+    assert path_minutes(data) == sum(minutes_of(name) for name in ("10", "11", "12", "13"))
+    assert path_minutes(path_named("all")) == sum(part.minutes for part in parts().values())
+    for path in PATHS:
+        assert minutes.filled(f"{{minutes:{path.name}}}", 0, "index.py") == minutes.hours(path_minutes(path))
+        assert all((build.ROOT / "labs" / part.page).is_file() for part in path_parts(path))
+    with pytest.raises(UsageError, match="no path 'morning'"):
+        path_named("morning")
+
+
+def test_one_evening_is_short_and_ends_within_its_lab() -> None:
+    evening = path_named("evening")
+    (half,) = path_parts(evening)
+    assert half.asked[-1] == evening.until and len(half.asked) < len(parts()["00"].asked)
+    assert 90 <= path_minutes(evening) <= 135
+    with pytest.raises(UsageError, match=r"ends at lab00\.nothing"):
+        path_parts(replace(evening, until="lab00.nothing"))
+
+
+# Numbers of exercises -------------------------------------------------------------------------------------------------
+
+
+def test_exercises_are_counted_in_each_notebook() -> None:
+    text = SOURCE.replace("### Exercise 1: find it", "### Exercise 4: find it")
+    text += "\n# %% [markdown]\n# See exercise 4, and exercise 9.\n\n# %%\nmine = []  # exercise 4 is open\n"
+    (build.SOURCES / "99_words.py").write_text(text, "utf-8")
+    shown = "\n".join("".join(cell["source"]) for cell in build.notebook(text, "99_words.py", solved=False)["cells"])
+    assert "### Exercise 1: find it" in shown and "# exercise 1 is open" in shown
+    assert "See exercise 1, and exercise 9." in shown
+
+
+# Outputs that are kept ------------------------------------------------------------------------------------------------
+
+
+def test_a_solution_keeps_its_outputs_where_only_its_text_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "99.ipynb"
+    kept = build.notebook(SOURCE, "99_words.py", solved=True)
+    code = [cell for cell in kept["cells"] if cell["cell_type"] == "code"]
+    code[1]["outputs"], code[1]["execution_count"] = [{"output_type": "stream", "name": "stdout", "text": ["a"]}], 2
+    path.write_text(build.dumped(kept), "utf-8")
+    monkeypatch.setattr(build, "with_outputs", lambda made: {"cells": "run"})
+    other = SOURCE.replace("Nothing else.", "No more.").replace("lab.timeline()", "lab.timeline()  # look")
+    made = build.solved_again(path, build.notebook(other, "99_words.py", solved=True), keep=True)
+    assert [cell["outputs"] for cell in made["cells"] if cell["cell_type"] == "code"] == [
+        cell["outputs"] for cell in code
+    ]
+    changed = build.notebook(SOURCE.replace("lab.timeline()", "lab.timeline(1)"), "99_words.py", solved=True)
+    assert build.solved_again(path, changed, keep=True) == {"cells": "run"}
+    assert build.solved_again(path, kept, keep=False) == {"cells": "run"}

@@ -1,6 +1,6 @@
 """How far a learner is, read from the saved notebooks of a folder as data; nothing in them is run.
 
-``mqlab progress`` shows it.
+``mqlab progress`` shows it, and draws it on the index.
 
     predicted     answers kept in the outputs, or written in the cells     mqlab.course.grading.submissions.predictions
     tried         exercises whose check has found something or passed      the check's saved output
@@ -23,7 +23,8 @@ from mqlab.course.grading.submissions.notebook_file import NotANotebook, read_no
 from mqlab.course.grading.submissions.predictions import predicted
 from mqlab.course.teach.answering import ANSWER_MIME
 from mqlab.course.teach.exercises import manifest
-from mqlab.course.words import has_words, words_of
+from mqlab.course.words.parts import parts
+from mqlab.course.words.paths import PATHS, path_parts
 from mqlab.errors import UsageError
 from mqlab.lab.views import Table
 
@@ -56,14 +57,18 @@ class LabProgress:
 
 def progress(folder: Path) -> list[LabProgress]:
     """The progress in each lab that has a notebook in a folder, in the order of the labs."""
-    found: dict[str, Done] = {}
-    for path in sorted(folder.glob("*.ipynb")):
-        for lab, cells in _labs_of(path):
-            done = found.setdefault(lab, Done())
-            done.files.append(path)
-            for cell in cells:
-                _note(cell, done)
+    found = _done_in(folder)
     return [made for lab, done in sorted(found.items()) if (made := _counted(lab, done)) is not None]
+
+
+def progress_on_paths(folder: Path) -> dict[str, tuple[int, int]]:
+    """Path -> how much of what its notebooks ask is done, and how much they ask."""
+    done = {name for one in _done_in(folder).values() for name in (*one.passed, *one.answered, *predicted(one.files))}
+    found = {}
+    for path in PATHS:
+        asked = {name for part in path_parts(path) for name in part.asked}
+        found[path.name] = (len(asked & done), len(asked))
+    return found
 
 
 def table(found: Sequence[LabProgress]) -> Table:
@@ -79,6 +84,17 @@ def table(found: Sequence[LabProgress]) -> Table:
         }
         for one in found
     )
+
+
+def _done_in(folder: Path) -> dict[str, Done]:
+    found: dict[str, Done] = {}
+    for path in sorted(folder.glob("*.ipynb")):
+        for lab, cells in _labs_of(path):
+            done = found.setdefault(lab, Done())
+            done.files.append(path)
+            for cell in cells:
+                _note(cell, done)
+    return found
 
 
 def _of(pair: tuple[int, int]) -> str:
@@ -138,7 +154,7 @@ def _counted(lab: str, done: Done) -> LabProgress | None:
     tasks = {one.id for one in asked.tasks}
     questions = {one.id for one in asked.predictions}
     answers = {name for name in predicted(done.files) if name in questions}
-    minutes = words_of(lab).total_minutes() if has_words(lab) else 0
+    minutes = sum(part.minutes for name, part in parts().items() if f"lab{name[:2]}" == lab)
     return LabProgress(
         lab,
         (len(answers), len(questions)),

@@ -1,0 +1,45 @@
+// The buttons under a failed check, as mqlab.course.teach.first_look shows them in a notebook.
+// The shared pieces "places" and "leaving" stand before this module.
+
+const ASKED = [
+  ["show_me", "Show me"],
+  ["hint", "Hint"],
+];
+
+function button(model, pane, [ask, text]) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = text;
+  made.className = "jp-mod-styled jp-mod-minimal";
+  Object.assign(made.style, { minHeight: "28px", margin: "0 8px 4px 0", padding: "2px 12px", cursor: "pointer" });
+  made.style.border = "1px solid var(--jp-border-color1, currentColor)";
+  made.style.background = "var(--jp-layout-color2, Canvas)";
+  made.style.color = "var(--jp-ui-font-color1, CanvasText)";
+  made.addEventListener("click", () => {
+    pane.textContent = "…";
+    model.send({ ask });
+  });
+  return made;
+}
+
+function mountButtons(model, box) {
+  const pane = document.createElement("div");
+  pane.setAttribute("aria-live", "polite");
+  const asked = ASKED.filter(([ask]) => ask !== "show_me" || model.get("shows"));
+  model.on("msg:custom", ({ html }) => {
+    pane.innerHTML = html; // a view of mqlab, escaped where it was made
+  });
+  leaveOnEscape(box);
+  box.replaceChildren(...asked.map((one) => button(model, pane, one)), pane);
+}
+
+function initialize({ model }) {
+  for (const box of boxesAt(model.get("place"))) delete box.dataset.mounted;
+  offerMount(model.get("place"), (box) => mountButtons(model, box));
+}
+
+function render({ model, el }) {
+  mountButtons(model, el);
+}
+
+export default { initialize, render };
