@@ -1,6 +1,6 @@
 """lab06.detector: a watchman over a group's subscriptions, called every 10 s with the admin.
 
-    the group starts ─▶ a rolling change, a member each 10 s ─▶ calm ─▶ one member comes back with the old tags
+    the group starts ─▶ two rolling changes, a member each 10 s ─▶ calm ─▶ one member comes back with the old tags
 
 A difference is wrong when two members that differ have both run for more than two minutes. The day knows who runs
 with which tags since when, so it knows at each look which pairs are wrong.
@@ -20,6 +20,7 @@ from mqlab.durations import calendar
 from mqlab.rocketmq.client.statuses import CONSUME_SUCCESS
 
 GROUP, TOPIC = "billing", "orders"
+ALL_TAGS = ("paid", "shipped", "created")
 SETTLED_MS, REPORTED_WITHIN_MS, LOOK_EVERY_MS = 120_000, 180_000, 10_000
 
 SHAPE_RULE = "differing returns a list of pairs of client ids: [(one, other), …], and [] if all is well"
@@ -96,13 +97,13 @@ def _tags(text: str) -> frozenset[str]:
 
 
 def day(seed: int) -> Day:
-    """Ten members, a rolling change in an order by lot, and then one member that comes back with the old tags."""
+    """Ten members, two rolling changes in an order by lot, and then one member that comes back with the old tags."""
     rng = random.Random(f"lab06.detector {seed}")
     names = [f"billing-{number}" for number in range(10)]
     acts = (
         Topics((TOPIC,), queues=10),
         Does(lambda today: _starts(today, names)),
-        Does(lambda today: _rolls(today, rng.sample(names, len(names)))),
+        Does(lambda today: _rolls_twice(today, rng.sample(names, len(names)))),
         Does(lambda today: today.watch(rng.randint(135_000, 150_000))),
         Does(lambda today: _comes_back_old(today, rng.choice(names))),
         Does(lambda today: today.watch(REPORTED_WITHIN_MS + 15_000)),
@@ -114,12 +115,10 @@ def two_changes(seed: int) -> Day:
     """Two rolling changes without a pause: something differs for more than three minutes, and all is well."""
     rng = random.Random(f"lab06.detector two {seed}")
     names = [f"billing-{number}" for number in range(10)]
-    again = [f"{name}-new" for name in rng.sample(names, len(names))]
     acts = (
         Topics((TOPIC,), queues=10),
         Does(lambda today: _starts(today, names)),
-        Does(lambda today: _rolls(today, [name.removesuffix("-new") for name in again])),
-        Does(lambda today: _rolls(today, again, "paid || shipped || created")),
+        Does(lambda today: _rolls_twice(today, rng.sample(names, len(names)))),
         Does(lambda today: today.watch(60_000)),
     )
     return Day(acts, kind=WatchedDay)
@@ -144,16 +143,23 @@ def _starts(today: WatchedDay, names: list[str]) -> None:
     today.watch(130_000)
 
 
-def _rolls(today: WatchedDay, names: list[str], wanted: str = "") -> None:
+def _rolls(today: WatchedDay, names: list[str], wanted: tuple[str, ...] = ("paid", "shipped")) -> None:
     for number, name in enumerate(names):
-        spelling = "shipped||paid" if number % 3 == 2 else "paid || shipped"
+        spelling = "||".join(reversed(wanted)) if number % 3 == 2 else " || ".join(wanted)
         today.leave(name)
-        today.join(f"{name}-new", wanted or spelling)
+        today.join(f"{name}-new", spelling)
         today.watch(10_000)
 
 
+def _rolls_twice(today: WatchedDay, names: list[str]) -> None:
+    """The second change begins before the last member has had the first: at every look somebody differs, and is young."""
+    *most, last = names
+    _rolls(today, most)
+    _rolls(today, [*(f"{name}-new" for name in most), last], ALL_TAGS)
+
+
 def _comes_back_old(today: WatchedDay, name: str) -> None:
-    today.leave(f"{name}-new")
+    today.leave(next(one for one in today.running if one.startswith(f"{name}-")))
     today.join(f"{name}-old", "paid")
 
 
@@ -218,7 +224,7 @@ DETECTOR = World(
     "lab06.detector",
     "differing(admin, group, now_ms)",
     points=4,
-    about="ten members, a rolling change, one that stays behind",
+    about="ten members, two rolling changes, one that stays behind",
     day=day,
     promises=[_has_the_right_form, _no_false_alarm, _lasting_differences_are_reported],
     weights={"": 2, "two changes, one after the other": 1, "the first member is new": 1},
