@@ -33,12 +33,17 @@ from mqlab.course.teach.exercises import Call
 from mqlab.lab.world.lab import Lab
 
 FILE_EVERY_MS = 5_000
+BEFORE_A_REPORT_MS = (7_000, 9_500)
 CONSUMER_DIES, BROKER_DIES, BOTH_DIE = "consumer", "broker", "both"
 
 AGAIN_RULE = (
     "After a restart the consumer begins at the offset that the broker holds, and gets everything from there on"
 )
 REPORTED_RULE = "The consumer's memory dies with it: the broker holds what the last report before the crash told it"
+UNREPORTED_RULE = (
+    "Billing died before its first report, so table and file still have the offset that they had before its start: the "
+    "smallest of pulled"
+)
 WRITTEN_RULE = (
     "When both die, the broker's table dies as well: what is left is its file, and the file holds what had been "
     "reported when it was last written"
@@ -52,10 +57,14 @@ FINISHED_RULE = "Asked are the orders that were finished before the crash: an un
 
 
 def crashes(seed: int) -> list[Call]:
-    """The same kind of afternoon with three ends: the consumer dies, the broker dies, both die; once all was done."""
+    """The same kind of afternoon with three ends: the consumer dies, the broker dies, both die.
+
+    Once all was done, and once the crash comes before the first report.
+    """
     rng = random.Random(f"lab04.crash_cost {seed}")
     ends = [crashed(rng, dies) for dies in (CONSUMER_DIES, BROKER_DIES, BOTH_DIE)]
-    return [*ends, crashed(rng, CONSUMER_DIES, all_done=True)]
+    early = crashed(rng, CONSUMER_DIES, BEFORE_A_REPORT_MS)
+    return [*ends, crashed(rng, CONSUMER_DIES, all_done=True), early]
 
 
 def afternoon(rng: random.Random, all_done: bool = False) -> list[int]:
@@ -181,6 +190,8 @@ def _wrong_orders(call: Call, found: Any, seen: Any) -> str:
     """The rule for the orders that are missing, or too many."""
     if sorted(found) == call.right:
         return SORTED_RULE
+    if not call["reports"]:
+        return UNREPORTED_RULE
     if any(one not in call["done"] for one in found):
         return FINISHED_RULE
     return {CONSUMER_DIES: REPORTED_RULE, BROKER_DIES: STILL_KNOWS_RULE, BOTH_DIE: WRITTEN_RULE}[call["dies"]]

@@ -117,6 +117,7 @@ def plans(seed: int) -> list[Call]:
         planned(lab, times[at] - 50, "a time between two orders"),
         planned(lab, times[-rng.randint(2, 4)], "the very time of a late order"),
         planned(lab, TO_THE_END, "a time of -1"),
+        planned(lab, -rng.randint(2, 5_000), "another time below 0"),
         planned(lab, times[0] - 60_000, "a time before the first order"),
         planned(lab, first_unread_ms(lab), "the time of the first order that waits"),
         after_retention(seed)[-1],
