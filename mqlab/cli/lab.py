@@ -8,6 +8,7 @@ Options after ``--`` go to JupyterLab unchanged.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import random
@@ -16,8 +17,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -47,6 +50,24 @@ def first_page(root: Path, path: str = "") -> str:
         if (root / page).exists():
             return f"/lab/tree/{page}"
     return "/lab"
+
+
+@contextlib.contextmanager
+def page_template(static: Path) -> Iterator[list[str]]:
+    """JupyterLab's options for its own page with one script more, which closes the file list where there is no room.
+
+    No option without that page in ``static``, as in a JupyterLab of another form.
+    """
+    page = static / "index.html"
+    text = page.read_text("utf-8") if page.is_file() else ""
+    if "</body>" not in text:
+        yield []
+        return
+    with tempfile.TemporaryDirectory(prefix="mqlab-lab-") as folder:
+        script = (SETTINGS / "narrow.js").read_text("utf-8")
+        changed = text.replace("</body>", f"<script>{script}</script></body>", 1)
+        (Path(folder) / page.name).write_text(changed, "utf-8")
+        yield [f"--LabApp.templates_dir={folder}", "--LabApp.expose_app_in_browser=True"]
 
 
 def choose_port(ip: str, wanted: int | None) -> int:
@@ -151,19 +172,21 @@ def lab(port: int | None, ip: str, no_browser: bool, path: str, extra: tuple[str
     # Its terminals find `mqlab`, also when nobody has activated the environment.
     commands = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     environment = {**os.environ, "JUPYTER_TOKEN": token, "PATH": commands}
-    server = subprocess.Popen(server_command(root, ip, chosen, page, extra), env=environment, start_new_session=True)
-    # 3. The address is printed only when the server answers there.
-    try:
-        wait_until_it_answers(server, local, chosen)
-        address = f"http://{local}:{chosen}{page}?token={token}"
-        click.echo(f"The labs are at\n\n    {address}\n\nCtrl-C here ends them.")
-        if not no_browser and may_open_browser():
-            webbrowser.open(address)
-        server.wait()
-    except KeyboardInterrupt:
-        click.echo("Ending.", err=True)
-    finally:
-        stop(server)
+    with page_template(Path(sys.prefix) / "share" / "jupyter" / "lab" / "static") as options:
+        command = server_command(root, ip, chosen, page, (*options, *extra))
+        server = subprocess.Popen(command, env=environment, start_new_session=True)
+        # 3. The address is printed only when the server answers there.
+        try:
+            wait_until_it_answers(server, local, chosen)
+            address = f"http://{local}:{chosen}{page}?token={token}"
+            click.echo(f"The labs are at\n\n    {address}\n\nCtrl-C here ends them.")
+            if not no_browser and may_open_browser():
+                webbrowser.open(address)
+            server.wait()
+        except KeyboardInterrupt:
+            click.echo("Ending.", err=True)
+        finally:
+            stop(server)
     # 4. SIGTERM is our own way to end it; any other code is a failure of JupyterLab.
     if server.returncode not in (0, -signal.SIGTERM):
         raise mqlab.errors.MqlabError(f"JupyterLab ended with code {server.returncode}")

@@ -44,7 +44,8 @@ def test_the_printed_address_serves_the_labs_headless(tmp_path: Path) -> None:
             pytest.fail("no address was printed")
         page, port, token = found.groups()
         with urllib.request.urlopen(f"{page}?token={token}") as answer:
-            assert b"jupyter-config-data" in answer.read()
+            text = answer.read()
+            assert b"jupyter-config-data" in text and b"collapseLeft" in text  # the list closes in a narrow window
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/contents/labs?token={token}") as answer:
             assert [entry["name"] for entry in json.load(answer)["content"]] == ["index.ipynb"]
         with pytest.raises(urllib.error.HTTPError, match="403"):
@@ -95,6 +96,14 @@ def test_a_path_opens_its_first_page(tmp_path: Path) -> None:
     assert lab.first_page(tmp_path, "evening") == "/lab/tree/labs"  # its page is missing here
     with pytest.raises(UsageError, match="no path 'night'"):
         lab.first_page(tmp_path, "night")
+
+
+def test_a_page_of_another_form_stays_as_it_is(tmp_path: Path) -> None:
+    with lab.page_template(tmp_path) as options:
+        assert options == []
+    (tmp_path / "index.html").write_text("<html></html>", "utf-8")
+    with lab.page_template(tmp_path) as options:
+        assert options == []
 
 
 def test_progress_is_drawn_between_the_marks_of_the_index(tmp_path: Path) -> None:
