@@ -101,6 +101,24 @@ def names_of(session: Any, role: str) -> list[str]:
     return [node.get("name", {}).get("value", "") for node in nodes if not node["ignored"]]
 
 
+def test_times_stay_in_view_and_an_empty_panel_is_one_line(chromium: Any, tmp_path: Path) -> None:
+    page = live_page(chromium, explore(day, seed=7, client=NO_TRACE), tmp_path)
+    page.set_viewport_size({"width": 420, "height": 900})
+    picture = page.locator(".mq-space").first
+    time = picture.locator("text.quiet").first
+    before = time.bounding_box()["x"]
+    picture.evaluate("box => { box.scrollLeft = 120; }")
+    page.wait_for_function("document.querySelector('.mq-space').scrollLeft === 120")
+    page.wait_for_timeout(100)
+    assert abs(time.bounding_box()["x"] - before) < 1
+    panel = page.get_by_role("region", name="Bytes")
+    assert panel.bounding_box()["height"] < 90 and page.get_by_text("Nothing yet.").count() == 0  # words of the style
+    assert page.get_by_role("button", name="Play again").bounding_box()["y"] < picture.bounding_box()["y"]
+    page.get_by_role("button", name="End", exact=True).click()
+    page.get_by_role("button", name=re.compile("^0, заказ-1")).click()
+    assert panel.bounding_box()["height"] > 200
+
+
 def test_what_a_slow_kernel_repeats_does_not_move_the_hand_back(chromium: Any, tmp_path: Path) -> None:
     explorer = explore(day, seed=7, client=NO_TRACE)
     page = live_page(chromium, explorer, tmp_path)

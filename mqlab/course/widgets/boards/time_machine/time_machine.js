@@ -102,7 +102,8 @@ function frameOfMachine(machine) {
     parts.targets = null;
     parts.kernel.replaceChildren(...kernelRows(machine, parts));
   };
-  machine.el.append(element("style", {}, MACHINE_STYLE), parts.moves, parts.status, parts.pictures, parts.way, parts.store, parts.kernel, parts.problem);
+  machine.el.append(element("style", {}, MACHINE_STYLE), parts.moves, parts.kernel, parts.problem, parts.status,
+    parts.pictures, parts.way, parts.store);
   return parts;
 }
 

@@ -13,6 +13,7 @@ const SPACE_TIME_STYLE = `
 .mq-space.short { height: auto; }
 .mq-space text { fill: var(--mq-ink); font-size: 11px; }
 .mq-space .quiet { fill: var(--mq-muted); }
+.mq-space .paper { fill: var(--mq-paper); }
 .mq-space .lane { stroke: var(--mq-rule); stroke-width: 1.5; }
 .mq-space .stored { --look: var(--mq-1); } .mq-space .read { --look: var(--mq-2); }
 .mq-space .progress { --look: var(--mq-3); } .mq-space .trouble { --look: var(--mq-4); }
@@ -52,7 +53,7 @@ function spaceTime({ happened, name, links, onMoment, marked = null }) {
   const x = (lane) => LEFT + 24 + lane * LANE;
   const width = x(lanes.length - 1) + LANE;
   const hidden = { "aria-hidden": "true" };
-  const { places, side, bottom } = laidOut(moments, width);
+  const { places, side, times, bottom } = laidOut(moments, width);
   const groups = new Array(moments.length);
   const drawnBars = bars.map(() => null);
   let shown = -1;
@@ -98,12 +99,16 @@ function spaceTime({ happened, name, links, onMoment, marked = null }) {
     svgElement("line", { x1: x(at), y1: 0, x2: x(at), y2: bottom, class: "lane" }));
   const behind = svgElement("g", hidden);
   const front = svgElement("g", { role: "none" });
+  const column = timeColumn(times, bottom);
   const here = svgElement("line", { x1: 0, x2: width, y1: 0, y2: 0, class: "here", ...hidden });
   const svg = svgElement("svg", { width, height: bottom, style: sized(bottom), role: "listbox", tabindex: 0, "aria-label": `${name}: moments`,
-    onkeydown: onKey }, svgElement("g", hidden, rules), behind, front, here, differenceMark());
+    onkeydown: onKey }, svgElement("g", hidden, rules), behind, front, here, differenceMark(), column.el);
   const scroller = element("div", { class: bottom < 400 ? "mq-space short" : "mq-space", tabindex: -1 },
     element("div", { class: "lanes", style: `width:${width}px` }, heads), svg);
-  scroller.addEventListener("scroll", () => requestAnimationFrame(attach));
+  scroller.addEventListener("scroll", () => {
+    column.follow(scroller.scrollLeft);
+    requestAnimationFrame(attach);
+  });
 
   function differenceMark() {
     if (marked === null) return null;
@@ -128,6 +133,7 @@ function spaceTime({ happened, name, links, onMoment, marked = null }) {
       visible.push(groups[index]);
     }
     front.replaceChildren(...visible);
+    column.draw(roof, floor);
     const nearBars = bars.map((_, index) => index).filter((index) => spans[index][1] > roof && spans[index][0] < floor);
     behind.replaceChildren(...side.filter(([y]) => y > roof && y < floor).map(([, nodes]) => nodes()).flat(),
       ...nearBars.map((index) => (drawnBars[index] ||= drawBar(index))));
@@ -205,25 +211,34 @@ function spaceTime({ happened, name, links, onMoment, marked = null }) {
   return { el, show, words, upTo, underWay };
 }
 
-// The row of each moment, and the times and long pauses beside them: [height, () => elements].
+// The times and long pauses, at the left edge however far the picture is scrolled to the right.
+function timeColumn(times, bottom) {
+  const words = svgElement("g", {});
+  const el = svgElement("g", { "aria-hidden": "true" },
+    svgElement("rect", { x: 0, y: 0, width: LEFT - 4, height: bottom, class: "paper" }), words);
+  const draw = (roof, floor) => words.replaceChildren(...times.filter(([y]) => y > roof && y < floor)
+    .map(([y, text]) => svgElement("text", { x: 4, y: y + 4, class: "quiet" }, text)));
+  return { el, draw, follow: (left) => el.setAttribute("transform", `translate(${left} 0)`) };
+}
+
+// The row of each moment; the lines of long pauses: [height, () => elements]; the words beside both: [height, text].
 function laidOut(moments, width) {
-  const [places, side] = [[], []];
+  const [places, side, times] = [[], [], []];
   let [y, before] = [TOP, null];
   for (const [, ms] of moments) {
     if (before !== null && ms - before >= LONG_PAUSE) {
-      const [top, pause] = [y, ms - before];
-      side.push([top + 16, () => [
-        svgElement("text", { x: 4, y: top + 20, class: "quiet" }, `${durationText(pause)} later`),
-        svgElement("line", { x1: LEFT, y1: top + 16, x2: width, y2: top + 16, class: "lane", "stroke-dasharray": "2 5" })]]);
+      const top = y + 16;
+      times.push([top, `${durationText(ms - before)} later`]);
+      side.push([top, () => [
+        svgElement("line", { x1: LEFT, y1: top, x2: width, y2: top, class: "lane", "stroke-dasharray": "2 5" })]]);
       y += ROW;
     }
     y += ROW;
-    const row = y;
-    if (ms !== before) side.push([row, () => [svgElement("text", { x: 4, y: row + 4, class: "quiet" }, afterText(ms))]]);
+    if (ms !== before) times.push([y, afterText(ms)]);
     before = ms;
-    places.push(row);
+    places.push(y);
   }
-  return { places, side, bottom: y + 30 };
+  return { places, side, times, bottom: y + 30 };
 }
 
 // The number of heights up to a limit.

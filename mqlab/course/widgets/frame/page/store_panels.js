@@ -10,6 +10,10 @@ const STORE_STYLE = `
 .mqlab-board .mq-hex span:nth-child(3n+1) { border-bottom-color: var(--mq-1); }
 .mqlab-board .mq-hex span:nth-child(3n+2) { border-bottom: 2px dashed var(--mq-4); }
 .mqlab-board .mq-store .mq-panel { height: 300px; resize: vertical; contain: strict; flex-basis: 320px; }
+.mqlab-board .mq-store .mq-panel:has(> div:empty, tbody:empty) { height: auto; contain: content; }
+.mqlab-board .mq-store .mq-panel:has(tbody:empty) table { display: none; }
+.mqlab-board .mq-store .mq-panel > div:empty::after { content: "Nothing yet."; color: var(--mq-muted); }
+.mqlab-board .mq-store .mq-panel:has(tbody:empty)::after { content: "Nothing yet."; color: var(--mq-muted); }
 `;
 
 function storePanels({ data, links, onSelect }) {
