@@ -69,10 +69,11 @@ machine
 # ## Log X-ray
 #
 # A store with every file visible: the log, the queues, the index with its chains, the checkpoint, and the pages of
-# memory that are not on the disk yet. Some steps are done already; the last two are a power cut and the recovery.
+# memory that are not on the disk yet. Three messages are stored, and one of them has its entry in a queue.
 #
-# **Try:** go back to the step before the power cut and select the newest message: which of its places are on the disk?
-# Then change the flush policy to `SYNC_FLUSH`: all steps are done again. What does the power cut take now?
+# **Try:** press *Next* until all three have an entry. Open *More settings* and cut the power, then press *Next* to start
+# the broker again. Which messages are left? Change the flush policy to `SYNC_FLUSH`: all steps are done again. What
+# does the power cut take now?
 
 # %% tags=["explorer"]
 xray = log_xray()

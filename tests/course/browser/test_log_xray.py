@@ -20,7 +20,9 @@ def test_actions_by_mouse_and_by_keyboard(chromium: Any, tmp_path: Path) -> None
     page = live_page(chromium, xray, tmp_path)
     status = page.get_by_role("status")
 
-    # 1. By mouse: append, dispatch, look at a message, lose a page.
+    # 1. By mouse: the rest of the controls is folded; append, dispatch, look at a message, lose a page.
+    assert not page.get_by_label("Topic").is_visible()
+    page.get_by_text("More settings", exact=True).click()
     page.get_by_label("Topic").fill("payments")
     page.get_by_role("button", name="Append").click()
     status.filter(has_text="Step 4 of 4: SEND_OK: payments 0, queue offset 0").wait_for()
@@ -64,6 +66,27 @@ def test_actions_by_mouse_and_by_keyboard(chromium: Any, tmp_path: Path) -> None
     page.get_by_label("Flush policy").select_option(label="SYNC_FLUSH")
     status.filter(has_text="SYNC_FLUSH").wait_for()
     assert unnamed_controls(page) == [] and page.problems == []
+
+
+def test_next_stores_messages_and_writes_their_entries(chromium: Any, tmp_path: Path) -> None:
+    xray = log_xray([])
+    page = live_page(chromium, xray, tmp_path)
+    assert page.get_by_role("button").filter(visible=True).all_inner_texts()[:2] == ["Next", "Undo"]
+    status = page.get_by_role("status")
+    for step, words in (
+        (1, "queue offset 0"),
+        (2, "1 unit dispatched"),
+        (3, "queue offset 1"),
+        (4, "1 unit dispatched"),
+    ):
+        page.get_by_role("button", name="Next").click()
+        status.filter(has_text=f"Step {step} of {step}: ").filter(has_text=words).wait_for()
+    assert [unit.keys for unit in xray.units()] == ["order-0", "order-1"]
+    page.get_by_text("More settings", exact=True).click()
+    page.get_by_role("button", name="Kill").click()
+    status.filter(has_text="Step 5 of 5").wait_for()
+    page.get_by_role("button", name="Next").click()  # a broker that is down is started again
+    status.filter(has_text="Step 6 of 6").filter(has_text="The broker is running").wait_for()
 
 
 def test_without_a_kernel_it_is_scrubbed_and_read(chromium: Any, tmp_path: Path) -> None:

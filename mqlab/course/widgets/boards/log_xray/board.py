@@ -39,13 +39,7 @@ FIRST_ACTIONS: tuple[ActionLike, ...] = (
     ("append", {"keys": "order-0"}),
     ("append", {"keys": "order-1", "size": 90}),
     ("append", {"topic": "payments", "tags": "card", "keys": "payment-0"}),
-    "dispatch",
-    ("dispatch", {"units": None}),
-    ("append", {"keys": "more-", "count": 12}),
-    ("wait", {"duration": "10s"}),
-    ("append", {"keys": "last"}),
-    "power_cut",
-    "recover",
+    ("dispatch", {"units": 1}),
 )
 
 

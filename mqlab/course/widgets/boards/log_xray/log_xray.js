@@ -25,6 +25,18 @@ const STYLE = `
 `;
 const WAITS = ["1ms", "100ms", "500ms", "1s", "10s", "1m"];
 const PAGE_BYTES = 4096;
+const TO_TRY = "Next stores a message, then writes its queue entry. Then try a power cut, under More settings.";
+
+// What usually comes next: a message's entry in its queue, if it has none yet, else one message more.
+function nextAction({ message, units }, last) {
+  if (last.picture.broker !== "running") return { verb: "recover", arguments: {} };
+  const waiting = last.picture.log.some((file) => file.pieces.some(([kind, , , , inQueue]) => kind === "UNIT" && !inQueue));
+  if (waiting && last.words.startsWith("nothing dispatched")) return { verb: "wait", arguments: { duration: "1s" } };
+  if (waiting) return { verb: "dispatch", arguments: { units: 1 } };
+  const { topic, tags, size } = message;
+  const keys = `${message.keys}${message.keys.endsWith("-") ? Object.keys(units).length : ""}`;
+  return { verb: "append", arguments: { topic, tags, keys, size, count: 1 } };
+}
 
 function render({ model, el }) {
   const kernel = model.get("kernel") !== false;
@@ -60,18 +72,21 @@ function render({ model, el }) {
     buttonControl("Power cut", () => act("power_cut"), "Everything that is not on the disk is lost"),
     buttonControl("Power cut, lose marked pages only", () => act("power_cut", () => ({ lose: markedPages() }))),
     buttonControl("Recover", () => act("recover"), "Start the broker again"),
-    buttonControl("Undo", () => ask("undo")),
   ];
+  const undo = buttonControl("Undo", () => ask("undo"));
+  const next = buttonControl("Next", () => ask("do", () => nextAction(data(), data().steps.at(-1))));
   const policy = choiceControl({ label: "Flush policy", value: data().settings.flush, choices: data().choices.flush,
     onValue: (flush) => ask("change", () => ({ flush })) });
   const fileSize = choiceControl({ label: "Log file size", value: data().settings.file_size,
     choices: data().choices.file_size, onValue: (value) => ask("change", () => ({ file_size: value })) });
-  const controls = element("div", {},
+  const more = element("details", { class: "lx-more" }, element("summary", {}, "More settings"),
     element("fieldset", {}, element("legend", {}, "Append"),
       element("div", { class: "mq-row" }, [topic, tags, keys, size, count, append].map((each) => each.el))),
     element("div", { class: "mq-row", role: "group", "aria-label": "Actions" }, buttons.map((each) => each.el)),
     element("div", { class: "mq-row", role: "group", "aria-label": "Settings: all steps are done again" },
       policy.el, fileSize.el));
+  const controls = element("div", {}, element("div", { class: "mq-row" }, next.el, undo.el,
+    element("span", { class: "mq-note" }, TO_TRY)), more);
   const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
   const position = slider({ label: "Step", max: data().steps.length - 1, value: model.get("position"),
     text: (at) => sentence(at), onValue: (at) => goTo(at) });
