@@ -152,7 +152,7 @@ def _rolls(today: WatchedDay, names: list[str], wanted: tuple[str, ...] = ("paid
 
 
 def _rolls_twice(today: WatchedDay, names: list[str]) -> None:
-    """The second change begins before the last member has had the first: at every look somebody differs, and is young."""
+    """The second change begins before the first is through: at every look some member differs, and is young."""
     *most, last = names
     _rolls(today, most)
     _rolls(today, [*(f"{name}-new" for name in most), last], ALL_TAGS)
