@@ -97,10 +97,10 @@ def filled(text: str, own: int, where: str) -> str:
 
 
 def path_rows() -> str:
-    """The rows of the table of paths: name and pages, time, what one can do afterwards, room for the progress."""
+    """The rows of the table of paths: name, time, room for the progress, what one can do afterwards, pages."""
     return "\n".join(
-        f"| **{path.title}** `{path.name}` | {path.pages} | {hours(path_minutes(path))} | {path.afterwards} "
-        f"| <!-- progress {path.name} -->not begun<!-- end --> |"
+        f"| **{path.title}** `{path.name}` | {hours(path_minutes(path)).replace(' ', '&nbsp;')} "
+        f"| <!-- progress {path.name} -->not begun<!-- end --> | {path.afterwards} | {path.pages} |"
         for path in PATHS
     )
 

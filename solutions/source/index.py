@@ -5,13 +5,13 @@
 # same files on disk, the same frames on the wire and the same decisions. It runs inside a notebook: you can stop it,
 # step through it, play it again and break it.
 #
-# | path | pages | time | afterwards you can | done |
+# | path | time | done | afterwards you can | pages |
 # |---|---|---|---|---|
 # {paths}
 #
-# Choose a path, and take its pages in their order. In a terminal, `mqlab lab --path evening` opens the first page of
-# one. The times are for somebody who works alone and does every exercise. The last column is drawn again whenever
-# `mqlab lab` starts, and by `mqlab progress`.
+# Choose a path and take its pages in order. In a terminal, `mqlab lab --path evening` opens its first page. The times
+# are for a learner who works alone and does every exercise. What is done is drawn again whenever `mqlab lab` starts, and
+# by `mqlab progress`.
 
 # %% [markdown]
 # ## How a lab works

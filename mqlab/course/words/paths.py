@@ -40,6 +40,8 @@ class LabPath:
     @property
     def pages(self) -> str:
         """Links to the notebooks, as Markdown, and what else belongs to the path."""
+        if len(self.parts) == len(parts()):
+            return "every part in the table below"
         linked = " ".join(f"[{name}]({parts()[name].page})" for name in self.parts)
         return linked + (f" up to *{self.stops_at}*, {self.boards}" if self.boards else "")
 
