@@ -411,8 +411,9 @@ answer("lab02.back_again", repair.left, repair)
 #
 # Write the story `scale_in(lab)`. It begins while the shop sells (two orders a second, on the topic `orders`) and two groups
 # read: `billing` and `reports`, one of which may have a backlog. When it returns, the topic has eight queues to write and
-# eight to read; it has ten minutes. You may use `lab.admin` and `lab.run_for`; setting offsets is not allowed. The check plays
-# three such days and looks at every call of your story on the way, which takes some five seconds.
+# eight to read; it has ten minutes, and returns at most a minute and a half after queues 8 to 15 are drained. You may use
+# `lab.admin` and `lab.run_for`; setting offsets is not allowed. The check plays three such days and looks at every call of
+# your story on the way, which takes some five seconds.
 #
 # No send may fail, and every order has to be consumed by both groups.
 #

@@ -27,11 +27,16 @@ from mqlab.rocketmq.wire.message import Message
 BROKER, QUEUES, FEWER = "broker-a", 16, 8
 GROUPS = ("billing", "reports")
 ROUTE_MS, LIMIT_MS = 30_000, 600_000
+REPORT_MS, AT_MOST_LATER_MS = 5_000, 90_000
 A_SECOND = 2
 
 TIME_RULE = (
     "The story returns within ten minutes: under traffic there is always something on its way in the queues that stay, "
     "so wait for those that go, 8 to 15"
+)
+LATER_RULE = (
+    "Whoever waits by the clock waits too long on one day and too little on another: look at the offsets every few "
+    "seconds, and return at most a minute and a half after queues 8 to 15 are drained"
 )
 DONE_RULE = "When the story returns, the topic has eight queues to read and eight to write"
 TRAFFIC_RULE = (
@@ -79,9 +84,12 @@ def backlog_of(group: str, seed: int) -> tuple[Day, int]:
 
 
 def _day(seed: int, slow: str) -> Day:
-    """A backlog for one of the groups, traffic, the story, traffic, and calm."""
+    """A backlog for one of the groups, traffic, the story, traffic, and calm.
+
+    Old orders take long, and those of queue 8 always do: it is drained last.
+    """
     rng = random.Random(f"lab02.scale_in {seed}")
-    backlog, slow_ms = (rng.randint(330, 380), rng.randint(1_000, 1_200)) if slow else (20, 40)
+    backlog, in_the_first, slow_ms = (rng.randint(95, 110), 10, rng.randint(5_500, 6_500)) if slow else (20, 0, 40)
     before_ms = rng.randint(31_000, 36_000)  # the shop asks every 30 s: it has just asked
 
     def begins(today: ScaleDay) -> None:
@@ -90,6 +98,8 @@ def _day(seed: int, slow: str) -> Day:
         shop = today.producer(SHOP)
         for number in range(backlog):
             shop.send(Message(TOPIC, b"a book", keys=f"old-{number}"))
+        for number in range(backlog, backlog + in_the_first):
+            shop.send(Message(TOPIC, b"a book", keys=f"old-{number}"), selector=_the_first_that_goes, arg=None)
         for group in GROUPS:
             listener = _slow(slow_ms) if group == slow else _quick
             for number in (1, 2):
@@ -120,10 +130,15 @@ def _quick(messages: Any, context: Any) -> str:
 
 def _slow(ms: int) -> Callable[[Any, Any], str]:
     def slow(messages: Any, context: Any) -> str:
-        context.sleep(ms)
+        is_slow = messages[0].queue_id == FEWER or messages[0].keys.startswith("old")
+        context.sleep(ms if is_slow else 100)
         return CONSUME_SUCCESS
 
     return slow
+
+
+def _the_first_that_goes(queues: Sequence[Any], message: Message, arg: Any) -> Any:
+    return next(queue for queue in queues if queue.queue_id == FEWER)
 
 
 def _the_change(today: ScaleDay) -> None:
@@ -216,12 +231,39 @@ def _traffic_never_stops(today: ScaleDay) -> Finding | None:
     return Finding(rule, "the shop's sends", "no failed send", found, lab=today.lab, belief=belief)
 
 
+def _read_before_they_go(today: ScaleDay) -> Finding | None:
+    """An order may be read by luck, because members learn of the change later."""
+    read_ms = today.fewer_since("read_queue_nums") or 0
+    for group in GROUPS:
+        for row in today.deliveries(group):
+            if row.message_queue.queue_id >= FEWER and (row.ended_ms or row.started_ms) > read_ms:
+                belief = "lab02.drained_somewhere"
+                where = f"queue {row.message_queue.queue_id}; reading ended at {calendar(read_ms)}"
+                found = f"one at {calendar(row.ended_ms or row.started_ms)}, by luck"
+                expected = f"no order for {group} after that"
+                return Finding(refutation(belief), where, expected, found, lab=today.lab, belief=belief)
+    return None
+
+
+def _returns_when_it_can(today: ScaleDay) -> Finding | None:
+    write_ms = today.fewer_since("write_queue_nums")
+    ends = [row.ended_ms for group in GROUPS for row in today.deliveries(group) if row.message_queue.queue_id >= FEWER]
+    drained_ms = max((write_ms or 0) + ROUTE_MS, *(ended_ms + REPORT_MS for ended_ms in ends if ended_ms))
+    waited_ms = today.returned_ms - drained_ms
+    if waited_ms <= AT_MOST_LATER_MS:
+        return None
+    where = f"the story; queues 8 to 15 were drained at {calendar(drained_ms)}"
+    return Finding(LATER_RULE, where, "90 s later at most", f"{waited_ms // 1_000} s later", lab=today.lab)
+
+
 PROMISES: Sequence[Any] = (
     _in_time,
     _no_offset_is_set,
     _eight_and_eight,
     _traffic_never_stops,
     _everything_is_consumed,
+    _read_before_they_go,
+    _returns_when_it_can,
 )
 
 SCALE_IN = World(
