@@ -277,7 +277,7 @@ def test_an_excuse_that_is_not_needed_is_a_complaint(monkeypatch: pytest.MonkeyP
     assert lint.new_complaints("lab99", [lint.Complaint("pictures", "here", "none")]) == []
 
 
-# Minutes --------------------------------------------------------------------------------------------------------------
+# Minutes
 
 
 def test_a_notebook_takes_what_its_cells_take() -> None:
@@ -340,7 +340,7 @@ def test_one_evening_is_short_and_ends_within_its_lab() -> None:
         path_parts(replace(evening, until="lab00.nothing"))
 
 
-# Numbers of exercises -------------------------------------------------------------------------------------------------
+# Numbers of exercises
 
 
 def test_exercises_are_counted_in_each_notebook() -> None:
@@ -352,7 +352,7 @@ def test_exercises_are_counted_in_each_notebook() -> None:
     assert "See exercise 1, and exercise 9." in shown
 
 
-# Outputs that are kept ------------------------------------------------------------------------------------------------
+# Outputs that are kept
 
 
 def test_a_solution_keeps_its_outputs_where_only_its_text_is_new(
