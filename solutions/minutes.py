@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from mqlab.course.words.parts import minutes_of
-from mqlab.course.words.paths import PATHS, path_minutes
+from mqlab.course.words.paths import PATHS, path_minutes, path_parts
 from mqlab.errors import UsageError
 from solutions.cells import Cell
 
@@ -98,11 +98,13 @@ def filled(text: str, own: int, where: str) -> str:
 
 def path_rows() -> str:
     """The rows of the table of paths: name, time, room for the progress, what one can do afterwards, pages."""
-    return "\n".join(
-        f"| **{path.title}** `{path.name}` | {hours(path_minutes(path)).replace(' ', '&nbsp;')} "
-        f"| <!-- progress {path.name} -->not begun<!-- end --> | {path.afterwards} | {path.pages} |"
-        for path in PATHS
-    )
+    rows = []
+    for path in PATHS:
+        title = f"[**{path.title}**]({path_parts(path)[0].page}) `{path.name}`"
+        time = hours(path_minutes(path)).replace(" ", "&nbsp;")
+        done = f"<!-- progress {path.name} -->not begun<!-- end -->"
+        rows.append(f"| {' | '.join((title, time, done, path.afterwards, path.pages))} |")
+    return "\n".join(rows)
 
 
 def _known(name: str, where: str) -> int:

@@ -98,7 +98,7 @@ function render({ model, el }) {
     element("div", { class: "mq-panels" },
       panel("Who reads which queue", false,
         element("p", { class: "mq-note" }, "● has it  ◆ got it just now  ○ had it before"), grid),
-      panel("The hash ring", false, ring, ringWords),
+      panel("The hash ring", true, ring, ringWords),
       panel("Fairness and moves, moment by moment", false,
         element("p", { class: "mq-note" }, "█ moved  ▯ fewest for a fair division  ◇ difference"), chart),
       panel("All strategies over this history", false, compared,
@@ -273,12 +273,12 @@ function render({ model, el }) {
     const points = data.ring.members.flatMap((hashes, place) => (now & (1 << place)
       ? hashes.slice(0, nodesNow).map((hash) => [hash, place]) : [])).sort((one, other) => one[0] - other[0]);
     const used = model.get("strategy") === "CONSISTENT_HASH";
-    const [size, middle, radius] = [340, 170, 112];
+    const [size, middle, radius] = [520, 260, 198];
     const spot = (hash, away) => {
       const angle = (hash / 2 ** 32) * 2 * Math.PI - Math.PI / 2;
       return [middle + away * Math.cos(angle), middle + away * Math.sin(angle)].map((value) => value.toFixed(1));
     };
-    const svg = svgElement("svg", { class: "ab-picture", viewBox: `0 0 ${size} ${size}`, style: "max-width:340px;margin:auto",
+    const svg = svgElement("svg", { class: "ab-picture", viewBox: `0 0 ${size} ${size}`, style: "max-width:520px;margin:auto",
       role: "img", "aria-label": `Ring with ${points.length} points of ${divided.members(now).length} members and ${data.queues.length} queues` });
     svg.append(svgElement("circle", { cx: middle, cy: middle, r: radius, fill: "none", stroke: "var(--mq-rule)" }));
     for (const [at, [hash, place]] of points.entries()) {
