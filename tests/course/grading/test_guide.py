@@ -14,21 +14,19 @@ from mqlab.course.material import home
 GUIDE = (home() / "docs" / "instructors.md").read_text("utf-8")
 
 
-def test_the_syllabus_says_which_labs_are_here_and_which_are_planned() -> None:
-    rows: dict[str, str] = {}
-    for number, here in re.findall(r"^\| (\d\d)[a-z]? [^|]+ \| (yes|planned) \|", GUIDE, re.MULTILINE):
-        rows[number] = "yes" if rows.get(number) == "yes" else here  # a lab is here when one of its parts is
-    assert list(rows) == [f"{number:02d}" for number in range(15)]
-    assert [number for number, here in rows.items() if here == "yes"] == lab_numbers(home())
-    *most, last = lab_numbers(home())
-    assert f"Labs {', '.join(most)} and {last} exist today" in GUIDE
+def test_the_syllabus_has_a_row_for_every_lab_and_no_other() -> None:
+    rows = re.findall(r"^\| (\d\d)[a-z]? [^|]+ \| <!-- minutes", GUIDE, re.MULTILINE)
+    assert list(dict.fromkeys(rows)) == lab_numbers(home())
 
 
 def test_the_syllabus_names_the_labs_as_they_are_called() -> None:
+    """A heading may have its subject before the name: *08a Delayed messages: later* is *08a Later*."""
+    solved = {done.name for done in (home() / "solutions").glob("*.ipynb")}
     for path in sorted((home() / "labs").glob("[0-9][0-9]*-*.ipynb")):
-        if path.name in {done.name for done in (home() / "solutions").glob("*.ipynb")}:
-            title = re.search(r"# Lab (\d\d[a-z]?): (.+?)\\n", path.read_text("utf-8"))
-            assert title is not None and f"| {title[1]} {title[2]} |" in GUIDE
+        if path.name in solved:
+            title = re.search(r'"# (?:Lab )?(\d\d[a-z]?)(?:.*:)? (.+?)\\n', path.read_text("utf-8"))
+            assert title is not None, path.name
+            assert f"| {title[1]} {title[2]} |".lower() in GUIDE.lower(), path.name
 
 
 def test_every_verb_it_names_exists() -> None:
@@ -53,7 +51,5 @@ def test_every_file_of_the_project_it_names_is_there() -> None:
         assert (home() / name).is_file() or "NN" in name, name
 
 
-def test_the_readme_says_which_labs_are_here() -> None:
-    *most, last = lab_numbers(home())
-    readme = (home() / "README.md").read_text("utf-8")
-    assert f"Labs {', '.join(most)} and {last} are here" in readme and "docs/instructors.md" in readme
+def test_the_readme_leads_to_the_guide() -> None:
+    assert "docs/instructors.md" in (home() / "README.md").read_text("utf-8")
