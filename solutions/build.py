@@ -46,6 +46,7 @@ from mqlab.errors import UsageError
 from solutions.cells import Cell, read, read_words, shown
 from solutions.lint import complaints, new_complaints
 from solutions.minutes import ANSWER_CELL, asked_in, cell_minutes, filled, filled_page, notebook_minutes
+from solutions.plain_english import sentences_against_the_rules
 from solutions.words import KINDS, Typed, compiled, lab_and_part
 from solutions.wrong import beliefs_held
 
@@ -295,7 +296,11 @@ def against_the_rules(lab: str) -> list[str]:
         path.name: [cell for written in read(path.read_text("utf-8"), path.name) for cell in shown(written, path.name)]
         for path in parts_of(lab)
     }
-    return new_complaints(lab, complaints(parts, found, manifest(lab), beliefs_held(lab)))
+    wrong = new_complaints(lab, complaints(parts, found, manifest(lab), beliefs_held(lab)))
+    for path in parts_of(lab):
+        for rule, line, sentence in sentences_against_the_rules(path.name, read(path.read_text("utf-8"), path.name)):
+            wrong.append(f"{path.name} line {line}: {sentence} ({rule})")
+    return wrong
 
 
 def generated(source: Path) -> Iterator[tuple[Path, str]]:

@@ -3,16 +3,16 @@
 #
 # ## Why
 #
-# At 02:17 the power failed in the server room. At 02:40 the broker is running again, and the shop's log says: forty
-# orders, forty times `SUCCESS`. The broker has none of them.
+# At 02:17 the power failed in the server room. At 02:40 the broker is running again. The shop's log shows forty orders
+# and forty times `SUCCESS`. The broker has none of them.
 #
-# "Impossible," says one colleague. "RocketMQ writes to disk. `SUCCESS` means it is on the disk."
+# "Impossible," says one colleague. "`SUCCESS` means it is on the disk."
 #
-# "Then the index is broken," says another. "The orders are there, we only cannot find them."
+# "Then the index is broken," says another. "We only cannot find the orders."
 #
-# Both opinions are about files. A broker has only five kinds of them, all short and plain. This first part opens the log
-# and the queue, byte by byte. The [second](01b-finding-a-message.ipynb) finds messages by offset and by key, the
-# [third](01c-what-survives.ipynb) cuts the power.
+# Both opinions are about files. A broker has five kinds of them. This part opens the log and
+# the queue. The [second](01b-finding-a-message.ipynb) finds messages, the [third](01c-what-survives.ipynb) cuts the
+# power.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
@@ -37,8 +37,8 @@ from mqlab.rocketmq.store import MessageStore
 # %% [markdown] minutes=4
 # ## Five kinds of files
 #
-# Four orders in four seconds. The topic has one queue, message trace is off and the index has five slots instead of
-# five million, so that what you see is short. Files are smaller than a real broker's, too.
+# Four orders in four seconds. To keep the pictures short, the topic has one queue, message trace is off, the index has
+# five slots instead of five million, and files are smaller than a real broker's.
 
 
 # %% tags=["parameter"]
@@ -57,58 +57,61 @@ lab = play(four_orders, seed=7, client=no_trace, broker=five_slots)
 Table(lab.store().tree(), columns=["path", "kind", "bytes", "holds"])
 
 # %% [markdown]
-# `config` and `lock` aside, these are all of them. `commitlog` (提交日志) holds the messages. `consumequeue` (消费队列) and
-# `index` (索引文件) lead to them. `checkpoint` (检查点) says how much is surely on the disk. `abort` is there while the
-# broker runs.
+# These are all files, apart from `config` and `lock`:
 #
-# Look at the sizes: the log has a file of 1 MiB (1 GiB on a real broker) for four orders, and a second one made ahead.
-# **Files are full size from birth**, filled with zeros, so a file's length never says how much is in it.
+# - `commitlog` (提交日志) holds the messages;
+# - `consumequeue` (消费队列) and `index` (索引文件) lead to them;
+# - `checkpoint` (检查点) says how much is safely on disk;
+# - `abort` exists while the broker runs.
 #
-# Here is how they lead to each other, with one order lit up:
+# For four orders the log has a file of 1 MiB (1 GiB on a real broker), and a second one prepared in advance. **Files
+# have full size from the start**, filled with zeros, so a file's length never says how much is in it.
+#
+# This map shows how they lead to each other, with one order highlighted:
 
 # %%
 first, second, third, fourth = lab.store().messages("orders")
 lab.store_map(second)
 
 # %% [markdown]
-# You may read that `abort` is empty. It holds the number of the process that has the store open; in a Lab, where all nodes share
-# one process, that is 0.
+# You may read that `abort` is empty. It holds the process id of the broker that has the store open. In a Lab, where all
+# nodes share one process, that is 0.
 
 # %%
 (lab.directory / "broker-a" / "abort").read_text()
 
 # %% [markdown] minutes=18
-# ## The consume queue: twenty bytes a message
+# ## The consume queue: twenty bytes per message
 #
-# An entry of the queue says where the message is, how long its unit is, and a code of its tag. This is the second
-# order's:
+# An entry says where the message is, how long its unit is, and a code of its tag. This is the second order's entry:
 
 # %%
 lab.store().queue("orders", 0).hexdump(1)
 
 # %% [markdown]
-# The consumer's whole way to a message is: entry *n* is at byte 20 · *n*, its first 12 bytes lead to the unit. All four:
+# A consumer finds a message in two steps: entry *n* is at byte 20 · *n*, and its first 12 bytes lead to the unit. All
+# four entries:
 
 # %%
 lab.store().queue("orders", 0).table()
 
 # %% [markdown]
-# All four orders are tagged `paid`, and all four have the same `tags_code` (标签哈希). The broker filters by this number
-# and never looks at the tag itself.
+# All four orders are tagged `paid`, so all four have the same `tags_code` (标签哈希). The broker filters by this number and
+# never looks at the tag itself.
 
 # %% [exercise] lab01.tags
 # ### Exercise 1: Java's hash, as the entry holds it
 #
-# The number is Java's `String.hashCode` of the tag: begin with 0; for each 16-bit unit of the text, `hash = 31 * hash +
-# unit`; keep 32 bits, with a sign. The entry has eight bytes for it. (`mqlab`'s own `tags_code` does the same, so it is
-# closed in this exercise; `struct` and Python's own text and bytes are all you need.)
+# The number is Java's `String.hashCode` of the tag: begin with 0; for each 16-bit unit of the string, `hash = 31 * hash
+# + unit`; keep 32 bits, with a sign. The entry stores it in eight bytes. Use `struct` and Python's own `str` and
+# `bytes`; `mqlab`'s `tags_code` is closed in this exercise.
 #
 # hint: A Java string is a sequence of 16-bit units. tags.encode("utf-16-be") gives them, two bytes each.
-# hint: For each unit: value = 31 * value + unit. Java keeps 32 bits: value & 0xFFFFFFFF. Java's numbers have a sign: from
-#   0x80000000 on, subtract 0x100000000.
-# hint: struct.unpack(f">{len(data) // 2}H", data) are the units; struct.pack(">q", value) keeps the sign. No tags: value
-#   0.
-# note: `Aa` and `BB` have the same code: the broker lets both pass, and the client compares the texts again.
+# hint: For each unit: value = 31 * value + unit. Java keeps 32 bits: value & 0xFFFFFFFF. Java's numbers have a sign:
+#   from 0x80000000 on, subtract 0x100000000.
+# hint: struct.unpack(f">{len(data) // 2}H", data) are the units; struct.pack(">q", value) keeps the sign. No tags:
+#   value 0.
+# note: `Aa` and `BB` have the same code: the broker lets both pass, and the client compares the strings again.
 
 
 # %%
@@ -131,40 +134,40 @@ def tag_bytes(tags):
 check("lab01.tags")
 
 # %% [belief] lab01.text_is_utf8
-# question: What does Java hash in a text?
+# question: What does Java hash in a string?
 # claim: Its bytes in UTF-8.
 # refutation: Java hashes the 16-bit units of UTF-16: not bytes, and an emoji is two of them.
 
 # %% [belief] lab01.emoji_is_one
-# question: How long is the text with one emoji in Java?
+# question: How long is a string with one emoji in Java?
 # claim: 1, as in Python.
 # refutation: 2. Java hashes the 16-bit units of UTF-16, and an emoji is two of them.
 
 # %% [belief] lab01.several_tags
 # question: A message has the tags paid || shipped. What is hashed?
 # claim: paid, the first of them.
-# refutation: A message has one text of tags: hash = 31 * hash + unit over the whole text, as it is.
+# refutation: A message has one string of tags: hash = 31 * hash + unit over the whole string, as it is.
 
 # %% [belief] lab01.hash_of_64_bits
-# question: The entry has eight bytes for the code. How many bits has the hash?
+# question: The entry has eight bytes for the code. How many bits is the hash?
 # claim: 64.
-# refutation: The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative
-#   one.
+# refutation: The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative one.
 
 # %% [belief] lab01.hash_is_positive
-# question: Which sign has a tag code?
-# claim: Plus: a hash is never negative.
-# refutation: The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative
+# question: Can a tag code be negative?
+# claim: No: a hash is never negative.
+# refutation: Yes. The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative
 #   one.
 
 # %% [answer] lab01.negative
 # ### Your turn: a tag with a sign
 #
-# Change `TAG` until the first of the eight bytes is `ff`: a tag whose hash is negative. Letters and digits, as long as you
-# like. Then answer with your tag.
+# Change `TAG` until the first of the eight bytes is `ff`, which means that the hash is negative. Use letters and
+# digits, of any length. Then answer with your tag.
 #
-# wrong: This is not the tag of your last run. Run the cell with `TAG` first, then answer with the same text.
-# note: A code that is read as a positive number (`& 0xFFFFFFFF`) never matches such a tag, and the group gets nothing.
+# wrong: This is not the tag of your last run. Run the cell with `TAG` first, then answer with the same tag.
+# note: If a program reads the code as a positive number (`& 0xFFFFFFFF`), it never matches such a tag, and the group
+#   gets nothing.
 
 # %% tags=["parameter"]
 TAG = "paid"
@@ -191,31 +194,30 @@ answer("lab01.negative", TAG, tag_day)
 # %% [markdown] minutes=30
 # ## The commit log, byte by byte
 #
-# One message in the log is a **unit**. There is nothing between two units: no padding, no separator. This is the
-# second order. Every byte belongs to exactly one field; all numbers are big-endian, and the fields are always in this
-# order:
+# One message in the log is a **unit**. Nothing separates two units. This is the second order. Every byte belongs to
+# exactly one field, all numbers are big-endian, and the fields always come in this order:
 
 # %%
 lab = play(four_orders, seed=7, client=no_trace, broker=five_slots)
 lab.store().hexdump(second.physical_offset)
 
 # %% [markdown]
-# Three things to find in it:
+# Find three things in it:
 #
 # - **Two addresses** with ports of four bytes. An IPv6 address makes a host 20 bytes long instead of 8; bit `0x10`
-#   (born host) or `0x20` (store host) of `sys_flag` says so. After an IPv6 host every field stands 12 bytes further.
+#   (born host) or `0x20` (store host) of `sys_flag` says so. After an IPv6 host every field starts 12 bytes later.
 # - **Two times**: when the sender sent it, when the broker stored it.
 # - **Three lengths**, each before the bytes that it counts: body (4 bytes), topic (1 byte), properties (2 bytes).
 
 # %% [answer] lab01.overhead
 # ### Your turn: what a key costs
 #
-# Keys, tags and the unique id stand among the properties: `name 0x01 value 0x02`. Change `KEYS` to `"order-0 customer-7"`
-# and run the cell. By how many bytes did the unit grow?
+# Keys, tags and the unique id are properties: `name 0x01 value 0x02`. Change `KEYS` to `"order-0 customer-7"` and run
+# the cell. By how many bytes did the unit grow?
 #
-# wrong only_the_key: That is the new key alone. What stands between two keys?
+# wrong only_the_key: That is the new key alone. What separates two keys?
 # wrong: Compare the size of the unit before and after: it is printed.
-# note: A key costs its letters and a blank. The name `KEYS` is there once, however many keys there are.
+# note: A key costs its letters and a space. The name `KEYS` appears once, however many keys there are.
 
 # %% tags=["parameter"]
 KEYS = "order-0"
@@ -243,17 +245,17 @@ answer("lab01.overhead", 11, keyed)
 # ### Exercise 2: decode a unit
 #
 # Write `read_unit`. `log` is bytes with several units in it; one begins at `start`. It may have IPv6 hosts. Its magic
-# may be `DAA320AB` (V2, for long topics): then the topic's length takes two bytes instead of one. The body is returned as
-# it is stored. (`mqlab.rocketmq.wire.record` does all this; here it is closed.)
+# may be `DAA320AB` (V2, for long topics): then the topic's length takes two bytes instead of one. Return the body as it
+# is stored. (`mqlab.rocketmq.wire.record` is closed in this exercise.)
 #
-# hint: Up to sys_flag, at byte 36, everything has a fixed place. struct.unpack_from(">5iqqi", log, start) reads the first
-#   eight fields.
-# hint: Keep a variable `at`. Begin at start + 48 (the born host), add 8, or 20 if sys_flag & 0x10. There is the store time.
-#   Next comes the store host: 8, or 20 if sys_flag & 0x20; then 4 and 8 bytes you do not need.
-# hint: Now three times the same: read a length (">i"; ">b", or ">h" when the magic's last byte is 0xAB; ">h"), then so
+# hint: Up to sys_flag, at byte 36, everything has a fixed position. struct.unpack_from(">5iqqi", log, start) reads the
+#   first eight fields.
+# hint: Keep a variable `at`. Begin at start + 48 (the born host), add 8, or 20 if sys_flag & 0x10. The store time is
+#   there. Next comes the store host: 8, or 20 if sys_flag & 0x20; then 4 and 8 bytes you do not need.
+# hint: Now repeat three times: read a length (">i"; ">b", or ">h" when the magic's last byte is 0xAB; ">h"), then that
 #   many bytes. For properties: for part in text.split("\x02"): name, _, value = part.partition("\x01").
-# note: You can now read any message of any RocketMQ broker with a hex editor. Note what is not there: nothing says where
-#   the next unit of the same queue is, and nothing says who has read it.
+# note: You can now read any message of any RocketMQ broker with a hex editor. Note two absences: a unit does not say
+#   where the queue's next unit is, and it does not say which groups have read it.
 
 
 # %%
@@ -314,50 +316,50 @@ check("lab01.unit")
 # refutation: 116. The first four bytes are the length of the whole unit, themselves included.
 
 # %% [belief] lab01.port_of_two
-# question: How many bytes has a port in a unit?
+# question: How many bytes does a port take in a unit?
 # claim: Two: it is at most 65535.
 # refutation: Four. The store time follows the born host, which takes 8 bytes, or 20.
 
 # %% [belief] lab01.queue_offset_is_bytes
 # question: The queue offset in a unit is 40. Which message of its queue is it?
 # claim: The third: an entry has 20 bytes.
-# refutation: The forty-first. The queue offset is the message's number in its queue, not a place in a file.
+# refutation: The forty-first. The queue offset is the message's number in its queue, not a position in a file.
 
 # %% [belief] lab01.topic_length_of_two
-# question: How many bytes has the length of a topic?
+# question: How many bytes does the length of a topic take?
 # claim: Two, as that of the properties.
 # refutation: The topic follows its length, which takes one byte in a V1 unit and two in a V2 unit.
 
 # %% [markdown] minutes=15
 # ## What is written when
 #
-# The message knows its own number in its queue, `queue_offset`. Where does the broker get that number from? A store can be
-# used without a broker around it: `MessageStore.open(directory)`. With `dispatch=False` it writes the log and leaves
-# queues and index alone, until it is told otherwise.
+# The message knows its own number in its queue, `queue_offset`. Where does the broker get that number?
+# `MessageStore.open(directory)` opens a store without a broker around it. With `dispatch=False` it writes only the log,
+# and leaves queues and index alone until you dispatch.
 
 # %% [prediction] lab01.queue_offset
-# The queue has no file yet, and nothing writes one for the moment. Three orders are stored. Which queue offset does the
-# third one get?
+# The queue has no file yet, and for now nothing writes one. Three orders are stored. Which queue offset does the third
+# one get?
 #
 # - 2: 2
 #   = The broker counts in a table in its memory and writes the number into the unit.
 # - 0: 0, as long as the queue's file is empty
-#   > The file has no say. It is written later, from the unit.
-# - none: none yet; it is given when the entry is written
-#   > Look at the unit: the number stands in it, and a unit is never changed afterwards.
-# note: The broker gives out queue offsets from a table in its memory, one per queue, at the moment of storing.
+#   > The file does not matter: it is written later, from the unit. The number comes from a table in memory.
+# - none: none yet; it is assigned when the entry is written
+#   > The unit already contains the number, and a unit is never changed afterwards. Its hexdump shows it.
+# note: The broker assigns queue offsets when it stores, from a table in memory with one number per queue.
 
 # %% [prediction] lab01.by_key
-# The three orders are in the commit log, each with its key, and their producers have SUCCESS. How many of them does a search
-# by key find at this moment?
+# The three orders are in the commit log, each with its key, and their producers have SUCCESS. How many of them does a
+# search by key find at this moment?
 #
 # - 3: all three; the index is written with the message
-#   > The put writes the commit log and nothing else.
+#   > Storing writes only the commit log. The index follows when the store dispatches.
 # - 0: none
 #   = Nothing leads to them yet.
 # - 2: two; the last one is still being written
-#   > All three are wholly in the log. What is missing is the way to them.
-# note: Queue entries and index entries are made afterwards, by dispatching; until then no search and no consumer finds the
+#   > All three are completely in the log. Only the entries that lead to them are missing.
+# note: Dispatching makes queue entries and index entries afterwards. Until then no search and no consumer finds the
 #   message.
 
 # %%
@@ -382,9 +384,9 @@ reveal("lab01.by_key", sum(len(found.records) for found in answers))
 files.map()
 
 # %% [markdown]
-# The messages are stored, numbered and answered, and nobody can see them: no arrow leads to a unit. Now let the store
-# **dispatch** (分发): it walks along the log and makes, for each unit, one entry in its queue and one in the index for
-# each key.
+# The messages are stored, numbered and answered, but invisible: no arrow leads to a unit. Now let the store
+# **dispatch** (分发). It walks along the log and makes, for each unit, one entry in its queue and one in the index per
+# key.
 
 # %%
 before = store.get("orders", queue_id=0, queue_offset=0)
@@ -400,21 +402,24 @@ store.shutdown()
 files.map("order-1")
 
 # %% [markdown]
-# In a broker a thread of its own does this all the time. It is a step of its own nevertheless: there is a moment between
+# In a broker a separate thread dispatches all the time. Dispatching is still a separate step: some time passes between
 # `SUCCESS` and the entry.
 
 # %% [answer] lab01.unseen
 # ### Your turn: look through the log
 #
-# This is a store that you can drive; it dispatches only when you say so. Two steps are done: one order was appended and
-# dispatched. Move *Step* back and forth, and see what each step changed in the log, the queue and the index. Then, at the
-# last step, press *Append* twice (and nothing else). How many of the three orders can a consumer read, and a search find?
+# You drive this store; it dispatches only on command. Two steps are done: one order was appended and dispatched. Move
+# *Step* back and forth, and see what each step changed in the log, the queue and the index.
+#
+# At the last step, press *Append* twice, and nothing else. How many of the three orders can a consumer read, and a
+# search find?
 #
 # wrong all: All three are in the log. Look at the queue: how many entries does it have?
-# wrong none: One order was dispatched before: click on it in the log, and see what lights up in the queue and the index.
+# wrong none: One order was dispatched earlier: click on it in the log, and see what is highlighted in the queue and the
+#   index.
 # wrong: Count the entries under *Consume queues*.
-# note: What a consumer sees is what is in the queue. Now press *Kill* and *Recover*: the other two entries are made then,
-#   because all that they say is in the units.
+# note: A consumer sees only what is in the queue. Now press *Kill* and *Recover*: recovery makes the other two entries,
+#   because the units contain everything for them.
 
 # %% tags=["explorer"]
 xray = log_xray(["append", "dispatch"])
@@ -429,7 +434,7 @@ answer("lab01.unseen", 1, xray)
 ### END SOLUTION
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -439,7 +444,7 @@ answer("lab01.unseen", 1, xray)
 # | dispatch | `DefaultMessageStore.ReputMessageService`, `CommitLogDispatcherBuildConsumeQueue`, `…BuildIndex` |
 # | entry, tag code | `ConsumeQueue.putMessagePositionInfo`, `MessageExtBrokerInner.tagsString2tagsCode` |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
@@ -454,11 +459,10 @@ answer("lab01.unseen", 1, xray)
 # Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab01.size_twice
-# **1.** Why does an entry hold the unit's size, although the unit begins with it?
+# **1.** Why does an entry contain the unit's size, although the unit begins with it?
 #
-# answer: So that the broker knows from the queue alone how many bytes to send: it adds up sizes until a pull's limit is
-#   reached, and hands the stretches of the log to the network without reading them. A consumer of many small messages
-#   is served from twenty bytes each.
+# answer: The broker then knows from the queue alone how many bytes to send. It adds up sizes until a pull's limit is
+#   reached, and hands those ranges of the log to the network without reading them.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next

@@ -3,18 +3,17 @@
 #
 # ## Why
 #
-# "The index is broken," said the second colleague at 02:40. "The orders are there, we only cannot find them." There are two
-# ways to find a message: by its number in the queue, as consumers do, and by its key, as people do. In this part you write
-# both.
+# "The index is broken," said the second colleague at 02:40. "The orders are there, we only cannot find them." Consumers
+# find a message by its number in the queue, people by its key. In this part you write both searches.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the [first part](01a-what-the-broker-writes.ipynb). When you are done you can
+# About {minutes} minutes. You need the [first part](01a-what-the-broker-writes.ipynb). Afterwards you can
 #
-# - say what the word *offset* points at, each time that somebody says it;
+# - say what *offset* points at wherever you meet the word;
 # - look up a message by its queue offset in files that have rolled;
-# - follow the chain of an index slot, and say what the index cannot know.
+# - follow the chain of an index slot, and name what the index does not contain.
 
 # %%
 import struct
@@ -33,29 +32,30 @@ no_trace = {"enable_trace": False}
 # Two questions about the number with which a consumer moves along a queue.
 
 # %% [prediction] lab01.committed
-# Billing has read orders 0, 1 and 2 of a queue of five, and its committed offset is 3. It is started again. Which order does
-# it get first?
+# Billing has read orders 0, 1 and 2 of a queue of five, and its committed offset is 3. It is started again. Which order
+# does it get first?
 #
 # - 3: order 3
 #   = The committed offset is the next message to read.
 # - 4: order 4; 3 is the last one it has read
-#   > It has read 0, 1 and 2. Who adds one to a committed offset loses a message at every restart.
+#   > It has read 0, 1 and 2. A consumer that adds one to its committed offset loses a message at every restart.
 # - 2: order 2; the last one may not have been finished
-#   > It was finished, and the offset was committed after it. Nothing is read again without a reason.
-# note: Every offset that is committed means: this one comes next.
+#   > It was finished, and the offset was committed afterwards. The deliveries after the restart begin at 3.
+# note: A committed offset always names the next message.
 
 # %% [prediction] lab01.next_begin
-# A queue holds orders 0 to 7, only order 2 is tagged `refund`. A consumer of `refund` pulls from 0 and gets order 2. From which
-# offset will it pull next?
+# A queue holds orders 0 to 7, only order 2 is tagged `refund`. A consumer of `refund` pulls from 0 and gets order 2.
+# From which offset will it pull next?
 #
-# - 3: from 3, behind the message it got
-#   > Then the broker would look at orders 3 to 7 a second time, and at every pull again.
+# - 3: from 3, after the message it got
+#   > Then the broker would scan orders 3 to 7 again at every pull. The answer's `nextBeginOffset` is past all that it
+#   > has scanned.
 # - 8: from 8
-#   = The broker has looked at all eight entries, and says so.
+#   = The broker has scanned all eight entries and returns the offset after them.
 # - 1: from 1; it has got one message
 #   > The number counts entries of the queue, not messages that passed the filter.
-# note: `nextBeginOffset` is behind the last entry that the broker looked at, not behind the last message it gave. A client
-#   takes that number as it is.
+# note: `nextBeginOffset` follows the last entry scanned, which may be later than the last message returned. A client
+#   uses that number unchanged.
 
 
 # %% tags=["parameter"]
@@ -108,8 +108,8 @@ reveal("lab01.next_begin", pulled.next_begin_offset)
 # %% [markdown] minutes=30
 # ## Files that roll
 #
-# A queue and a log that grow get new files. A file's name is the place of its first byte, as twenty digits, counted
-# from the beginning of the queue or the log. With a log of 2 KiB files and queue files of ten entries:
+# A queue and a log that grow get new files. A file's name is the position of its first byte, as twenty digits, counted
+# from the beginning of the queue or the log. Here with log files of 2 KiB and queue files of ten entries:
 
 
 # %%
@@ -139,9 +139,9 @@ rows = [row for row in rolled.store().tree() if row.kind in kinds]
 Table(rows, columns=["path", "bytes", "holds"])
 
 # %% [markdown]
-# No unit crosses the border of two log files. What would not fit goes into the next file, and what is left of this one
-# is filled by a **BLANK**: eight bytes that say how much is left, and that nothing follows here. At least these eight
-# bytes are always kept free.
+# No unit crosses the border of two log files. A unit that does not fit goes into the next file, and a **BLANK** fills
+# the rest of this one: eight bytes that give the remaining size and mark the end. The broker always keeps room for
+# these eight bytes.
 
 # %%
 place, size = rolled.store().blanks()[0]
@@ -153,9 +153,9 @@ rolled.store().hexdump(place)
 #
 # Change `LOG_FILE` to 1152 and run its cell. How many orders are in the first file of the log now?
 #
-# wrong division: That is the size of the file divided by the size of the first order. Was there room for the eight bytes that
-#   have to stay free?
-# wrong: Run the cell with LOG_FILE = 1152, then the table below, and count the orders whose place is below 1152.
+# wrong division: That is the size of the file divided by the size of the first order. Is there room for the eight bytes
+#   that must stay free?
+# wrong: Run the cell with LOG_FILE = 1152, then the table below, and count the orders whose position is below 1152.
 # note: Five orders of 230 bytes are 1,150 bytes: they would fit, but without the eight bytes that a BLANK needs.
 
 # %%
@@ -171,21 +171,21 @@ answer("lab01.roll", 4, rolled)
 ### END SOLUTION
 
 # %% [exercise] lab01.lookup
-# ### Exercise 3: look up a message by its queue offset
+# ### Exercise 1: look up a message by its queue offset
 #
-# Write `read_next`: what the broker does when a group asks for its next message. You get the offset that the group has
-# committed, and the files of the queue and of the log, as dictionaries `{name: bytes}`. **The oldest files of both may
-# be gone already.** Files of one folder are all equally long. Unwritten bytes are zeros. (`mqlab`'s store and its readers
-# of entries are closed in this exercise; `struct` is all you need.)
+# Write `read_next`, which does what the broker does when a group asks for its next message. You get the group's
+# committed offset, and the files of the queue and of the log, as dictionaries `{name: bytes}`. **The oldest files of
+# both may be deleted already.** All files of a folder have the same length. Unwritten bytes are zeros. (Use `struct`;
+# `mqlab`'s store and its readers of entries are closed in this exercise.)
 #
-# hint: Entry n is at byte 20 * n of the queue. Which of the files holds that byte? A file's name is the number of its first
-#   byte.
-# hint: All files of one folder are equally long: begin = position - position % length, name = f"{begin:020d}". The same works
-#   for the log.
-# hint: If there is no such file, or the entry's size is 0, return (None, committed). Otherwise return the unit and committed
-#   + 1: that is what the group commits when it is done.
-# note: One multiplication and two reads, however long the queue is. So a group can go back to any message that is still
-#   there.
+# hint: Entry n is at byte 20 * n of the queue. Which of the files holds that byte? A file's name is the number of its
+#   first byte.
+# hint: All files of one folder are equally long: begin = position - position % length, name = f"{begin:020d}". The same
+#   works for the log.
+# hint: If there is no such file, or the entry's size is 0, return (None, committed). Otherwise return the unit and
+#   committed + 1, which the group commits when it is done.
+# note: One multiplication and two reads, however long the queue is. A group can therefore go back to any message that
+#   still exists.
 
 
 # %%
@@ -217,13 +217,14 @@ check("lab01.lookup")
 # %% [belief] lab01.commits_what_was_read
 # question: A group has read message 5. What does it commit?
 # claim: 5.
-# refutation: 6. The committed offset is the next message to read: nothing is added before, one is added after.
+# refutation: 6. The committed offset is the next message to read: a reader adds nothing before reading and one after
+#   it.
 
 # %% [belief] lab01.first_file_is_0
 # question: The first two files of a queue were deleted. What is the number of its first entry?
 # claim: 0.
-# refutation: Offsets go on counting. Entry n begins at byte 20 * n of the queue; a file's name is the number of its
-#   first byte.
+# refutation: Offsets continue. Entry n begins at byte 20 * n of the queue; a file's name is the number of its first
+#   byte.
 
 # %% [belief] lab01.log_from_first_file
 # question: The first files of the log were deleted. Where is byte 0 now?
@@ -234,25 +235,26 @@ check("lab01.lookup")
 # %% [belief] lab01.committed_is_last
 # question: A group's committed offset is 5. Which message does it read next?
 # claim: 6.
-# refutation: 5. The committed offset is the next message to read: nothing is added before, one is added after.
+# refutation: 5. The committed offset is the next message to read: a reader adds nothing before reading and one after
+#   it.
 
 # %% [belief] lab01.unit_is_its_body
-# question: An entry leads to a message. Which bytes of the log are it?
+# question: An entry leads to a message. Which bytes of the log belong to it?
 # claim: Those of its body.
-# refutation: The unit is all of its bytes: from its first one, as many as the entry's size says.
+# refutation: All bytes of its unit: they start at the entry's position, and the entry's size counts them.
 
 # %% [belief] lab01.zeros_are_entries
-# question: A queue's file has room for 6 entries. How many has the queue?
+# question: A queue's file has room for 6 entries. How many does the queue have?
 # claim: Six.
-# refutation: As many as were written. Where no entry is written yet, there is nothing to read, and the offset stays
-#   the same.
+# refutation: As many as were written. Where no entry is written yet, there is nothing to read, and the offset stays the
+#   same.
 
 # %% [markdown] minutes=40
-# ## The index: from a key to places
+# ## The index: from a key to positions
 #
-# An index file is a hash table on the disk: a header, *S* slots, then entries. A slot holds the number of its newest
-# entry, an entry the number of the one before it in the same slot. So each slot is the head of a **chain** (链表). Four
-# orders, and five slots instead of five million:
+# An index file is a hash table on disk: a header, *S* slots, then entries. A slot contains the number of its newest
+# entry, and an entry contains the number of the previous one in the same slot. Each slot is therefore the head of a
+# **chain** (链表). Four orders, and five slots instead of five million:
 
 
 # %%
@@ -270,28 +272,28 @@ def with_slots(slots):
 
 
 # %% [prediction] lab01.first_entry
-# An index file begins with 40 bytes of header, then S slots of 4 bytes, then entries of 20 bytes. S is 5. At which byte does
-# the first entry begin that is ever written?
+# An index file begins with 40 bytes of header, then S slots of 4 bytes, then entries of 20 bytes. S is 5. At which byte
+# does the first entry begin that is ever written?
 #
-# - 60: at 60, right behind the slots
+# - 60: at 60, right after the slots
 #   > The 20 bytes of entry 0, from 60 to 79, stay unused: entries are numbered from 1, because 0 in a slot means empty.
 # - 80: at 80
 #   = Entries are numbered from 1.
 # - 56: at 56; slots are numbered from 1, so the first is at 36
-#   > Slots do count from 0: slot s stands at 40 + 4 * s.
-# note: 40 + 4 * S + 20 * n is the place of entry n, and the first one has the number 1.
+#   > Slots count from 0: slot s is at 40 + 4 * s. The hexdump of the file shows it.
+# note: Entry n is at 40 + 4 * S + 20 * n, and the first one has the number 1.
 
 # %% [prediction] lab01.time_diff
-# An index entry does not hold a time, only the difference from the file's first entry. The second order is stored 1,900 ms
-# after the first. What does the entry hold?
+# An index entry contains no time, only the difference from the file's first entry. The second order is stored 1,900 ms
+# after the first. What does its entry contain?
 #
 # - 1900: 1900, milliseconds
-#   > Four bytes of milliseconds would be full after 24 days.
-# - 1: 1, whole seconds, cut off
+#   > Four bytes of milliseconds would be full after 24 days. The entry counts whole seconds.
+# - 1: 1, whole seconds, truncated
 #   = Whole seconds: enough for 68 years.
 # - 2: 2, whole seconds, rounded
-#   > They are cut off, not rounded.
-# note: So a search that begins at the exact store time of a message may miss it.
+#   > RocketMQ truncates the seconds and does not round them.
+# note: A search that begins at the exact store time of a message may therefore miss it.
 
 # %%
 lab = with_slots(5)
@@ -300,8 +302,8 @@ name = index.names()[0]
 index.hexdump(name)
 
 # %% [markdown]
-# Eight entries for four orders: each is entered under its key and under its unique id, which every message has. The
-# next free entry is number 9. Where in the file does the first order's place stand, and what is before it?
+# Four orders have eight entries: each order is entered under its key and under the unique id that every message has.
+# The next free entry is number 9. Where in the file is the first order's position, and what comes before it?
 
 # %%
 data = Path(index.folder, name).read_bytes()
@@ -318,8 +320,7 @@ print(f"hash {key_hash} % 5 = slot {slot}, at byte 40 + 4 * {slot}")
 index.hexdump(name, slot=slot)
 
 # %% [markdown]
-# And this is the chain that hangs on it, newest first. The picture shows all of them; the chain of `order-2`'s slot is lit
-# up.
+# The chain of this slot, newest first. The picture shows all chains, with the one of `order-2`'s slot highlighted.
 
 # %%
 first, second, third, fourth = lab.store().messages("orders")
@@ -342,7 +343,7 @@ def chain(lab, key):
 Table(chain(lab, "order-2"), title=f"the chain of slot {slot}")
 
 # %% [markdown]
-# Only one of these entries has our hash; the others fell on the same slot. The key itself is nowhere in the file. One
+# Only one of these entries has our hash; the others share the slot. The file does not contain the key itself. One
 # entry, byte by byte:
 
 # %%
@@ -358,8 +359,8 @@ mine = [row for row in rows if row["physical_offset"] == second.physical_offset]
 Table(mine)
 
 # %% [markdown]
-# Two entries for one order: one is for its key, as `orders#order-1`, the other for its unique id. Every message has one of
-# those, so a message without a key is in the index, too.
+# Each order has two entries: one for its key, as `orders#order-1`, one for its unique id. So the index also contains
+# messages without a key.
 
 # %%
 print("stored", second.store_timestamp - first.store_timestamp, "ms after the first")
@@ -368,14 +369,14 @@ reveal("lab01.time_diff", mine[0]["seconds"])
 # %% [answer] lab01.one_slot
 # ### Your turn: fewer slots
 #
-# A slot is the only thing that tells where to begin. Change `SLOTS` to 1 and run the cell. How many entries does a search for
-# `order-0` look at?
+# Only a slot says where a search begins. Change `SLOTS` to 1 and run the cell. How many entries does a search for
+# `order-0` read?
 #
 # wrong orders: Each order is entered twice: under its key and under its unique id.
-# wrong one: Only one entry is taken, but every entry on the chain is looked at: that is how the search knows which one.
+# wrong one: The search takes only one entry, but it must read every entry of the chain to know which one.
 # wrong: Count the rows of the chain with one slot.
-# note: The chain has every entry of the file. A real file has 5,000,000 slots for at most 20,000,000 entries, so a chain has
-#   four on average.
+# note: The chain has every entry of the file. A real file has 5,000,000 slots for at most 20,000,000 entries, so a
+#   chain has four on average.
 
 # %% tags=["parameter"]
 SLOTS = 5
@@ -392,20 +393,20 @@ answer("lab01.one_slot", 8, slot_day)
 ### END SOLUTION
 
 # %% [exercise] lab01.index
-# ### Exercise 4: query an index chain
+# ### Exercise 2: query an index chain
 #
-# Write `places`. A real index file has 400 MB, so you do not get its bytes but a function: `read(position, size)` gives
-# so many bytes from there, at most 40 at once. Who follows the chain reads the header, the slot, and the chain's entries;
-# the check counts. An entry's time is the file's `begin_timestamp` (milliseconds) plus its seconds. `index_key_hash` is
-# given; `mqlab`'s own readers of the index are closed in this exercise.
+# Write `places`. A real index file has 400 MB, so you get a function instead of its bytes: `read(position, size)`
+# returns that many bytes from there, at most 40 at once. Following the chain means reading the header, the slot, and
+# the chain's entries; the check counts your reads. An entry's time is the file's `begin_timestamp` (milliseconds) plus
+# its seconds. `index_key_hash` is given; `mqlab`'s own readers of the index are closed in this exercise.
 #
 # hint: index_key_hash(f"{topic}#{key}") % slots is the slot. At byte 40 + 4 * slot is the number of its newest entry.
-# hint: Entry n is at 40 + 4 * slots + 20 * n: struct.unpack(">iqii", read(..., 20)) gives hash, place, seconds, previous. Go on
-#   with previous until it is 0.
-# hint: Take a place only if the hash is the key's, and begin_ms <= begin_timestamp + 1000 * seconds <= end_ms;
+# hint: Entry n is at 40 + 4 * slots + 20 * n: struct.unpack(">iqii", read(..., 20)) gives hash, position, seconds,
+#   previous. Continue with previous until it is 0.
+# hint: Take a position only if the hash is the key's, and begin_ms <= begin_timestamp + 1000 * seconds <= end_ms;
 #   begin_timestamp are the file's first 8 bytes.
-# note: The index never holds the key itself. Two keys with one hash both come out, and whoever asked compares the real keys in
-#   the messages.
+# note: The index never contains the key itself. Two keys with the same hash both come out, and the client compares the
+#   real keys in the messages.
 
 
 # %%
@@ -435,7 +436,7 @@ def places(read, slots, topic, key, begin_ms, end_ms):
 check("lab01.index")
 
 # %% [belief] lab01.slot_is_a_key
-# question: Whose entries hang on a slot?
+# question: Which entries are in a slot's chain?
 # claim: Those of one key.
 # refutation: A slot's chain holds all hashes that share the slot: only entries with the key's own hash count.
 
@@ -446,7 +447,7 @@ check("lab01.index")
 
 # %% [belief] lab01.entry_1_is_first
 # question: Where is entry 1 of an index?
-# claim: Right behind the slots.
+# claim: Right after the slots.
 # refutation: 20 bytes later: entry n is at 40 + 4 * S + 20 * n, so entry 0 is a gap.
 
 # %% [belief] lab01.key_alone_hashed
@@ -467,7 +468,7 @@ check("lab01.index")
 # %% [belief] lab01.file_into_memory
 # question: How do you search a file?
 # claim: Read it into memory and look through it.
-# refutation: An index file has hundreds of megabytes: read what you need, at most the 40 bytes of the header at once.
+# refutation: An index file has hundreds of megabytes: read only what you need, at most 40 bytes at once.
 
 # %% [belief] lab01.index_is_a_list
 # question: How is a key found in an index?
@@ -476,7 +477,7 @@ check("lab01.index")
 #   cannot be searched from its beginning.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -484,7 +485,7 @@ check("lab01.index")
 # | from an offset to a unit | `DefaultMessageStore.getMessage`, `ConsumeQueue.iterateFrom` |
 # | index | `IndexService`, `IndexFile.putKey`, `IndexFile.selectPhyOffset`, `IndexHeader` |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
@@ -501,11 +502,11 @@ check("lab01.index")
 # %% [reflection] lab01.two_keys
 # **1.** Two customers' keys have the same hash. What does a search for one of them find?
 #
-# answer: The broker finds both, because the index holds hashes. It reads the messages and returns both; the client compares
-#   the keys in the messages (`QueryMessageResult` is filtered in `MQAdminImpl.queryMessage`) and drops the other one.
+# answer: The broker finds both, because the index contains hashes. It reads and returns both messages. The client
+#   compares the keys in the messages (`MQAdminImpl.queryMessage` filters the result) and drops the other one.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next
 #
-# Nothing was broken so far. In the [third part](01c-what-survives.ipynb) the power fails, a page is missing, and a folder
-# is deleted. All labs: [index](index.ipynb).
+# Nothing has been broken so far. In the [third part](01c-what-survives.ipynb) the power fails, a page is missing, and a
+# folder is deleted. All labs: [index](index.ipynb).

@@ -3,19 +3,19 @@
 #
 # ## Why
 #
-# 02:17, the power fails. 02:40, the broker runs again, and of forty orders that were answered with `SUCCESS` it has none.
-# "`SUCCESS` means it is on the disk," somebody had said. In this part you lose queues, pages and power, and see what comes
-# back.
+# At 02:17 the power fails. At 02:40 the broker runs again, and of forty orders answered with `SUCCESS` it has none.
+# "`SUCCESS` means it is on the disk," a colleague had said. In this part you lose queues, pages and power, and see what
+# survives.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the [first part](01a-what-the-broker-writes.ipynb). When you are done you can
+# About {minutes} minutes. You need the [first part](01a-what-the-broker-writes.ipynb). Afterwards you can
 #
 # - rebuild a lost queue from the log;
-# - say what `SUCCESS` promises under each flush policy, and what a crash and a power cut take;
+# - say what `SUCCESS` promises under each flush policy, and what a crash and a power cut destroy;
 # - find where a damaged log ends;
-# - say when the broker deletes what nobody has read.
+# - say when the broker deletes unread messages.
 
 # %%
 import shutil
@@ -37,7 +37,7 @@ no_trace = {"enable_trace": False}
 # %% [markdown] minutes=12
 # ## Break it: the queues are gone
 #
-# Somebody has deleted `consumequeue` while the broker was down.
+# An operator deleted `consumequeue` while the broker was down.
 
 
 # %%
@@ -57,22 +57,22 @@ lab.start("broker-a")
 lab.store_map(topic="orders")
 
 # %% [markdown]
-# All four entries are there again, with the offsets they had. What the broker needed to make them is in the log.
+# All four entries are back, with their old offsets. The log contains everything that the broker needed for them.
 
 # %% [exercise] lab01.rebuild
-# ### Exercise 5: rebuild a consume queue
+# ### Exercise 1: rebuild a consume queue
 #
 # Write `rebuild`. `units` are the units that the log still has, in order, each as bytes; **the beginning of the log is
-# deleted**. `record.decode(unit)` and `tags_code(tags)` are given: the first reads a unit, and `property_map["TAGS"]` is its
-# tag if there is one. (The store's own dispatch and its encoder of entries are closed in this exercise.)
+# deleted**. `record.decode(unit)` reads a unit; `property_map["TAGS"]` is its tag if there is one. `tags_code(tags)` is
+# also given. (The store's own dispatch and its encoder of entries are closed in this exercise.)
 #
-# hint: record.decode(unit) gives topic, queue_id, queue_offset, physical_offset, total_size and property_map. Which of the
-#   units belong to the queue?
+# hint: record.decode(unit) gives topic, queue_id, queue_offset, physical_offset, total_size and property_map. Which of
+#   the units belong to the queue?
 # hint: struct.pack(">qiq", physical_offset, total_size, code) is an entry. tags_code(tags) is the code, 0 for None.
-# hint: The first number to return is the queue_offset that the queue's first unit carries; (0, b"") when the log has no unit
-#   of it.
-# note: So the consume queue can be deleted without losing anything: the log knows it all. A queue is a faster way into the log,
-#   nothing more.
+# hint: The first number to return is the queue_offset that the queue's first unit carries; (0, b"") when the log has no
+#   unit of it.
+# note: Deleting the consume queue loses nothing, because the log contains everything. A queue is only a faster way into
+#   the log.
 
 
 # %%
@@ -98,15 +98,14 @@ def rebuild(units, topic, queue_id):
 check("lab01.rebuild")
 
 # %% [belief] lab01.new_file_from_0
-# question: A queue is rebuilt, and the log no longer has its beginning. Which number has its first entry?
+# question: A queue is rebuilt, and the log no longer has its beginning. What is the number of its first entry?
 # claim: 0: it is a new file.
-# refutation: A unit carries its own queue offset: the first entry has that of the queue's first unit still in the
-#   log.
+# refutation: A unit carries its own queue offset: the first entry has that of the queue's first unit still in the log.
 
 # %% [belief] lab01.places_from_first_unit
-# question: Where does the first unit that is still there stand in the log?
-# claim: At 0.
-# refutation: Where it always stood. An entry's first 8 bytes are the unit's physical offset.
+# question: What is the position of the log's first remaining unit?
+# claim: 0.
+# refutation: The same as before. An entry's first 8 bytes are the unit's physical offset.
 
 # %% [belief] lab01.queue_id_alone
 # question: Which units belong to queue 0 of orders?
@@ -127,20 +126,20 @@ check("lab01.rebuild")
 # %% [markdown] minutes=20
 # ## Flush: what SUCCESS promises
 #
-# Writing puts bytes into the memory of the operating system (the page cache, 页缓存). There every program sees them, and
-# a killed broker does not take them along. Only **flushing** (刷盘) puts them on the disk. When does a broker flush?
+# Writing puts bytes into the operating system's memory (the page cache, 页缓存). Every program sees them there, and they
+# survive a killed broker. Only **flushing** (刷盘) puts them on the disk. When does a broker flush?
 
 # %% [prediction] lab01.power
-# Forty orders are sent in four seconds, all answered SUCCESS. Then the power is cut. The broker flushes as it does by default.
-# How many of the forty are there when it is back?
+# Forty orders are sent in four seconds, all answered SUCCESS. Then the power is cut. The broker flushes with its
+# default settings. How many of the forty are there when it is back?
 #
 # - 40: all forty; SUCCESS means it is on the disk
-#   > By default SUCCESS means: written, not synced.
+#   > By default SUCCESS means written, not synced. The table below shows what a power cut leaves.
 # - 35: all but those of the last 500 ms
-#   > Every 500 ms the broker looks, and syncs only if there are four pages (16 KiB) to sync. Forty small orders are less.
+#   > Every 500 ms the broker checks, and syncs only if four pages (16 KiB) are waiting. Forty small orders are less.
 # - 0: none
 #   = They were in memory only.
-# note: Every 500 ms the broker syncs if there are four pages (16 KiB) to sync, and every 10 s whatever there is.
+# note: Every 500 ms the broker syncs if four pages (16 KiB) are waiting, and every 10 s it syncs everything.
 
 # %% tags=["parameter"]
 BODY = b"a book"
@@ -180,20 +179,19 @@ Table(rows, title="40 orders, all answered SUCCESS: how many are there after a r
 reveal("lab01.power", rows[0]["after a power cut"])
 
 # %% [markdown]
-# That was the night at 02:17. Nothing was broken: the broker kept what it had promised. Under `ASYNC_FLUSH` (异步刷盘),
-# the default, `SUCCESS` survives the death of the process and not that of the machine. Under `SYNC_FLUSH` (同步刷盘) the
-# answer waits for the disk.
+# This explains the night at 02:17: the broker kept its promise. Under `ASYNC_FLUSH` (异步刷盘), the default, `SUCCESS`
+# survives a killed process but not a machine failure. Under `SYNC_FLUSH` (同步刷盘) the answer waits for the disk.
 
 # %% [answer] lab01.survivors
 # ### Your turn: larger orders
 #
-# Set `BODY` to `b"a book" * 200` (1,200 bytes) here and run the cell with the table again. How many of the forty survive a
-# power cut under `ASYNC_FLUSH` now?
+# Set `BODY` to `b"a book" * 200` (1,200 bytes) here and run the cell with the table again. How many of the forty
+# survive a power cut under `ASYNC_FLUSH` now?
 #
 # wrong all: That is after `kill -9`. Look at the column of the power cut.
 # wrong none: That was with small orders: they never filled four pages.
 # wrong: Read it from the table: row ASYNC_FLUSH, after a power cut.
-# note: More than before, because four pages come together sooner. What was written after the last sync is lost in any case.
+# note: More than before, because four pages fill sooner. Whatever was written after the last sync is lost.
 
 # %%
 ### BEGIN SOLUTION
@@ -210,7 +208,7 @@ answer("lab01.survivors", 30, large_orders)
 ### END SOLUTION
 
 # %% [markdown]
-# When was the log flushed while one order came every 100 ms for half a minute?
+# One order came every 100 ms for half a minute. When was the log flushed?
 
 
 # %%
@@ -228,8 +226,8 @@ rows = [{"after_ms": step.now_ms - lab.began_ms, **values} for step, values in f
 Table(rows)
 
 # %% [markdown]
-# Sometimes four pages came together first, sometimes ten seconds passed first. And this is what the disk lacks at this
-# moment, page by page (4 KiB each):
+# Sometimes four pages filled first, sometimes ten seconds passed first. This is what the disk lacks at this moment,
+# page by page (4 KiB each):
 
 # %%
 lab.unsynced()
@@ -237,23 +235,23 @@ lab.unsynced()
 # %% [markdown] minutes=5
 # ## The checkpoint
 #
-# After a flush the broker notes in `checkpoint` until when everything is on the disk: 4096 bytes, of which five numbers
-# are used. Recovery begins 3 seconds before the older of the first two. This is the file of the run above:
+# After a flush the broker notes in `checkpoint` up to which time everything is on disk. The file has 4096 bytes and
+# uses five numbers. Recovery begins 3 seconds before the older of the first two. This is the file of the run above:
 
 # %%
 lab.store().checkpoint_hexdump()
 
 # %% [markdown]
-# The first number is from the flush at 20 seconds: only the ten-second flushes move it, and the file follows within a
-# second, so the flush at 30 seconds is not in it yet. The second is still 0: queues are flushed when two whole pages are
+# The first number is from the flush at 20 seconds. Only the ten-second flushes move it, and the file follows within a
+# second, so the flush at 30 seconds is missing. The second is still 0: queues are flushed when two whole pages are
 # waiting, else once a minute. (RocketMQ moves this number with every entry, synced or not; docs/differences.md says why
 # this project does not.)
 
 # %% [markdown] minutes=35
 # ## Break it: a page is missing
 #
-# A disk does not write pages in the order in which they were made. So after a power cut an older page may be missing
-# while newer ones are there. Sixty orders, the machine dies, and of the log's four pages the disk has all but one:
+# A disk does not write pages in the order in which they were filled. After a power cut an older page may be missing
+# while newer ones exist. Sixty orders, the machine fails, and the disk has all but one of the log's four pages:
 
 # %% tags=["parameter"]
 MISSING = 2
@@ -272,8 +270,8 @@ hole = play(torn, seed=7, client=no_trace)
 Table(hole.store().problems(), columns=["kind", "physical_offset", "text"])
 
 # %% [markdown]
-# The broker is still off. Its files contradict each other: the queue has entries for all sixty orders, the log has a
-# hole. `abort` is there, so the broker knows that it did not stop cleanly. Start it:
+# The broker is still off. Its files contradict each other: the queue has entries for all sixty orders, and the log has
+# a hole. `abort` exists, so the broker knows that it did not stop cleanly. Start it:
 
 # %%
 print(f"readable before: {orders_in(hole)}")
@@ -285,18 +283,18 @@ print(f"readable now: {orders_in(hole)}")
 print(f"the queue: {hole.store().queue('orders', 0)}")
 
 # %% [markdown]
-# **Recovery** (恢复) walks along the log and stops at the first unit that is not whole. Everything behind it is cut off,
-# units that are whole too, and the queues are cut to match. A queue without holes is worth more than a few messages: its
-# offsets must go up by one.
+# **Recovery** (恢复) walks along the log and stops at the first unit that is not whole. It cuts off everything after
+# that, even whole units, and cuts the queues to match. A queue without holes is worth more than a few messages, because
+# its offsets must increase by one.
 
 # %% [answer] lab01.hole
 # ### Your turn: the worst page
 #
-# Change `MISSING` and run the two cells above. Which page has to be missing so that none of the sixty orders is left?
+# Change `MISSING` and run the two cells above. Which page must be missing so that none of the sixty orders is left?
 #
-# wrong last: Pages count from 0, and the last one costs the fewest orders: nothing is behind it.
+# wrong last: Pages count from 0, and the last one costs the fewest orders: nothing follows it.
 # wrong: Try it: with this page missing, *readable now* is greater than 0.
-# note: One lost page of 4 KiB takes everything behind it, however much of that is on the disk.
+# note: One lost page of 4 KiB destroys everything after it, however much of that is on the disk.
 
 # %%
 ### BEGIN SOLUTION
@@ -309,10 +307,11 @@ answer("lab01.hole", 0, hole)
 ### END SOLUTION
 
 # %% [markdown]
-# Now by hand. Step 3 is a store with forty orders, all of them dispatched; the log's pages are not on the disk yet (□ in
-# *Pages and checkpoint*). Steps 4 and 5 are a power cut that took one page of the log, and the recovery: 14 orders are
-# left. Go back to step 3. Click on the one page of `consumequeue` that is not on the disk instead (it becomes ✕), press
-# *Power cut, lose marked pages only*, then *Recover*. How many orders did this page cost?
+# Now by hand. Step 3 is a store with forty orders, all dispatched; the log's pages are not on disk yet (□ in *Pages and
+# checkpoint*). Steps 4 and 5 are a power cut that destroyed one page of the log, and the recovery, with 14 orders left.
+#
+# Go back to step 3. Click instead on the one page of `consumequeue` that is not on disk (it becomes ✕), press *Power
+# cut, lose marked pages only*, then *Recover*. How many orders did this page cost?
 
 # %% tags=["explorer"]
 forty = [
@@ -336,24 +335,24 @@ print("orders in the log:", len(by_hand.units()))
 print("orders in the queue:", sum(by_hand.units().column("in its queue")))
 
 # %% [markdown]
-# It cost none: the entries were made again from the log. The log itself has nothing that it could be made from.
+# It cost none: recovery made the entries again from the log. The log itself cannot be made from anything.
 
 # %% [exercise] lab01.torn
-# ### Exercise 6: find the valid end of a torn log
+# ### Exercise 2: find the valid end of a torn log
 #
-# A unit is whole when its lengths add up, its magic is right, and the body (if it is not empty) fits `body_crc`: CRC-32
-# with the highest bit cleared. The first half is given, `whole_unit`. In these logs all hosts are IPv4: body crc at byte 8
-# of a unit, body length at byte 84, body from byte 88. `zlib.crc32` computes the sum. (`record.check` and the store's
-# recovery are closed here.)
+# A unit is whole when its lengths add up, its magic is right, and a non-empty body matches `body_crc`, a CRC-32 with
+# the highest bit cleared. `whole_unit` checks lengths and magic for you. In these logs all hosts are IPv4: body crc at
+# byte 8 of a unit, body length at byte 84, body from byte 88. `zlib.crc32` computes the sum. (`record.check` and the
+# store's recovery are closed here.)
 #
-# hint: Walk: at the start of the first file, ask whole_unit(data, at) again and again. Three answers: a size, a BLANK, or
-#   neither.
-# hint: A BLANK sends you to the start of the next file, if there is one. Anything that is neither ends the log at once; do
-#   not look any further.
-# hint: whole_unit does not look at the body. Compare yourself: zlib.crc32(body) & 0x7FFFFFFF with the number at byte 8, if
-#   the body is not empty. The result is int(name) + at.
-# note: Whole units behind the hole are lost too. It must be so: a queue must not have a hole, and nobody could say what stood
-#   in it. This is how a broker loses messages that are still on its disk.
+# hint: Walk: from the start of the first file, call whole_unit(data, at) repeatedly. It has three answers: a size, a
+#   BLANK, or neither.
+# hint: A BLANK sends you to the start of the next file, if there is one. Anything that is neither ends the log; stop
+#   there.
+# hint: whole_unit does not check the body. If the body is not empty, compare zlib.crc32(body) & 0x7FFFFFFF with the
+#   number at byte 8. The result is int(name) + at.
+# note: Whole units after the hole are also lost, because a queue must not have a hole. This is how a broker loses
+#   messages that are still on its disk.
 
 
 # %% tags=["setup"]
@@ -410,20 +409,19 @@ check("lab01.torn")
 # refutation: The log ends at its first unit that is not whole, in the order of the files' names.
 
 # %% [belief] lab01.all_that_reads
-# question: Behind a hole there are whole units. Are they part of the log?
+# question: After a hole there are whole units. Are they part of the log?
 # claim: Yes: they can be read.
 # refutation: The log ends at its first unit that is not whole, whatever comes after it.
 
 # %% [belief] lab01.blank_is_the_end
 # question: What does a BLANK say?
 # claim: That nothing follows.
-# refutation: A BLANK ends its file, not the log: go on with the next file.
+# refutation: A BLANK ends its file, not the log: continue with the next file.
 
 # %% [belief] lab01.lengths_are_enough
 # question: All lengths of a unit add up. Is it whole?
 # claim: Yes.
-# refutation: Its body may be another one: the log ends at its first unit that is not whole, and a whole one's body
-#   fits body_crc.
+# refutation: Not necessarily: the log ends at its first unit that is not whole, and a whole one's body fits body_crc.
 
 # %% [belief] lab01.crc_of_32_bits
 # question: What is in body_crc?
@@ -433,26 +431,27 @@ check("lab01.torn")
 # %% [belief] lab01.until_the_zeros
 # question: Where does a log end after a power cut?
 # claim: Where the zeros begin.
-# refutation: Something may be written behind what was lost: the log ends at its first unit that is not whole.
+# refutation: Newer pages may follow what was lost: the log ends at its first unit that is not whole.
 
 # %% [markdown] minutes=12
 # ## Retention: what the broker deletes
 #
-# The log grows for ever, the disk does not. The broker deletes whole files, the oldest first, never the last one. Whether
-# anybody has read them is no question (过期文件清理). The lab's clock begins on 1 January at 00:00; all forty orders are sent
-# in its first second. (The broker reports to the name server every minute instead of every 30 seconds, so that three days
-# are played sooner.)
+# The log grows for ever, the disk does not. The broker deletes whole files, the oldest first, never the last one,
+# whether or not they have been read (过期文件清理).
+#
+# The lab's clock begins on 1 January at 00:00, and all forty orders are sent in its first second. (To play three days
+# faster, the broker reports to the name server every minute instead of every 30 seconds.)
 
 # %% [prediction] lab01.retention
 # A file of the commit log became full at midnight. Files are kept for 72 hours. After how many hours is it deleted?
 #
 # - 72: after 72 hours
-#   > 72 hours is how old a file must be. When the broker looks is another setting.
+#   > A file must be 72 hours old. But the broker checks at a time of day, which is another setting.
 # - 76: after 76 hours
-#   = At 04:00 of the fourth day: it is old enough since midnight, and 04:00 is when the broker looks.
+#   = At 04:00 of the fourth day: the file is old enough at midnight, and the broker checks at 04:00.
 # - never: never; no consumer has read the orders yet
-#   > Whether anybody has read them is no question.
-# note: Only a disk that is over 75 % full makes it look at other hours, and over 85 % it no longer asks how old a file is.
+#   > It makes no difference whether they have been read: the run below has no consumer.
+# note: The broker checks at other hours only if the disk is over 75 % full, and over 85 % it ignores a file's age.
 
 
 # %% tags=["parameter"]
@@ -485,8 +484,8 @@ print(cleaned)
 reveal("lab01.retention", hours)
 
 # %% [markdown]
-# No consumer has ever read these orders. The log now begins later, queue files that only led to deleted messages are
-# gone too, and the queue's smallest offset has moved:
+# No consumer has read these orders. The log now begins later, queue files that led only to deleted messages are gone as
+# well, and the queue's smallest offset has moved:
 
 # %%
 queue = lab.store().queue("orders", 0)
@@ -495,13 +494,13 @@ for offset in (0, queue.min_offset, queue.max_offset):
     print(f"get from {offset}:", lab.broker().store.get("orders", 0, offset))
 
 # %% [markdown]
-# A group that stood at 0 is told to go on at the smallest offset. What was before it is lost for that group, without any
-# error in its log. This is the honest answer to lab 00's question whether messages wait.
+# The broker makes a group that stood at 0 continue at the smallest offset. That group has lost everything before it,
+# with no error in its log. This limits lab 00's answer: messages wait, but only so long.
 #
 # ### A full disk
 #
-# 04:00 is for quiet nights. How full the disk is makes the broker act sooner. Here are forty orders that are **one minute
-# old**, on disks that are filled to four levels:
+# The broker waits for 04:00 only while the disk has room. Here are forty orders that are **one minute old**, on disks
+# filled to four levels:
 
 
 # %%
@@ -531,7 +530,7 @@ for used in LEVELS:
 Table(rows)
 
 # %% [markdown]
-# And this is 01:00 of the fourth day: the files are 73 hours old, and 04:00 is three hours away. First the disk is half
+# Now it is 01:00 of the fourth day: the files are 73 hours old, and 04:00 is three hours away. First the disk is half
 # full, then 80 %:
 
 
@@ -548,20 +547,22 @@ def fuller_and_fuller(lab):
 lab = play(fuller_and_fuller, seed=7, client=no_trace, broker=small_files)
 
 # %% [markdown]
-# - Over 75 %: files that are old enough go, at any hour.
-# - Over 85 %: the oldest files go, **however young they are**.
-# - Over 90 %: the same, and the broker takes no more messages until there is room.
+# - Over 75 %: files that are old enough are deleted at any hour.
+# - Over 85 %: the oldest files are deleted, **however young they are**.
+# - Over 90 %: the same, and the broker rejects new messages until there is room.
 
 # %% [answer] lab01.age
 # ### Your turn: how old is old enough?
 #
-# The disk is 80 % full. Change `HOURS` until you know: what is the smallest age, in whole hours, at which something goes?
+# The disk is 80 % full. Change `HOURS` and run the cell: what is the smallest age, in whole hours, at which a file is
+# deleted?
 #
-# wrong seen: That is the age from the example above: something does go. Does it go an hour earlier, too?
+# wrong seen: That is the age from the example above, and a file is deleted. Is it also deleted an hour earlier?
 # wrong morning: That is 04:00 of the fourth day. On a disk that is over 75 % full the broker does not wait for it.
-# wrong four: 04:00 is the hour at which the broker looks on an ordinary day. The question is how old a file must be.
-# wrong: Run the cell with your number and with one less: something has to go with the first, and nothing with the second.
-# note: On a disk over 75 % the clock of 04:00 does not count any more; the age does.
+# wrong four: 04:00 is the hour at which the broker checks on an ordinary day. The question is how old a file must be.
+# wrong: Run the cell with your number and with one less: a file must be deleted with the first, and none with the
+#   second.
+# note: On a disk over 75 % only the age counts, not the hour.
 
 # %% tags=["parameter"]
 HOURS = 24
@@ -579,9 +580,9 @@ answer("lab01.age", 72, old_files)
 # %% [markdown] minutes=8
 # ## The real thing
 #
-# `datasets/` holds two store directories of a **real RocketMQ 5.3.3 broker**, as they were on its disk. `clean` was
-# stopped properly. `killed` is the same store after the broker was started again, a producer sent as fast as it could,
-# and the broker got `kill -9`. Everything you have learnt must hold for them.
+# `datasets/` has two store directories of a **real RocketMQ 5.3.3 broker**, copied from its disk. `clean` was stopped
+# properly. `killed` is the same store after a restart, a producer at full speed, and `kill -9`. Everything you have
+# learnt must hold for them.
 
 # %%
 from mqlab.course.teach.datasets import real_store
@@ -592,16 +593,16 @@ columns = ["name", "begin_timestamp", "end_timestamp", "hash_slot_count", "entri
 Table(clean.index_files(), columns=columns)
 
 # %% [markdown]
-# An index file is named by the time at which it was made. A search does not look at the name: it reads the files whose header
-# says that their messages fall into the time asked for.
+# An index file is named after the time at which it was made. A search ignores the name: it reads the files whose header
+# covers the requested time.
 
 # %%
 (message,) = clean.messages("tags", count=1)
 clean.hexdump(message.physical_offset)
 
 # %% [markdown]
-# A unit like ours; your `read_unit` of the first part can read it. A store of this project opens the real one and goes on
-# with it (this is a copy of your own; do what you like):
+# The unit looks like ours; your `read_unit` of the first part can read it. A store of this project opens the real one
+# and continues it (this is your own copy; do what you like):
 
 # %%
 with MessageStore.open(clean.directory) as store:
@@ -615,7 +616,7 @@ with MessageStore.open(clean.directory) as store:
 Table({"queue_offset": n, "keys": keys, "body": body} for n, keys, body in rows)
 
 # %% [markdown]
-# And the killed one: a whole lab on a copy of it. The clock starts after its last message.
+# The killed store runs in a whole lab on a copy. The clock starts after its last message.
 
 # %%
 killed = StoreInspector(real_store("killed"))
@@ -627,9 +628,8 @@ print("bytes cut:", killed.max_physical_offset - report.end_offset)
 print("index files deleted and made again:", len(report.index_files_deleted))
 
 # %% [markdown]
-# Recovery did not read everything: it began at the newest log file whose first message is 3 seconds older than what the
-# checkpoint vouches for. Has it lost anything? That producer had 2350 answers `SEND_OK`, and the broker ran with
-# `SYNC_FLUSH`:
+# Recovery began at the newest log file whose first message is 3 seconds older than the checkpoint's time. Has it lost
+# anything? That producer had 2350 answers `SEND_OK`, and the broker ran with `SYNC_FLUSH`:
 
 # %%
 sent_before = len(list(clean.messages("flow")))
@@ -639,18 +639,18 @@ print("found of what was sent before the kill:", there_now - sent_before)
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
-# - **The disk here is simulated.** The lab counts pages that were synced and takes back the others. Real disks have
-#   caches of their own, and some of them lie about a sync.
-# - **A body that fits its check sum says nothing about the rest.** RocketMQ's recovery checks lengths, magic and body.
-#   One flipped bit in a topic, a tag or a queue offset goes unnoticed (a switch, `enabledAppendPropCRC`, adds a sum over
-#   the whole unit). The store of this project notices a little more; docs/differences.md lists where it differs.
-# - **One broker.** With a second copy on another machine a power cut is survived without `SYNC_FLUSH`.
-# - **Speed.** What a sync costs depends on the disk; this lab's clock does not charge for it.
+# - **The disk here is simulated.** The lab counts synced pages and takes back the others. Real disks have their own
+#   caches, and some of them report a sync that did not happen.
+# - **A matching checksum covers only the body.** RocketMQ's recovery checks lengths, magic and body. A flipped bit in a
+#   topic, a tag or a queue offset goes unnoticed (the switch `enabledAppendPropCRC` adds a sum over the whole unit).
+#   The store of this project notices slightly more; docs/differences.md lists where it differs.
+# - **One broker.** With a second copy on another machine, messages survive a power cut without `SYNC_FLUSH`.
+# - **Speed.** The cost of a sync depends on the disk; this lab's clock does not charge for it.
 # - Not opened: files of delayed messages with any time (`timerwheel`), of batch and compaction topics, and the newer
 #   queues in RocksDB. [What is not modelled](not-modelled.ipynb) has the whole list.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -658,7 +658,7 @@ print("found of what was sent before the kill:", there_now - sent_before)
 # | recovery | `CommitLog.recoverAbnormally`, `checkMessageAndReturnSize` |
 # | retention | `DefaultMessageStore.CleanCommitLogService`, `CleanConsumeQueueService` |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
@@ -674,26 +674,26 @@ print("found of what was sent before the kill:", there_now - sent_before)
 # %% [reflection] lab01.two_policies
 # **1.** `SYNC_FLUSH` for the orders, `ASYNC_FLUSH` for page views: one broker has one policy. How would you run both?
 #
-# answer: Two brokers (or two groups of brokers) with different settings in one cluster, and each topic created on one of
-#   them only. The name server tells producers and consumers where a topic is, so the programs need not know.
+# answer: Two brokers (or two groups of brokers) with different settings in one cluster, and each topic created on one
+#   of them only. Producers and consumers learn from the name server where a topic is, so the programs do not change.
 
 # %% [reflection] lab01.keep_behind
-# **2.** Recovery cuts whole messages behind a hole. When would you rather keep them, and what would have to change?
+# **2.** Recovery cuts whole messages after a hole. When would you rather keep them, and what would have to change?
 #
-# answer: When every message stands alone and losing one is worse than a gap, as with measurements. Queue offsets would
-#   then have holes, so a consumer's "next" could point at nothing, and a unit's length could no longer lead to the next
-#   unit: each would need a mark to find it by.
+# answer: When each message is independent and losing one is worse than a gap, as with measurements. Queue offsets would
+#   then have holes, so a consumer's "next" could point at nothing. A unit's length could no longer lead to the next
+#   unit, so each unit would need a mark to find it by.
 
 # %% [reflection] lab01.friday
 # **3.** Your slowest group is 60 hours behind on a Friday evening. What do you do before you go home?
 #
-# answer: At 72 hours, at the next 04:00, what it has not read begins to go. Raise `fileReservedTime` on the brokers (it is
-#   read at run time), look at the disk (over 75 % the hour does not count, over 85 % not even the age), and find out why
-#   the group is slow.
+# answer: At 72 hours, at the next 04:00, the broker begins to delete what the group has not read. Raise
+#   `fileReservedTime` on the brokers (it takes effect at run time), check the disk (over 75 % the hour does not count,
+#   over 85 % not even the age), and find out why the group is slow.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next
 #
-# You know what is on the disk. What a broker does with a message that its consumer could not handle is written there too:
-# [lab 07](07a-failure-takes-time.ipynb). And the files can be asked in bulk: in
-# [lab 10](10a-spark-reads-the-broker.ipynb) Spark reads such a directory as a table. All labs: [index](index.ipynb).
+# You know what is on the disk. Messages that a consumer could not handle are stored there as well: [lab
+# 07](07a-failure-takes-time.ipynb). In [lab 10](10a-spark-reads-the-broker.ipynb) Spark reads such a directory as a
+# table. All labs: [index](index.ipynb).

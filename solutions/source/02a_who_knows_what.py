@@ -3,9 +3,9 @@
 #
 # ## Why
 #
-# 16:40. The disk of broker-b is dying: each put takes three seconds. Orders are late, and some are charged twice. At 16:55
-# somebody switches broker-b off. The shop goes on sending to it for half a minute. At 17:10 a network card fails, and now
-# the shop sends orders to a broker that billing does not read.
+# 16:40. The disk of broker-b is failing: each put takes three seconds. Orders are late, and some are charged twice. At
+# 16:55 an operator switches broker-b off. The shop keeps sending to it for half a minute. At 17:10 a network card
+# fails, and the shop sends orders to a broker that billing does not read.
 #
 # The meeting explains it:
 #
@@ -14,18 +14,18 @@
 # - "Both name servers know the same; that is why there are two."
 # - "And the new topic must be on all brokers: it was created automatically."
 #
-# None of the four is so. This part asks of every process what it knows, and since when. The
-# [second part](02b-what-a-send-costs.ipynb) sends messages in four ways, and loses some. The
-# [third](02c-sixteen-queues-then-eight.ipynb) takes eight of sixteen queues away while the shop sells.
+# None of the four is true. This part asks what each process knows, and since when. The
+# [second](02b-what-a-send-costs.ipynb) sends in four ways, the [third](02c-sixteen-queues-then-eight.ipynb) removes
+# eight of sixteen queues.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
 #
 # - say when a name server, a producer and a consumer learn of a broker that dies, falls silent or joins;
-# - say what two name servers do when they do not hear the same;
-# - find out on which brokers a topic is that nobody has created, and what is created there.
+# - say what two name servers do when they receive different registrations;
+# - find the brokers on which a first message creates its topic, and what it creates there.
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, play
@@ -37,23 +37,23 @@ from mqlab.lab.views import Bars, Table
 # %% [markdown] minutes=12
 # ## A broker dies
 #
-# A broker registers with every name server (名称服务): when it starts, and then every 30 s. A producer and a consumer
-# ask one name server for the route (路由) of each topic that they use: which brokers have it, with how many queues. They
-# ask when they need it first, and then every 30 s.
+# A broker registers with every name server (名字服务): at its start, and then every 30 s. A producer and a consumer ask one
+# name server for the route (路由) of each topic that they use: which brokers have it, with how many queues. They ask when
+# they first need it, and then every 30 s.
 #
-# Two brokers, a shop that sends one order a second, billing that reads. Then the process of broker-b is killed: the
+# Two brokers, a shop that sends one order per second, billing that reads. Then the process of broker-b is killed: the
 # operating system closes its connections.
 
 # %% [prediction] lab02.killed
 # When does the shop learn that broker-b is gone?
 #
 # - at_once: at once; the name server sees the closed connection and tells the clients
-#   > The name server sees it at once. But it has no list of clients, and sends nothing to anybody.
+#   > The name server sees it at once. But it has no list of clients and sends them nothing; the shop asks every 30 s.
 # - poll: when it asks next, after up to 30 s
-#   = Nobody tells the shop anything. It believes what it was told last, until it asks again.
+#   = The shop gets no notice. It uses its last route until it asks again.
 # - expiry: after 120 s, when the name server has not heard of the broker for so long
 #   > 120 s are for silence. A closed connection removes the broker at once.
-# note: A name server answers questions. It never begins to speak.
+# note: A name server only answers requests.
 
 # %% tags=["parameter"]
 killed = play_knows(KnowsSettings(happens="kill"))
@@ -65,7 +65,7 @@ late = learned["shop"] - learned["nameserver-1"]
 reveal("lab02.killed", "at_once" if late < 1 else "poll" if late <= 30 else "expiry")
 
 # %% [markdown]
-# The times are looked up in the tables of the processes every half a second. billing comes a little after the shop: it
+# The times come from the tables of the processes, read every half second. Billing comes slightly after the shop: it
 # needs the route, and then a rebalance (重平衡).
 #
 # Now the machine of broker-b loses its power. No connection is closed, no packet comes.
@@ -75,12 +75,12 @@ reveal("lab02.killed", "at_once" if late < 1 else "poll" if late <= 30 else "exp
 #
 # - missed: after 30 s, when a registration is missing
 #   > One or two may be late. The name server waits four times as long.
-# - expiry: after 120 s of silence, when it looks next
-#   = It looks every 5 s, and removes who has been silent for more than 120 s.
+# - expiry: after 120 s of silence, at its next scan
+#   = It scans every 5 s, and removes brokers that have been silent for more than 120 s.
 # - at_once: at once, because the connection is broken
-#   > A connection without power on the other end looks like one on which nobody says anything.
-# note: So the worst case is 120 + 5 s until the name server knows, and 30 s more until a client asks: two and a half
-#   minutes in which half of all sends run into their time-out.
+#   > A connection whose other end lost power looks like an idle one. The name server waits for 120 s of silence.
+# note: The worst case is 120 + 5 s until the name server knows, and 30 s more until a client asks. For two and a half
+#   minutes half of all sends time out.
 
 # %% tags=["parameter"]
 silent = play_knows(KnowsSettings(happens="power_off"))
@@ -94,23 +94,23 @@ happened = "at_once" if noticed < 5 else "missed" if noticed < 60 else "expiry"
 reveal("lab02.silent", happened)
 
 # %% [markdown]
-# Here is the whole table, over time. Choose what happens to broker-b, move the moment, and read what everybody believes
-# then. Where two rows contradict each other, orders are sent in vain, or lie unread.
+# The board shows the whole table over time. Choose what happens to broker-b, move the moment, and read what each
+# process believes then. Where two rows contradict each other, sends fail or orders stay unread.
 
 # %% tags=["explorer"]
 knows_board()
 
 # %% [answer] lab02.in_vain
-# ### Your turn: fewer sends in vain
+# ### Your turn: fewer failed sends
 #
-# broker-b is killed. Change **one** setting of this board so that the shop learns of it within ten seconds. Answer with
-# how many sends it then still tries at broker-b in vain (the line above the picture says it, and `quick.wasted`).
+# broker-b is killed. Change **one** setting of this board so that the shop learns of it within ten seconds. How many
+# sends to broker-b fail then? (The line above the picture says it, and `quick.wasted`.)
 #
 # wrong thirty: That is how many there are when clients ask every 30 s.
 # wrong none: A client that asks more often knows it sooner, but still not at once.
 # wrong: Look at the line above the picture again, or at `quick.wasted`.
-# note: Each in vain is followed by a second attempt at the other broker, so no order is lost. More questions for the
-#   name server are the price; the setting is `pollNameServerInterval`.
+# note: After each failed send the shop tries the other broker, so no order is lost. The price is more requests to the
+#   name server; the setting is `pollNameServerInterval`.
 
 # %% tags=["explorer"]
 quick = knows_board(happens="kill", recorded={})
@@ -133,22 +133,22 @@ answer("lab02.in_vain", 1, quick)
 # |---|---|---|
 # | `"registered"` | a broker | its registration reaches the name server |
 # | `"closed"` | a broker | its connection to the name server is closed |
-# | `"scan"` | | the name server looks for silent brokers: those that have not registered for **more** than 120 s |
-# | `"asked"` | a client | it asks for the route of the topic, which all registered brokers have |
+# | `"scan"` | | the name server scans for silent brokers: those that have not registered for **more** than 120 s |
+# | `"asked"` | a client | the client asks for the route of the topic, which all registered brokers have |
 #
-# `believes(events, who, t)` returns the names of the brokers that the client `who` believes in at second `t` (what happens
-# at `t` counts), as a sorted list. A client that never asked believes in none. When no broker of the topic is left, the
-# name server answers *no route*, and then **the client keeps what it has**.
+# `believes(events, who, t)` returns the sorted names of the brokers in the route of the client `who` at second `t`
+# (events at `t` count). A client that never asked has none. When no broker of the topic is left, the name server
+# answers *no route*, and then **the client keeps what it has**.
 #
-# hint: Go through the events with two memories: what the name server knows (when did each broker register last?), and
-#   what the client was told when it asked last.
+# hint: Go through the events with two memories: what the name server knows (when did each broker last register?), and
+#   the last answer that the client got.
 # hint: `registered` sets a time, `closed` removes a broker, `scan` removes all whose time is more than 120 s ago. Only
 #   `asked`, by this client, changes what the client believes.
-# hint: `if what == "asked" and name == who and last: held = sorted(last)`, where `last` is a dict from broker to second.
-#   Stop at the first event after `t`.
+# hint: `if what == "asked" and name == who and last: held = sorted(last)`, where `last` is a dict from broker to
+#   second. Stop at the first event after `t`.
 # note: That is `RouteInfoManager` (registerBroker, onChannelDestroy, scanNotActiveBroker) and, at the client,
-#   `MQClientInstance.updateTopicRouteInfoFromNameServer`, which keeps the old route when the answer is TOPIC_NOT_EXIST. At
-#   work: after every change, wait for 30 s before you look at whether it worked.
+#   `MQClientInstance.updateTopicRouteInfoFromNameServer`, which keeps the old route when the answer is TOPIC_NOT_EXIST.
+#   At work: after every change, wait for 30 s before you check whether it worked.
 
 
 # %% tags=["picture"]
@@ -195,7 +195,7 @@ check("lab02.believes")
 # %% [belief] lab02.told_at_once
 # question: A broker is gone, and the name server knows it. What does a client know?
 # claim: The same, at once.
-# refutation: A name server tells nobody anything: a client knows what it was told when it asked last.
+# refutation: A name server notifies no client: a client knows what it was told when it asked last.
 
 # %% [belief] lab02.closed_waits
 # question: A broker's connection is closed. When does the name server remove it?
@@ -205,13 +205,13 @@ check("lab02.believes")
 # %% [belief] lab02.nothing_left
 # question: The last broker of a topic is gone, and a client asks for the route. What does it believe now?
 # claim: That there is no broker.
-# refutation: When no broker of the topic is left, the name server answers that there is no route, and a client keeps the
-#   one that it has: it goes on trying brokers that are gone.
+# refutation: When no broker of the topic is left, the name server answers that there is no route, and a client keeps
+#   the one that it has: it keeps trying brokers that are gone.
 
 # %% [belief] lab02.silence_is_seen
-# question: A broker has been silent for 121 s. Who knows it?
+# question: A broker has been silent for 121 s. Which process knows it?
 # claim: The name server.
-# refutation: The name server sees silence when it looks, at a scan; between two scans it answers with what it has.
+# refutation: The name server sees silence only at a scan; between two scans it answers with what it has.
 
 # %% [belief] lab02.one_missed
 # question: A broker registers every 30 s, and one registration is missing. What does the name server do?
@@ -221,8 +221,8 @@ check("lab02.believes")
 # %% [markdown] minutes=12
 # ## Two name servers that disagree
 #
-# Name servers do not know of each other. A broker registers with all of them; a client asks one, and stays with it as long
-# as its connection holds. Now a cable fails: nameserver-1 does not hear broker-b any more. Everybody else does.
+# Name servers do not know each other. A broker registers with all of them. A client asks one, and stays with it as long
+# as its connection holds. Now a cable fails, and only nameserver-1 no longer hears broker-b.
 
 
 # %% tags=["parameter"]
@@ -253,15 +253,15 @@ def order(number):
 
 # %% [prediction] lab02.disagree
 # Four minutes later. The shop happens to ask nameserver-2, billing nameserver-1. Both run well, so does broker-b. What
-# becomes of the orders that the shop sends to broker-b?
+# happens to the orders that the shop sends to broker-b?
 #
 # - nothing: nothing special; the name servers tell each other what they know
-#   > They never speak to each other. Each believes what it hears itself.
+#   > They never talk to each other. Each knows only the brokers that register with it.
 # - elsewhere: the shop sends to broker-a alone, because broker-b counts as dead
 #   > For nameserver-1 it does. The shop asks nameserver-2, which hears broker-b every 30 s.
-# - unread: they lie there, and nobody reads them
-#   = The shop believes in broker-b, billing does not. No error is in any log.
-# note: Nothing is lost: the orders are in broker-b's log. But nobody knows that they wait; a dashboard that asks
+# - unread: they stay there, and no consumer reads them
+#   = The shop's route has broker-b, billing's does not. No log has an error.
+# note: Nothing is lost: the orders are in broker-b's log. But no alarm shows that they wait; a dashboard that asks
 #   nameserver-1 does not even show the broker.
 
 # %%
@@ -283,7 +283,7 @@ happened = "unread" if recent and unread else "nothing" if recent else "elsewher
 reveal("lab02.disagree", happened)
 
 # %% [markdown]
-# Whom each client asks is decided by chance when it starts, and again when its name server cannot be reached:
+# Each client chooses its name server at random when it starts, and again when that one cannot be reached:
 
 # %% tags=["picture"]
 names = {lab.name_server(f"nameserver-{n}").address: f"nameserver-{n}" for n in (1, 2)}
@@ -305,12 +305,12 @@ Table(
 # %% [answer] lab02.healed
 # ### Your turn: the cable is replaced
 #
-# Let the cable be replaced after `CUT_FOR`. Choose a `CUT_FOR` of a minute at least with which the fault does no harm: not
-# more than a few orders wait when the cable is replaced. Answer with the number of orders that waited then.
+# Let the cable be replaced after `CUT_FOR`. Choose a `CUT_FOR` of at least a minute with which the fault does no harm:
+# only a few orders wait when the cable is replaced. How many orders waited then?
 #
 # wrong many: That is what waits after four minutes: the name server had forgotten broker-b by then.
 # wrong: Run the cell again with your CUT_FOR and read the number under it.
-# note: Silence of less than 120 s changes nothing. Most short breaks of a network are never noticed by anybody.
+# note: Silence of less than 120 s changes nothing. Most short network failures therefore go unnoticed.
 
 # %% tags=["parameter"]
 CUT_FOR = "4m"
@@ -336,10 +336,9 @@ answer("lab02.healed", cable.waiting, cable)
 ### END SOLUTION
 
 # %% [markdown] minutes=12
-# ## A topic that nobody has created
+# ## A topic that the first message creates
 #
-# Three brokers. The shop sends two orders to a topic that does not exist. `autoCreateTopicEnable` is on, as it is by
-# default.
+# Three brokers. The shop sends two orders to a topic that does not exist. `autoCreateTopicEnable` is on, as by default.
 
 
 # %% tags=["parameter"]
@@ -354,13 +353,14 @@ def first_orders(lab, orders=2):
 # Where is the topic now?
 #
 # - all: on all three brokers, with four queues on each
-#   > Nobody has told the two others. A broker creates a topic when a message for it comes in.
+#   > A broker creates a topic only when a message for it arrives. The other two received none.
 # - one: on the broker, or the brokers, that received an order
-#   = The shop takes the route of the template TBW102, so it believes in all three. Only who gets a message creates the topic.
+#   = The shop uses the route of the template TBW102, which names all three. Only a broker that gets a message creates
+#   = the topic.
 # - nameserver: at the name server; the brokers get it when they need it
-#   > The name server stores what brokers register. Topics are made by brokers.
+#   > Brokers create topics. The name server only stores what they register.
 # note: Once one broker has the topic, its route names that broker alone, and every other client sends there: a whole
-#   cluster works like one broker until somebody creates the topic properly.
+#   cluster works like one broker until an operator creates the topic properly.
 
 # %%
 lab = play(first_orders, seed=7, brokers=3, client=no_trace)
@@ -379,19 +379,20 @@ reveal("lab02.auto", "all" if many == 3 else "one" if many else "nameserver")
 lab.admin.examine_topic_route_info("orders")
 
 # %% [markdown]
-# Four queues, although the template has eight: the client asks for four (`defaultTopicQueueNums`), and the smaller number
-# wins. And what is a topic, on that broker's disk?
+# The queues are four, although the template has eight: the client asks for four (`defaultTopicQueueNums`), and the
+# smaller number wins. What is a topic on that broker's disk?
 
 # %% [prediction] lab02.physical
-# The topic has four queues, and holds two orders. How many directories of queues are on the disk?
+# The topic has four queues and two orders. How many directories of queues are on the disk?
 #
 # - four: four; the queues are created with the topic
-#   > What is created is a line in `topics.json`, with two numbers. Queues come into being when something is in them.
+#   > Creating a topic only writes a line with two numbers into `topics.json`. A queue's directory comes with its first
+#   > message.
 # - two: two
-#   = Each order went to a queue of its own, and the directory of a queue comes with its first dispatched message.
+#   = Each order went to another queue, and a queue's directory comes with its first dispatched message.
 # - none: none; all messages are in one commit log
 #   > The messages are. But their queues have files of their own, 20 bytes per message.
-# note: A queue is a number until it holds something. That is why sixteen queues cost no more than eight.
+# note: An empty queue is only a number, so sixteen queues cost no more than eight.
 
 # %%
 (name,) = [broker for broker in brokers if found[broker]]
@@ -399,7 +400,7 @@ queues = sorted((lab.directory / name / "consumequeue" / "orders").iterdir())
 reveal("lab02.physical", {0: "none", 2: "two", 4: "four"}[len(queues)])
 
 # %% [markdown]
-# And `TopicConfig` is not what holds the messages of a topic. It is this, and no more:
+# `TopicConfig` does not contain a topic's messages. It has only this:
 
 # %% tags=["picture"]
 config = lab.admin.examine_topic_config("orders")
@@ -416,14 +417,14 @@ Table([{name: getattr(config, name) for name in fields}])
 # %% [answer] lab02.spread
 # ### Your turn: how many orders until it is everywhere
 #
-# Change `ORDERS` so that the shop's first burst creates the topic on **all** three brokers, with as few orders as you can.
-# Answer with the number of orders.
+# Change `ORDERS` so that the shop's first burst creates the topic on **all** three brokers, with as few orders as you
+# can. Answer with the number of orders.
 #
 # wrong three: Round robin goes queue by queue, and four queues of a broker come one after the other.
-# wrong many: That is enough. With fewer it is enough, too.
+# wrong many: That is enough, and fewer are also enough.
 # wrong: Try numbers between 2 and 20, and look at the line under the cell.
-# note: Within 30 s the shop asks for the route, and from then on it sees only the brokers that have the topic. What is
-#   not spread by then never will be. Create topics before you use them.
+# note: Within 30 s the shop asks for the route, and from then on it uses only the brokers that have the topic. Create
+#   topics before you use them.
 
 # %% tags=["parameter"]
 ORDERS = 2
@@ -447,8 +448,8 @@ answer("lab02.spread", ORDERS, burst)
 # %% [markdown] minutes=5
 # ## Break it: no name server is left
 #
-# Both name servers are killed, and nobody starts them again. Five minutes later a second shop is opened. Say for each what
-# you expect, then run: the orders of the old shop, billing, the new shop.
+# Both name servers are killed and not restarted. Five minutes later a second shop opens. What do you expect for the
+# orders of the old shop, for billing, and for the new shop? Then run:
 
 
 # %% tags=["parameter"]
@@ -486,39 +487,39 @@ except Exception as error:
     print(f"{type(error).__name__}: {error}")
 
 # %% [markdown]
-# Who has a route goes on: a name server is asked for what a client does not know, and no order passes through it. Who begins
-# now has nobody to ask. Set `DIES_TOO` to `"broker-b"`: every order arrives, in broker-a, and nobody will ever tell the shop
-# that it need not try broker-b first.
+# A client with a route continues: no order passes through a name server. A new client has no name server to ask. Set
+# `DIES_TOO` to `"broker-b"`: every order arrives in broker-a, but the shop never learns that it need not try broker-b
+# first.
 
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
 # - **The times** follow from when each process started. Start them at other seconds, and half a minute becomes five
 #   seconds, or thirty.
-# - **A closed connection** is seen at once here. In a real network a firewall between the two may swallow the close, and
-#   then it is silence.
-# - **Slaves** do not appear here: with one, a route still names the broker when its master is gone, and consumers read on.
+# - **A closed connection** is seen at once here. In a real network a firewall may drop the close, which leaves silence.
+# - **Slaves** do not appear here: with one, a route still names the broker when its master is gone, and consumers keep
+#   reading.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
 # | brokers register every 30 s | `registerNameServerPeriod`, `BrokerController.registerBrokerAll` |
 # | a closed connection removes a broker at once | `BrokerHousekeepingService.onChannelClose`, `RouteInfoManager.onChannelDestroy` |
-# | silence of more than 120 s, looked for every 5 s | `scanNotActiveBroker`, `scanNotActiveBrokerInterval` |
+# | silence of more than 120 s, scanned for every 5 s | `scanNotActiveBroker`, `scanNotActiveBrokerInterval` |
 # | clients ask every 30 s | `pollNameServerInterval`, `updateTopicRouteInfoFromNameServer` |
 # | one name server of several, kept while it answers | `NettyRemotingClient.getAndCreateNameserverChannel` |
 # | created by the first message | `autoCreateTopicEnable`, template `TBW102`, `createTopicInSendMessageMethod` |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
 # | an automatically created topic has four queues on each broker | on each broker that receives a message for it; 4 is the smaller of the client's 4 and the template's 8 |
 # | four queues are created physically | the directory of a queue comes with its first dispatched message |
 # | TopicConfig holds the data of all queues | two numbers of queues, a permission and flags |
-# | the name server looks every 10 s | 5 s since 5.0 |
+# | the name server scans every 10 s | 5 s since 5.0 |
 
 # %% [markdown] minutes=3 tags=["reading"]
 # ## Reflect
@@ -528,21 +529,19 @@ except Exception as error:
 # %% [reflection] lab02.no_push
 # **1.** Why does a name server not simply tell the clients?
 #
-# answer: Then it would have to know them all, keep connections to all of them, and agree with the other name servers on
-#   who tells whom. So it can be as simple as it is: no state but memory, no peers, and any of them can be switched off.
-#   The price is half a minute in which clients know old things, and clients that can live with that: a send that fails is
-#   tried at another broker.
+# answer: It would have to know all clients, keep connections to them, and agree with the other name servers on which
+#   one notifies which client. Without that it stays simple: only memory, no peers, and any of them can be switched off.
+#   The price is half a minute in which clients use old routes. They can: a failed send is retried at another broker.
 
 # %% [reflection] lab02.switch_off
-# **2.** How do you switch off a broker so that not one send is in vain?
+# **2.** How do you switch off a broker without a single failed send?
 #
-# answer: Take its write permission away (`wipeWritePerm`), wait for at least 30 s until all producers have asked, wait
-#   until all groups have read what it holds, and then shut it down. Try it on the board: *an operator takes its write
+# answer: Remove its write permission (`wipeWritePerm`), wait at least 30 s until all producers have asked, wait until
+#   all groups have read its messages, and then shut it down. Try it on the board: *an operator takes its write
 #   permission*.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next
 #
-# The shop has sent in vain, and its orders arrived all the same: it tried again. In the
-# [second part](02b-what-a-send-costs.ipynb) you see what that costs, and when it does not help. All labs:
-# [index](index.ipynb).
+# Sends failed, and yet the orders arrived, because the shop retried. The [second part](02b-what-a-send-costs.ipynb)
+# shows what retries cost, and when they do not help. All labs: [index](index.ipynb).

@@ -10,19 +10,19 @@
 # - "A send that fails has not been stored, so we send it again."
 # - "With round robin a slow broker fills the producer's buffer."
 #
-# By evening some customers have been charged twice, and three orders are in the shop's database that no other system has
-# ever heard of. This part sends one order in four ways, and takes the answer, the shop or the broker away while it is
-# on its way.
+# By evening some customers have been charged twice, and three orders of the shop's database never reached another
+# system. This part sends one order in four ways, and removes the answer, the shop or the broker while the order is on
+# its way.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 02a](02a-who-knows-what.ipynb). When you are done you can
+# About {minutes} minutes. You need [lab 02a](02a-who-knows-what.ipynb). Afterwards you can
 #
 # - say to which queue a message goes, and what a slow broker changes about that;
-# - say of each way to send what is tried again, after which failure, and where;
-# - read an error of a send for what it is: *I do not know*;
-# - write a shop whose orders and messages agree, wherever its process dies.
+# - say for each way to send which failures are retried, and where;
+# - read a send's error as what it is: *I do not know*;
+# - write a shop whose orders and messages agree wherever its process crashes.
 
 # %%
 from collections import Counter
@@ -35,7 +35,7 @@ from mqlab.lab.views import Bars, Curve, Table
 # %% [markdown] minutes=13
 # ## Which queue
 #
-# A producer lists the queues of a route broker by broker, and goes round: the next message goes to the next queue.
+# A producer lists the queues of a route broker by broker, and sends the next message to the next queue.
 
 
 # %% tags=["parameter"]
@@ -64,7 +64,7 @@ Table(
 )
 
 # %% [markdown]
-# Now three brokers, and every frame to and from broker-b takes 400 ms longer.
+# Now three brokers, with every frame to and from broker-b delayed by 400 ms.
 
 
 # %% tags=["parameter"]
@@ -88,12 +88,13 @@ def went_to(lab):
 # The shop has RocketMQ's default settings. How many of 60 orders go to broker-b?
 #
 # - few: only a few, until the producer notices how slow it is
-#   > It could measure that. But `sendLatencyFaultEnable` is off by default, so it does not look.
+#   > It could measure that, but `sendLatencyFaultEnable` is off by default. The bars show an even split.
 # - third: about a third
-#   = Round robin, whatever an answer takes. Only a failure makes the producer try elsewhere, and a slow answer is none.
+#   = Round robin ignores how long an answer takes. Only a failure makes the producer try elsewhere, and a slow answer
+#   = is not a failure.
 # - more: more than a third, because the others are done sooner
-#   > Round robin does not know who is done.
-# note: So the default spreads evenly, and each third order waits.
+#   > Round robin does not know which broker has answered. The bars show an even split.
+# note: The default spreads evenly, so every third order waits.
 
 # %%
 lab = play(one_is_slow, seed=7, brokers=3, client=no_trace)
@@ -108,20 +109,20 @@ slow = went_to(lab)["broker-b"]
 reveal("lab02.default", "few" if slow < 12 else "third" if slow < 27 else "more")
 
 # %% [markdown]
-# With `send_latency_fault_enable=True` the producer keeps a table (延迟容错): how long did the last answer of each broker
-# take?
+# With `send_latency_fault_enable=True` the producer keeps a table (故障延迟规避) of how long each broker's last answer took.
 
 # %% [prediction] lab02.fastest_broker
-# broker-a answers after 2 ms, broker-c after 42 ms, broker-b after 802 ms. The latency table is on. Where do the orders go?
+# broker-a answers after 2 ms, broker-c after 42 ms, broker-b after 802 ms. The latency table is on. Where do the orders
+# go?
 #
 # - fastest: almost all to broker-a, the fastest {lab02.fastest}
-#   > The table does not look for the fastest: it bans a broker for a time that depends on the class of its latency, and goes
-#   > round among the others. Below 550 ms nobody is banned.
+#   > The table does not choose the fastest. It bans a broker for a time that depends on its latency class, and uses the
+#   > others in turn. Below 550 ms no broker is banned.
 # - round: half each to broker-a and broker-c, and now and then one to broker-b
 #   = 802 ms are in the class from 550 ms on: two seconds of ban. Then broker-b gets one more try.
 # - never: broker-b gets nothing any more
-#   > Only for two seconds. Somebody has to find out whether it is well again, and that is the next order.
-# note: Textbooks say "the queue with the least delay, ties round robin". There is no such choice in RocketMQ.
+#   > It is banned only for two seconds. The next order then tests whether it has recovered.
+# note: Textbooks say "the queue with the least delay, ties round robin". RocketMQ makes no such choice.
 
 
 # %%
@@ -154,13 +155,13 @@ reveal("lab02.fastest_broker", happened)
 # %% [answer] lab02.ban
 # ### Your turn: a longer ban
 #
-# Change `DELAY` (it counts once for the request and once for the answer) so that broker-b is banned for **five** seconds
-# after each answer. Answer with the number of orders of 60 that then go to it.
+# Change `DELAY` (it counts once for the request and once for the answer) so that broker-b is banned for **five**
+# seconds after each answer. Answer with the number of orders of 60 that then go to it.
 #
 # wrong two: That is how many there are with a ban of two seconds.
 # wrong: Count them in the line under the cell.
-# note: From 1,800 ms on the ban is 5 s. The slower a broker is, the longer it is left alone, and the later one sees that
-#   it is well again.
+# note: From 1,800 ms on the ban is 5 s. The slower a broker is, the longer its ban, and the later the producer notices
+#   its recovery.
 
 # %% tags=["parameter"]
 DELAY = "400ms"
@@ -185,8 +186,8 @@ answer("lab02.ban", went_to(longer)["broker-b"], longer)
 # %% [exercise] lab02.strategy
 # ### Exercise 1: a table of bans
 #
-# Write the class `MyFaults`. The producer of the shop uses it (`mq_fault_strategy=`). It is made without arguments, and has
-# three methods:
+# Write the class `MyFaults`. The producer of the shop uses it (`mq_fault_strategy=`). It is made without arguments, and
+# has three methods:
 #
 # | method | what it does |
 # |---|---|
@@ -195,7 +196,7 @@ answer("lab02.ban", went_to(longer)["broker-b"], longer)
 # | `is_reachable(broker_name)` | what `reachable` was at the last update; True if there was none |
 #
 # The class of a latency is the largest entry of `LATENCY_MAX` that it has **reached**; the ban is the entry of
-# `NOT_AVAILABLE` at the same place, and 0 below all of them. `isolation=True` means that the send has failed: then the
+# `NOT_AVAILABLE` at the same index, and 0 below all of them. `isolation=True` means that the send has failed: then the
 # broker is banned as if it had taken 10,000 ms, however long it took.
 #
 # hint: Keep two dictionaries: broker -> the ms at which its ban ends, and broker -> reachable.
@@ -203,8 +204,9 @@ answer("lab02.ban", went_to(longer)["broker-b"], longer)
 # hint: `self.ends[name] = max(self.ends.get(name, 0), now_ms + duration)`. The `max` is what keeps a quick answer from
 #   ending a ban.
 # note: `LatencyFaultToleranceImpl` with `MQFaultStrategy.computeNotAvailableDuration`. The producer asks `is_available`
-#   first; if nobody is available it asks `is_reachable`, and if nobody is that either it takes the next queue. At work:
-#   switch `sendLatencyFaultEnable` on where brokers may become slow, and know that it bans, and does not choose.
+#   first; if no broker is available it asks `is_reachable`, and if none is reachable it takes the next queue. At work:
+#   switch `sendLatencyFaultEnable` on where brokers may become slow. It bans slow brokers; it does not choose fast
+#   ones.
 
 
 # %% tags=["setup"]
@@ -250,9 +252,9 @@ check("lab02.strategy")
 
 # %% [belief] lab02.success_frees
 # question: A banned broker answers quickly. Is its ban over?
-# claim: Yes; it is well again.
-# refutation: A ban ends when its time is over and not before: an update may make it longer, never shorter, and a quick
-#   answer is an update like any other.
+# claim: Yes; it has recovered.
+# refutation: A ban ends only when its time is over. An update may make it longer, never shorter, and a quick answer is
+#   an update like any other.
 
 # %% [belief] lab02.bans_add_up
 # question: A broker is banned for 5 s, and 1 s later an update bans it for 2 s. When is it available again?
@@ -273,8 +275,8 @@ check("lab02.strategy")
 # %% [belief] lab02.failed_counts_as_it_took
 # question: A send to a broker fails at once. For how long is the broker avoided?
 # claim: According to the time that the send took: not at all.
-# refutation: A failure is reported with isolation=True, and then 10 s stand in the place of the measured time: the class
-#   of 5,000 ms, and a ban of 10 s.
+# refutation: A failure is reported with isolation=True, which replaces the measured time by 10 s: the class of 5,000
+#   ms, and a ban of 10 s.
 
 # %% [markdown] minutes=10
 # ## Four ways, and what they cost
@@ -330,19 +332,20 @@ took = {
 Bars(took, unit="ms until the program goes on")
 
 # %% [markdown]
-# A synchronous send waits for its answer, so there is never more than one under way.
+# A synchronous send waits for its answer, so at most one is under way.
 
 # %% [prediction] lab02.buffer
 # broker-b is slow: three seconds per answer. The shop sends synchronously, round robin. Where do orders pile up?
 #
 # - buffer: in the producer's buffer, until it is full
-#   > A synchronous send has no buffer. The caller waits, and calls again when it has its answer.
-# - caller: in front of the shop: whoever calls `send` waits, and the next order is not even begun
-#   = There is one send under way at most. What piles up is the work of those who call, such as requests of customers.
+#   > A synchronous send has no buffer. The caller waits for the answer before it calls again; the bars show one send
+#   > under way.
+# - caller: in front of the shop: the caller of `send` waits, and the next order is not even begun
+#   = At most one send is under way. The callers' work piles up, such as requests of customers.
 # - broker: at broker-b
 #   > It has one request at a time from this thread.
-# note: Only asynchronous sends have a queue in the client (50,000 tasks, then the send is rejected), and a limit of sends
-#   under way if `enableBackpressureForAsyncMode` is on.
+# note: Only asynchronous sends have a queue in the client (50,000 tasks, then the send is rejected), and a limit of
+#   sends under way if `enableBackpressureForAsyncMode` is on.
 
 
 # %%
@@ -390,7 +393,8 @@ Bars(most, unit="sends under way, at most", title="a broker with 3 s per answer"
 reveal("lab02.buffer", "caller" if most["sync"] == 1 else "buffer")
 
 # %% [markdown]
-# A batch (批量消息) is one request and one queue. Some messages may not be in one:
+# A batch (批量消息) is one request and one queue. The producer refuses some combinations, such as messages with different
+# `WAIT` properties (one sender waits for the disk, the other does not):
 
 
 # %% tags=["parameter"]
@@ -411,6 +415,7 @@ def batches(lab):
         "one of them delayed": [order(3), Message("orders", b"x", delay_time_level=3)],
         "of two topics": [order(4), Message("other", b"a book")],
         "of a retry topic": [Message("%RETRY%billing", b"a book")],
+        "one waits for the disk": [order(5), Message("orders", b"a book", wait_store_msg_ok=False)],
         "with a transaction flag": [flagged],
     }
     lab.said = {name: is_taken(shop, messages) for name, messages in tried.items()}
@@ -421,14 +426,14 @@ lab = play(batches, seed=7, client=no_trace)
 Table({"batch": name, "answer": said} for name, said in lab.said.items())
 
 # %% [markdown]
-# The last one is stored as an ordinary message: nobody looks at the flag. And both orders of the first batch show one
-# and the same `msg_id`, that of the batch: look for a key, not for an id.
+# The last one is stored as an ordinary message, because no code checks the flag. Both orders of the first batch show
+# the same `msg_id`, that of the batch: search for a key, not for an id.
 
 # %% [markdown] minutes=15
-# ## What is tried again
+# ## What is retried
 #
-# A synchronous send makes up to three attempts (`retryTimesWhenSendFailed=2`). How many do the others make, and where? One
-# broker of two is killed; the journal knows every attempt.
+# A synchronous send makes up to three attempts (`retryTimesWhenSendFailed=2`). How many do the others make, and where?
+# One broker of two is killed; the journal records every attempt.
 
 
 # %% tags=["parameter"]
@@ -506,12 +511,13 @@ def tried(fault, **settings):
 # The order would go to broker-a, whose process has just been killed. It is sent with `send_async`. What happens?
 #
 # - error: an error; retries are for synchronous sends
-#   > Asynchronous sends have retries of their own, `retryTimesWhenSendAsyncFailed`, two as well.
+#   > Asynchronous sends have their own retries, also two (`retryTimesWhenSendAsyncFailed`). The table's row has more
+#   > than one attempt.
 # - same: it is tried again at broker-a, three times in all
-#   > That is so with a selector or a given queue. A plain asynchronous send chooses another broker.
+#   > That happens with a selector or a given queue. A plain asynchronous send chooses another broker.
 # - other: it is tried again, at broker-b
 #   = Its first attempt fails at once, and the second goes to another broker, like that of a synchronous send.
-# note: Two sentences of textbooks fall: that asynchronous sends are not retried, and that they stay on their broker.
+# note: Two textbook sentences are wrong: that asynchronous sends are not retried, and that they stay on their broker.
 
 # %% tags=["picture"]
 killed = tried(lambda lab: lab.kill("broker-a"))
@@ -531,13 +537,13 @@ reveal("lab02.async_retries", happened)
 # %% [prediction] lab02.with_selector
 # And with a selector, so that an order keeps its queue?
 #
-# - none: neither is tried again; the queue is given, so what else could be tried
-#   > So it is for the synchronous one. Look at the last row.
+# - none: neither is tried again, because the queue is given
+#   > That is true for the synchronous one. The last row shows the asynchronous one.
 # - sync: the synchronous one is tried three times
-#   > `sendSelectImpl` makes one attempt.
+#   > `sendSelectImpl` makes one attempt, as the table shows.
 # - async: the asynchronous one is tried three times, always at the same broker; the synchronous one once
-#   = Who sends with a selector has to handle failures himself, and the two ways differ in how often they try.
-# note: With a selector and a dead broker, part of all orders cannot be sent until the route has changed.
+#   = If you send with a selector, handle failures yourself; the two ways differ in how often they try.
+# note: With a selector and a dead broker, some orders cannot be sent until the route has changed.
 
 # %%
 many = {row["way"]: row["attempts"].count("broker-a") for row in killed}
@@ -551,18 +557,18 @@ happened = (
 reveal("lab02.with_selector", happened)
 
 # %% [markdown]
-# That was a connection that is gone. Now broker-a answers, with an error: its disk is full, and it stores nothing.
+# Those were lost connections. Now broker-a answers with an error: its disk is full, and it stores nothing.
 
 # %% [prediction] lab02.refused
-# Which sends are tried again at broker-b now?
+# Which sends are retried at broker-b now?
 #
 # - both: the synchronous and the asynchronous one; an error is an error
-#   > An asynchronous send is tried again after transport errors only. This is an answer.
+#   > An asynchronous send is retried only after transport errors. This is an answer.
 # - sync: the synchronous one alone
-#   = It is tried again after error answers with certain codes; this one, SERVICE_NOT_AVAILABLE, is among them. An
-#   = asynchronous send passes any answer on.
+#   = It is retried after error answers with certain codes, such as this one, SERVICE_NOT_AVAILABLE. An asynchronous
+#   = send passes any answer on.
 # - neither: neither; the broker has answered
-#   > A synchronous send looks at the code of the answer: eight of them mean *try another broker*.
+#   > A synchronous send checks the code of the answer: eight codes mean *try another broker*.
 # note: The codes are 1, 2, 14, 16, 17, 204, 205 and 1500. With any other (an illegal message, say) even a synchronous
 #   send fails at once.
 
@@ -587,12 +593,12 @@ reveal("lab02.refused", happened)
 # %% [answer] lab02.no_retry
 # ### Your turn: no second attempt
 #
-# Play `tried` with a killed broker-a once more, and with a setting of the shop such that a synchronous send makes **one**
-# attempt only. What is the shop told then? Answer with the text in the last column of the row `sync`.
+# Play `tried` with a killed broker-a once more, and with a setting of the shop such that a synchronous send makes
+# **one** attempt only. What result does the shop get? Answer with the text in the last column of the row `sync`.
 #
 # wrong ok: With one attempt, the order does not reach broker-b. Is the setting among those of the client?
 # wrong: Copy the text of the last column.
-# note: `retryTimesWhenSendFailed=0` is what one sets where an order sent twice is worse than an error.
+# note: Set `retryTimesWhenSendFailed=0` where a duplicate order is worse than an error.
 
 # %% tags=["parameter"]
 SETTINGS = {"enable_trace": False, "retry_times_when_send_failed": 2}
@@ -615,7 +621,7 @@ answer("lab02.no_retry", single.said, single)
 ### END SOLUTION
 
 # %% [markdown] minutes=13
-# ## What an answer means, and what none means
+# ## What an answer means, and what its absence means
 #
 # One frame is lost: the broker's answer. The order is stored.
 
@@ -636,16 +642,17 @@ def stored(lab, broker="broker-a"):
 
 
 # %% [prediction] lab02.error
-# The shop sends order-1 synchronously; the answer is lost. What is the shop told, and how many copies are stored?
+# The shop sends order-1 synchronously; the answer is lost. What result does the shop get, and how many copies are
+# stored?
 #
 # - error_none: an error, and none is stored
-#   > The request arrived. Only its answer did not.
+#   > The request arrived and was stored. Only its answer was lost.
 # - error_one: an error, and one is stored
-#   = The first attempt waits for three seconds, which is all the time that the whole call has. An error of a send means
-#   = *I do not know*.
+#   = The first attempt waits for three seconds, the limit of the whole call. An error of a send means *I do not know*.
 # - ok_two: SEND_OK, and two are stored: it was tried again
-#   > Try it below: for a second attempt there has to be time left. By default one attempt may use it all.
-# note: `sendMsgTimeout` (3 s) is for all attempts together. So a broker that is silent costs the whole call.
+#   > A second attempt needs remaining time, and by default one attempt may use all of it. The run below limits an
+#   > attempt.
+# note: `sendMsgTimeout` (3 s) is for all attempts together. A silent broker therefore costs the whole call.
 
 # %%
 lab = play(lost_answer, seed=7, client=no_trace)
@@ -660,8 +667,8 @@ ok = lab.said == "SEND_OK"
 reveal("lab02.error", "ok_two" if ok else f"error_{'one' if stored(lab) else 'none'}")
 
 # %% [markdown]
-# The program that takes the error for *not stored* sends again, and has two orders with two ids. If the **producer** tries
-# again, there are two copies with one id (`send_msg_max_timeout_per_request` limits a single attempt):
+# A program that reads the error as *not stored* sends again, and has two orders with two ids. If the **producer**
+# retries, there are two copies with one id (`send_msg_max_timeout_per_request` limits a single attempt):
 
 # %% tags=["picture"]
 lab = play(
@@ -675,8 +682,8 @@ Table(
 )
 
 # %% [markdown]
-# And when the answer comes, and says something else than SEND_OK? A broker with a slave, which is to have each order on
-# both before it answers:
+# An answer may also come with another status than SEND_OK. This broker has a slave, and each order must be on both
+# before it answers:
 
 
 # %% tags=["parameter"]
@@ -692,14 +699,14 @@ def slave_is_down(lab):
 
 
 # %% [prediction] lab02.who_says
-# The slave is killed. What is the shop told about order-2, by whom, and is the order stored?
+# The slave is killed. Which status of order-2 does the shop get, from which machine, and is the order stored?
 #
 # - refused: an error; the broker stores nothing without its slave
-#   > It stores first, and then waits for the slave. What is in the log stays there.
-# - slave: a status of the slave's, FLUSH_SLAVE_TIMEOUT; the order is stored on the master
-#   > The slave is dead and says nothing. A slave never speaks to a producer.
-# - master: a status of the **master's**, FLUSH_SLAVE_TIMEOUT; the order is stored on the master
-#   = The master waits for 3 s for the slave to report how far it has read, and then says what it does not know.
+#   > It stores first, and then waits for the slave. A stored message stays in the log.
+# - slave: a status from the slave, FLUSH_SLAVE_TIMEOUT; the order is stored on the master
+#   > The slave is dead. And a slave never answers a producer; the master does.
+# - master: a status from the **master**, FLUSH_SLAVE_TIMEOUT; the order is stored on the master
+#   = The master waits 3 s for the slave to report its position, and then reports the missing confirmation.
 # note: With RocketMQ's defaults on both sides the shop never sees this status: its own time-out of 3 s comes first.
 
 # %%
@@ -752,8 +759,8 @@ except MqlabError as error:
     print(error)
 
 # %% [markdown]
-# Last: what if the broker's machine loses power? By default an answer is sent when the order is in memory, and the disk
-# has it up to half a second later.
+# Last: what if the broker's machine loses power? By default the broker answers when the order is in memory, and the
+# disk has it up to half a second later.
 
 # %% tags=["parameter"]
 FLUSH = "ASYNC_FLUSH"
@@ -771,8 +778,8 @@ def power_cut(lab):
 # %% [answer] lab02.flush
 # ### Your turn: SEND_OK and gone
 #
-# Five orders, five times SEND_OK, then the power is cut. Change `FLUSH` so that all five are there afterwards. Answer with
-# the number that is there **without** the change.
+# Five orders, five times SEND_OK, then the power is cut. Change `FLUSH` so that all five are there afterwards. How many
+# are there **without** the change?
 #
 # wrong five: That is with the change.
 # wrong: Set FLUSH back, and count again.
@@ -795,8 +802,8 @@ answer("lab02.flush", 0, survivors)
 # %% [markdown] minutes=30
 # ## An order and its message
 #
-# The shop has a database. An order is a row in it, and a message for all others. Two writes, two systems; the process may
-# die between them. `lab.start_work` runs a function as a part of the shop's process:
+# The shop has a database. An order is a row in it, and a message for all other services. These are two writes in two
+# systems, and the process may crash between them. `lab.start_work` runs a function as part of the shop's process:
 
 
 # %% tags=["parameter"]
@@ -847,15 +854,14 @@ def outcome(lab):
 # The shop's process is killed before each line of the sale. Which order of the two writes is safe?
 #
 # - commit: commit, then send; then a message is never invented {lab02.commit_then_send}
-#   > Then an order may be without its message for ever: the process dies in between, and nothing in the database says that a
-#   > message is missing.
-# - send: send inside of the transaction; if the send fails, it is rolled back {lab02.send_first}
-#   > If the process dies after the message is out and before the order is committed, there is a message about an order that
-#   > does not exist.
+#   > If the process dies in between, the order never gets its message, and the database does not show that one is
+#   > missing.
+# - send: send inside the transaction; if the send fails, it is rolled back {lab02.send_first}
+#   > If the process dies after the send and before the commit, there is a message about an order that does not exist.
 # - neither: neither
-#   = Whatever comes first, a death after it leaves the two systems in disagreement.
-# note: Two systems without a common transaction cannot be changed at once. But one of them can remember what it still has
-#   to tell the other.
+#   = Whichever comes first, a crash after it leaves the two systems in disagreement.
+# note: Two systems without a common transaction cannot change together. But one of them can record what it still owes
+#   the other.
 
 
 # %%
@@ -896,29 +902,28 @@ reveal("lab02.which_first", happened)
 # %% [exercise] lab02.outbox
 # ### Exercise 2: an outbox
 #
-# Write the class `Outbox`. The shop's process makes one object of it in each of its lives: `Outbox(lab, shop)`; the lab has
-# `database`, and nothing else. It has two methods:
+# Write the class `Outbox`. Each time the shop's process starts, it makes one object: `Outbox(lab, shop)`; the lab has
+# only `database`. It has two methods:
 #
 # | method | called |
 # |---|---|
-# | `place_order(key, body)` | once per order, when a customer buys. Nobody repeats it. It returns at once, also while no broker answers |
-# | `relay()` | every second, by one thread of the process, as long as it lives. It may raise; it is called again |
+# | `place_order(key, body)` | once per order, when a customer buys. The call is never repeated. It returns immediately, even while no broker answers |
+# | `relay()` | every second, by one thread of the process, as long as it runs. It may raise; it is called again |
 #
-# The database has two tables: `orders (order_key, body)` and `outbox (order_key, body, sent)`, where `sent` is 0 unless you
-# set it. An order's message goes to the topic `orders` with the order's key as `keys` and the same body.
+# The database has the tables `orders (order_key, body)` and `outbox (order_key, body, sent)`; `sent` is 0 unless you set
+# it. A message goes to the topic `orders`, with the order's key as `keys` and the same body.
 #
-# The process is killed before every line, and started again. A broker is away for some seconds, or slow. In the end, each
-# row of `orders` has a message, at least one; no message is without its row; and nothing is sent again without need.
+# The process is killed before every line, and restarted; a broker may be slow or away. In the end, each row of `orders` has
+# a message, no message lacks its row, and no message is resent needlessly.
 #
-# hint: What has to be remembered over a death has to be in the database, and it must come there in the same transaction
-#   as the order.
-# hint: `relay` reads the rows with `sent = 0`, sends each, and marks it when the send has succeeded. If it dies in between,
-#   the order is sent twice. That is allowed, the other order of the two is not.
-# hint: `with self.database.connect() as connection:` commits at its end. Two inserts in one such block in `place_order`;
-#   in `relay` a send first, and then a block of its own that sets `sent = 1`.
-# note: The transactional outbox (本地消息表). RocketMQ's own answer to the same question is the half message
-#   (`TransactionMQProducer`), lab 08. At work: whoever reads the messages has to bear that one comes twice, so give every
-#   message a key; and watch the age of the oldest row that is not marked.
+# hint: Whatever must survive a crash must be in the database, written in the same transaction as the order.
+# hint: `relay` reads the rows with `sent = 0`, sends each, and marks it when the send has succeeded. If it dies in
+#   between, the order is sent twice. That is allowed; marking before sending is not.
+# hint: `with self.database.connect() as connection:` commits at its end. Two inserts in one such block in
+#   `place_order`; in `relay` a send first, and then a separate block that sets `sent = 1`.
+# note: The transactional outbox (本地消息表). RocketMQ's own answer is the half message (`TransactionMQProducer`), lab 08.
+#   At work: readers must tolerate duplicates, so give each message its own key; and monitor the age of the oldest
+#   unmarked row.
 
 
 # %% tags=["picture"]
@@ -969,10 +974,10 @@ class Outbox:
 check("lab02.outbox")
 
 # %% [belief] lab02.mark_first
-# question: Who sends what is in the outbox: when is the row marked?
-# claim: Before the send, so that it is not sent twice; or whatever the send says.
-# refutation: A row that is marked before its send has succeeded is a message that nobody will send: mark it after an
-#   answer that says so. One-way sends have no answer, and an exception is not one.
+# question: When is an outbox row marked as sent?
+# claim: Before the send, so that it is not sent twice; or after it, whatever its result.
+# refutation: If a row is marked before its send has succeeded, its message is never sent. Mark it after an answer that
+#   confirms the send. One-way sends have no answer, and an exception is not one.
 
 # %% [belief] lab02.marks_every_row
 # question: `UPDATE outbox SET sent = 1` after the last send of a round. Which orders does it mark?
@@ -983,25 +988,25 @@ check("lab02.outbox")
 # %% [belief] lab02.one_transaction_for_both
 # question: The mark and the send are in one transaction. Do both happen, or none?
 # claim: Yes, that is what a transaction is for.
-# refutation: The broker is not part of it: what is sent stays sent when the mark is rolled back. And while the send
-#   waits, the database is locked for everybody else.
+# refutation: The broker is not part of it: a sent message stays sent when the mark is rolled back. And while the send
+#   waits, the database is locked for all others.
 
 # %% [belief] lab02.sent_again_and_again
-# question: At least once: may a message be sent again whenever the shop looks into its table?
-# claim: Yes, the reader has to bear doubles.
-# refutation: A reader bears a double after a crash. A row that is never marked is sent in every round, for ever, and the
-#   table only grows.
+# question: At least once: may a message be sent again whenever the shop reads its table?
+# claim: Yes, the reader must tolerate duplicates.
+# refutation: A reader tolerates a duplicate after a crash. A row that is never marked is sent in every round, for ever,
+#   and the table only grows.
 
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
-# - **Times**: the broker needs no time of its own here, so the four ways differ by the network alone. In reality a batch
-#   saves most where messages are small.
+# - **Times**: the broker needs no time of its own here, so the four ways differ by the network alone. In reality a
+#   batch saves most where messages are small.
 # - **A slow disk** was a slow network here. To a producer the two look alike.
-# - **The outbox** polls its table. With many shops, or many orders a second, one reads the database's log instead.
+# - **The outbox** polls its table. With many shops, or many orders per second, read the database's log instead.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -1013,16 +1018,16 @@ check("lab02.outbox")
 # | batches | `MessageBatch.generateFromList` |
 # | statuses that are not SEND_OK | `CommitLog.handleDiskFlushAndHA`, `SendMessageProcessor.handlePutMessageResult` |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
-# | the queue with the least delay is chosen | brokers are banned by class, then round robin; and only if somebody switches it on |
+# | the queue with the least delay is chosen | brokers are banned by class, then round robin; and only if it is switched on |
 # | asynchronous sends are not retried; or only on the same broker | twice, on another broker; on the same one with a queue or a selector |
 # | every MQBrokerException is retried | only with the listed codes, and never for asynchronous sends |
 # | retryAnotherBrokerWhenNotStoreOK=true in the broker's file | a property of the producer |
-# | the slave answers with a status | the master says what it has not heard from the slave |
-# | a batch must not hold transaction messages | nobody checks the flag; they are stored as ordinary messages |
+# | the slave answers with a status | the master reports that the slave has not confirmed |
+# | a batch must not hold transaction messages | no code checks the flag; they are stored as ordinary messages |
 # | SYNC_MASTER waits for its slave | only with `inSyncReplicas` of 2 or more; the default is 1 |
 
 # %% [markdown] minutes=3 tags=["reading"]
@@ -1033,19 +1038,19 @@ check("lab02.outbox")
 # %% [reflection] lab02.again
 # **1.** A send has failed with a time-out. Send again, or not?
 #
-# answer: You do not know whether it was stored. If a second copy does no harm, because readers look at its key, send
-#   again with the same key. If it does harm, do not send in that thread at all: write it into an outbox and let one relay
-#   deal with it. There is no way to ask the broker; a search by key finds what is indexed, which may come later.
+# answer: You do not know whether it was stored. If readers recognise a second copy by its key, send again with the same
+#   key. If a duplicate does harm, write the message into an outbox and let one relay send it. You cannot ask the
+#   broker: a search by key finds only indexed messages, and indexing may come later.
 
 # %% [reflection] lab02.which_way
 # **2.** Which of the four ways for which message?
 #
 # answer: Sync where the next step depends on it. Async where many are under way and each answer is handled, errors too.
-#   One-way for what may be lost, such as a line of a log. A batch for many small messages of one topic that come together
-#   anyway.
+#   One-way for messages that may be lost, such as a log line. A batch for many small messages of one topic that arrive
+#   together.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next
 #
-# An order has several events, and they belong into one queue. The [third part](02c-sixteen-queues-then-eight.ipynb) puts
-# them there, and then takes the queue away. All labs: [index](index.ipynb).
+# An order has several events, which belong in one queue. The [third part](02c-sixteen-queues-then-eight.ipynb) puts
+# them there, and then removes the queue. All labs: [index](index.ipynb).

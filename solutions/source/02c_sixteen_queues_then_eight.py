@@ -18,7 +18,7 @@
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 02a](02a-who-knows-what.ipynb). When you are done you can
+# About {minutes} minutes. You need [lab 02a](02a-who-knows-what.ipynb). Afterwards you can
 #
 # - write a selector (队列选择器) that other programs agree with;
 # - say what a topic's permission and its two numbers of queues change, and for whom;
@@ -558,7 +558,7 @@ reveal("lab02.served", happened)
 # - **One broker.** With several, the numbers are set on each, one after the other.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -568,7 +568,7 @@ reveal("lab02.served", happened)
 # | a pull needs a queue below the read number | `PullMessageProcessor` |
 # | permissions | `PermName`: 4 read, 2 write, 1 inherit; obeyed by clients |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|

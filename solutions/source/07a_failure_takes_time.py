@@ -3,8 +3,8 @@
 #
 # ## Why
 #
-# 14:02. The bank does not answer for one order out of a hundred. The other ninety-nine are paid within seconds. At 14:12
-# somebody restarts billing, to be on the safe side. At 14:13 ninety-nine customers are charged a second time.
+# 14:02. The bank does not answer for one order out of a hundred. The other ninety-nine are paid within seconds. At
+# 14:12 an operator restarts billing as a precaution. At 14:13 ninety-nine customers are charged a second time.
 #
 # The meeting next morning knows why:
 #
@@ -14,18 +14,17 @@
 # - "We do stop after three retries: `if message.reconsume_times >= 2`."
 # - "No status came, so RocketMQ sent it again at once."
 #
-# None of the five sentences is true. In this lab you see what happens instead, with a watch in your hand. This first
-# part follows one failing order to its end, and brings it back. In the [second part](07b-stop-in-time.ipynb) you write a
-# billing service to which that morning cannot happen.
+# None of the five is true. This part follows one failing order to its end and brings it back. In the [second
+# part](07b-stop-in-time.ipynb) you write a billing service that survives such a day.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
 #
-# - say when a failed message comes back, and how long it takes until it is dead;
-# - say where it is meanwhile, and what is written in it;
-# - find a dead letter and give it back to the right group, once.
+# - say when a failed message is redelivered, and how long it takes until it is dead;
+# - say where it waits, and which properties it carries;
+# - find a dead letter and resend it to the right group, once.
 
 # %%
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
@@ -38,9 +37,9 @@ from mqlab.lab.views.timeline import after
 # %% [markdown] minutes=2
 # ## The bank
 #
-# Billing has to ask a bank for the money of each order. Our bank is a function. What it does to an order is written in
-# the order itself, one word for each try: `no 40` means that it refuses at the first try and pays after 40 ms at the
-# second. The last word is for all later tries too, so a single `no` is a no for ever.
+# Billing asks a bank for the money of each order. Our bank is a function, and the order itself says how the bank
+# reacts, one word per attempt. `no 40` means: refuse the first attempt, and pay after 40 ms at the second. The last
+# word holds for all later attempts, so a single `no` refuses for ever.
 
 
 # %% tags=["setup"]
@@ -58,7 +57,7 @@ def ask_bank(message, context):
 
 
 # %% [markdown]
-# And this is how a day begins here: billing starts, half a minute passes, then the shop sends one order for each
+# Every day here begins the same way: billing starts, half a minute passes, then the shop sends one order for each
 # behaviour of the bank.
 
 
@@ -82,9 +81,9 @@ def send_orders(lab, *banks):
 # %% [markdown] minutes=7
 # ## One failure
 #
-# A listener says "not now" by returning `RECONSUME_LATER`. An exception says the same, and so does returning nothing. The
-# order then goes back to the broker, which keeps it for a while (消息回退, 消息重试). How long? The broker has a table of
-# delays, level 1 to level 18 (延迟级别):
+# A listener says "not now" by returning `RECONSUME_LATER`. Raising an exception means the same, and so does returning
+# nothing. The order then goes back to the broker, which keeps it for a while (消息回发, 消息重试). How long? The broker has a
+# table of delays, level 1 to level 18 (延迟级别):
 #
 # `1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h`
 
@@ -92,14 +91,13 @@ def send_orders(lab, *banks):
 # An order fails for the first time. When does billing get it again?
 #
 # - 1: after 1 second, which is level 1 {lab07.first_level}
-#   > Levels 1 and 2 exist, but a retry does not use them unless the listener asks for them. The first retry waits for
-#   > level 3.
+#   > Levels 1 and 2 exist, but a retry uses them only if the listener asks for them. The first retry waits for level 3.
 # - 10: after 10 seconds, which is level 3
 #   = The first failure asks for level 3 + 0.
 # - 0: at once; the broker has it and billing is free
-#   > Nothing is tried again at once. A service that is in trouble would be asked again in the same moment, thousands of
-#   > times.
-# note: Levels 1 and 2 are for those who send a delayed message themselves.
+#   > No retry is immediate, or a failing service would be called thousands of times in a moment. The first retry waits
+#   > for level 3.
+# note: Levels 1 and 2 are for producers of delayed messages.
 
 
 # %%
@@ -139,12 +137,12 @@ first, second = lab.deliveries("billing", absences=False)
 reveal("lab07.first_retry", (second.started_ms - first.ended_ms) // 1000)
 
 # %% [markdown]
-# The second delivery was read from another topic, `%RETRY%billing`: the **retry topic** (重试队列) of the group. Every
-# group has one, and every member reads it beside its own topics. Yet the listener was told `orders`. `reconsume_times`
-# (重试次数) says how often the message was given back before: 0 at the first delivery, 1 at the second.
+# The second delivery was read from another topic, `%RETRY%billing`, the group's **retry topic** (重试主题). Every group has
+# one, and every member reads it in addition to its own topics. Yet the listener sees `orders`. `reconsume_times` (重试次数)
+# counts how often the message was sent back: 0 at the first delivery, 1 at the second.
 #
-# Follow the order through the broker. 43 ms after the first delivery billing gives it back, with a request of its own:
-# `CONSUMER_SEND_MSG_BACK`. The bars beside the broker's line are pulls that it holds until there is something to give.
+# 43 ms after the first delivery billing sends it back, with the request
+# `CONSUMER_SEND_MSG_BACK`. The bars next to the broker's line are pulls that it holds until there is something to send.
 
 # %%
 lab.timeline(first.msg_id)
@@ -152,11 +150,11 @@ lab.timeline(first.msg_id)
 # %% [markdown] minutes=18
 # ## Until it is dead
 #
-# Now an order that the bank will never pay, and nothing configured.
+# Now an order that the bank will never pay, with all settings at their defaults.
 
 # %% [prediction] lab07.calls
-# `max_reconsume_times` is not set, which means 16 retries. An order fails whatever billing does. How often is the
-# listener called with it?
+# `max_reconsume_times` is not set, which means 16 retries. An order always fails. How often is the listener called with
+# it?
 #
 # - 16: sixteen times {lab07.sixteen_deliveries}
 #   > Sixteen is the number of retries. The first delivery is not a retry.
@@ -170,12 +168,12 @@ lab.timeline(first.msg_id)
 # How many whole minutes pass between its first delivery and its last?
 #
 # - 286: 286; the handbook says 4 hours 46 minutes
-#   > Somebody rounded up, and many have copied it. Add up levels 3 to 18 and you get 17,140 seconds.
+#   > That number is rounded up and widely copied. Levels 3 to 18 add up to 17,140 seconds.
 # - 285: a little less than that, 285
 #   = Levels 3 to 18 are 17,140 seconds: 4 h 45 min 40 s.
 # - 105: 105; sixteen retries wait for levels 1 to 16
-#   > They wait for levels 3 to 18. The two longest, 1 h and 2 h, make most of the time.
-# note: The broker looks every 100 ms whether something is due. That adds a second or two in all.
+#   > They wait for levels 3 to 18. The two longest, 1 h and 2 h, take most of the time.
+# note: The broker checks every 100 ms whether a message is due. That adds a second or two in all.
 
 # %% [markdown]
 # Five hours, in virtual time:
@@ -202,9 +200,9 @@ reveal("lab07.calls", len(rows))
 reveal("lab07.minutes", whole_ms // 60_000)
 
 # %% [markdown]
-# One row per delivery; the bar under it is the wait that followed. The axis is logarithmic, because ten seconds and two
-# hours would not fit on another one. Twelve of the sixteen retries come in the first hour. To see where the time went,
-# draw it to scale:
+# One row per delivery; the bar below it is the wait that followed. The axis is logarithmic, because ten seconds and two
+# hours would not fit otherwise. Twelve of the sixteen retries come in the first hour. Drawn to scale, you see where the
+# time went:
 
 # %%
 lab.waits(rows[0], scale="linear")
@@ -213,18 +211,18 @@ lab.waits(rows[0], scale="linear")
 # ### Exercise 1: compute the whole schedule
 #
 # The table is a setting of the broker (`messageDelayLevel`), the number of retries one of the consumer
-# (`maxReconsumeTimes`; -1, the default, means 16). Write `schedule` for any table and any number. The listener fails at
-# once, and the broker is punctual. A table may have fewer than eighteen levels: a retry whose level would stand behind its
-# end waits for the last one. Python itself is all you need; mqlab's own parser of such tables stays closed here.
+# (`maxReconsumeTimes`; -1, the default, means 16). Write `schedule` for any table and any number. The listener fails
+# immediately, and the broker is punctual. If a retry's level is past the end of the table, it waits for the last level.
+# Use plain Python; mqlab's own parser of such tables is closed.
 #
 # hint: `levels.split()` are the delays. Level 1 is number 0 of the list. Turn "5m" into seconds: `int(text[:-1])` times
 #   the value of `{"s": 1, "m": 60, "h": 3600, "d": 86400}` for `text[-1]`.
 # hint: The failure of the delivery with reconsume_times r waits for level 3 + r, or for the last one if the table is
-#   shorter. There is a wait for r = 0, 1, …, as many as there may be retries.
-# hint: `retries = 16 if max_reconsume_times == -1 else max_reconsume_times`; `for r in range(retries)`: `level = min(3 +
-#   r, last)`; second += the delay of that level; append (level, second).
-# note: With sixteen retries a message may be four and three quarter hours late. If your business cannot wait so long,
-#   set max_reconsume_times, and think about what shall happen to those that are left.
+#   shorter. There is one wait per allowed retry, r = 0, 1, …
+# hint: `retries = 16 if max_reconsume_times == -1 else max_reconsume_times`; `for r in range(retries)`: `level = min(3
+#   + r, last)`; second += the delay of that level; append (level, second).
+# note: With sixteen retries a message may be four and three quarter hours late. If your business cannot wait that long,
+#   set max_reconsume_times, and decide what happens to the remaining messages.
 
 
 # %%
@@ -265,12 +263,12 @@ check("lab07.schedule")
 # %% [belief] lab07.from_first_failure
 # question: The table of levels says 10s 30s. When does the second retry come?
 # claim: 30 seconds after the first failure.
-# refutation: 40 seconds after it. Each wait begins when the try before it has failed: the seconds add up.
+# refutation: 40 seconds after it. Each wait begins when the attempt before it has failed: the seconds add up.
 
 # %% [belief] lab07.no_limit_no_retry
 # question: max_reconsume_times is -1. How many retries are there?
 # claim: None.
-# refutation: 16. -1 means that nobody has set a limit, and the broker's own is 16.
+# refutation: 16. -1 means that no limit is set, and the broker's own is 16.
 
 # %% [belief] lab07.last_failure_waits
 # question: The last retry has failed. How long does the message wait?
@@ -288,21 +286,21 @@ check("lab07.schedule")
 # refutation: Level 1 is number 0 of the list of delays: the delay of a level is number level - 1 of it.
 
 # %% [markdown] minutes=12
-# ## Turn the screws
+# ## Change the settings
 #
-# Two settings decide how long a failure takes: how often it is tried again, and how long the trouble lasts.
+# Two quantities decide how long a failure takes: the number of retries, and how long the trouble lasts.
 
 # %% [answer] lab07.ten_minutes
 # ### Your turn: ten minutes
 #
-# A customer waits ten minutes for a decision, not longer. Change `RETRIES` and run the cell until you know: what is the
-# largest `max_reconsume_times` with which a hopeless order is dead within ten minutes of its first delivery?
+# A customer waits at most ten minutes for a decision. Change `RETRIES` and run the cell: what is the largest
+# `max_reconsume_times` with which a hopeless order is dead within ten minutes of its first delivery?
 #
 # wrong one_more: With one more than the right number the order dies after ten minutes and forty seconds. Look at the
 #   last line of the axis.
-# wrong default: That is the default, and you have just seen how long it takes.
-# wrong: Run the cell with your number and with one more. The first has to die before the line at ten minutes, the second
-#   behind it.
+# wrong default: That is the default, which takes hours, as you have seen.
+# wrong: Run the cell with your number and with one more. With the first the order must die before the line at ten
+#   minutes, with the second after it.
 # note: Five retries: 10 s, 30 s, 1 min, 2 min, 3 min make 6 min 40 s. The sixth would wait four minutes more.
 
 # %% tags=["parameter"]
@@ -327,8 +325,8 @@ answer("lab07.ten_minutes", 5, hopeless_day)
 ### END SOLUTION
 
 # %% [markdown]
-# The group has a number of its own at the broker. It does not decide: a Java client sends its number with each message that it
-# gives back, and that one wins.
+# The group also has a number at the broker. It does not decide: a Java client sends its own number with each message
+# that it sends back, and that number wins.
 
 # %%
 of_the_group = hopeless_day.admin.examine_subscription_group_config("billing")
@@ -337,17 +335,18 @@ print(f"the group's own: {of_the_group.retry_max_times}, the client's: {RETRIES}
 # %% [answer] lab07.two_hours
 # ### Your turn: the bank is away for two hours
 #
-# All settings of a retry, on one clock. *Play* plays a new day with what you have set. Nothing is configured, and the bank
-# is away for two hours from the moment at which the order was sent: leave *Bank down from* at 0s, and write 2h into *to*.
-# Before you press *Play*: is the order paid as soon as the bank is back? Set the pin where you expect it. Then look: at
-# which delivery is it paid (the first one is number 1)?
+# This clock has all settings of a retry. *Play* plays a new day with your settings. The bank is away for two hours from
+# the moment at which the order was sent: leave *Bank down from* at 0s, and write 2h into *to*.
 #
-# wrong last_failure: That is the last delivery that fails, or the `reconsume_times` of the right one: the first delivery
-#   has the number 1 and the count 0.
+# Before you press *Play*: is the order paid as soon as the bank is back? Set the pin where you expect it. Then press
+# *Play*: at which delivery is it paid (the first one is number 1)?
+#
+# wrong last_failure: That is the last delivery that fails, or the `reconsume_times` of the right one: the first
+#   delivery has the number 1 and the count 0.
 # wrong retries_after: That is one too many: the order is not delivered again after it was paid.
 # wrong: Write 2h into *to*, press *Play*, and move *Delivery* to its end: the line under the axis names the delivery.
-# note: The bank was back after two hours, the order was paid 45 minutes later. The later a retry is, the longer the wait
-#   before it: what was away for a long time is asked late.
+# note: The bank was back after two hours, the order was paid 45 minutes later. The later a retry is, the longer the
+#   wait before it, so a long outage delays even more.
 
 # %% tags=["explorer"]
 clock = retry_clock()
@@ -365,17 +364,18 @@ answer("lab07.two_hours", 16, clock)
 # ## Where it waits
 #
 # Back to the first order, which failed once. How many units did the broker write for it, and where? (A **unit** is one
-# message as it stands in the commit log, at the byte that is its place.)
+# message as stored in the commit log; its position is its first byte.)
 
 # %% [prediction] lab07.retry_topic
 # The copy of the failed order has a property `RETRY_TOPIC`. What does it hold?
 #
 # - orders: the topic that the order was sent to
-#   = It is there to remember where the message came from.
+#   = It records where the message came from.
 # - %RETRY%billing: the topic in which billing finds its retries {lab07.retry_topic_is_where}
-#   > The name suggests it. Where a waiting copy goes next is in another property, `REAL_TOPIC`.
+#   > The name suggests it, but the waiting copy's destination is in another property, `REAL_TOPIC`. The table of units
+#   > shows both.
 # - SCHEDULE_TOPIC_XXXX: the topic in which the copy waits
-#   > A copy does not need a property for that: it is there.
+#   > A copy is already stored in that topic, so no property repeats it. `RETRY_TOPIC` holds the original topic.
 # note: The client reads `RETRY_TOPIC` back before it calls the listener, so a listener never sees the retry topic.
 
 # %%
@@ -388,12 +388,12 @@ reveal("lab07.retry_topic", waiting.properties["RETRY_TOPIC"])
 
 # %% [markdown]
 # 1. the order as the shop sent it;
-# 2. a copy that **waits**, in a topic of the broker's own (延迟主题), `SCHEDULE_TOPIC_XXXX`. Queue 2 is the one for level 3;
+# 2. a copy that **waits** in a topic of the broker (延迟主题), `SCHEDULE_TOPIC_XXXX`. Queue 2 belongs to level 3;
 # 3. a copy of the copy in the retry topic, which billing reads like any other message.
 #
-# Each level has a queue of its own. All messages of a queue wait equally long, so the first one stored is the first one
-# due, and the broker needs to look at one entry per queue. An entry has 20 bytes: the place of a unit, its size, and eight
-# bytes that elsewhere hold a hash of the message's tag. In this topic they hold the time at which it is due:
+# Each level has its own queue. All messages of a queue wait equally long, so the first one stored is the first one due,
+# and the broker checks only one entry per queue. An entry has 20 bytes: the position of a unit, its size, and eight
+# bytes that elsewhere hold a hash of the tag. In this topic they hold the due time:
 
 # %%
 entry = lab.store().queue("SCHEDULE_TOPIC_XXXX", 2).hexdump(0)
@@ -401,7 +401,7 @@ print("waits", entry.fields[2].value - waiting.store_timestamp, "ms")
 entry
 
 # %% [markdown]
-# What is written in the three units about retries:
+# The three units say this about retries:
 
 
 # %%
@@ -419,11 +419,12 @@ def bookkeeping(lab):
 Table(bookkeeping(lab))
 
 # %% [markdown]
-# `DELAY` is the level. `REAL_TOPIC` and `REAL_QID` say where the copy goes when its time has come. `ORIGIN_MESSAGE_ID` is
-# the `offset_msg_id` of the unit that failed first: the broker's address and a place in its log, of which you see the last
-# digits. `WAIT` says whether somebody waits until the unit is safe on the disk: the shop did, for a copy nobody does.
+# `DELAY` is the level. `REAL_TOPIC` and `REAL_QID` say where the copy goes when its time has come. `ORIGIN_MESSAGE_ID`
+# is the `offset_msg_id` of the unit that failed first: the broker's address and a position in its log (you see the last
+# digits). `WAIT` says whether a sender waits until the unit is safely on disk: the shop did, a copy has no waiting
+# sender.
 #
-# Who reads a retry topic? Only a group whose members share the messages. With `BROADCASTING` nothing is given back:
+# Only a group whose members share the messages reads a retry topic. With `BROADCASTING` nothing is sent back:
 
 
 # %%
@@ -443,15 +444,15 @@ for group in ("clustering", "broadcasting"):
     print(f"{group}:", *(one.topic for one in online.subscriptions))
 
 # %% [answer] lab07.asks
-# ### Your turn: the listener asks
+# ### Your turn: the listener asks for a level
 #
 # A listener may ask for another level: `context.delay_level_when_next_consume`. Change `ASK` and watch the deliveries.
 # Which value makes the order a dead letter at its first failure, without a single retry?
 #
-# wrong zero: 0 is the value that is there when the listener does not ask: the broker decides, 3 + `reconsume_times`.
+# wrong zero: 0 is the value when the listener does not ask: the broker decides, 3 + `reconsume_times`.
 # wrong eighteen: That is the longest wait, two hours. Levels above 18 become 18.
-# wrong: Try it in the cell above. The order has to be in `%DLQ%billing` after one delivery.
-# note: Every level below 0 means: do not try again. It is the right answer for an order that cannot succeed.
+# wrong: Try it in the cell above. The order must be in `%DLQ%billing` after one delivery.
+# note: Every level below 0 means: do not retry. Use it for an order that cannot succeed.
 
 # %% tags=["parameter"]
 ASK = 1
@@ -482,7 +483,7 @@ answer("lab07.asks", -1, asked_day)
 # %% [markdown] minutes=25
 # ## Build the rewrite
 #
-# An order with two retries (`max_reconsume_times=2`), failing to its end. All units of the log:
+# An order with two retries (`max_reconsume_times=2`) fails to its end. These are all units of the log:
 
 
 # %%
@@ -500,13 +501,12 @@ lab.copies(lab.deliveries("billing", absences=False)[0].msg_id)
 Table(bookkeeping(lab))
 
 # %% [markdown]
-# After its second retry the order failed once more and became a **dead letter** (死信): the last unit. It did not wait
-# this time, it went there at once. See which properties change from failure to failure, and which are set once and stay.
+# After its second retry the order failed once more and became a **dead letter** (死信), the last unit. This time it did
+# not wait. Compare which properties change at every failure, and which are set once.
 #
-# The same day in the time machine. *Step* and *Back* go from stop to stop, the slider goes anywhere. In *The story*, grey is
-# what has not happened yet, and a dashed line is a pull that the broker holds until there is something to give. *What this
-# lab shows* has the three queues of the broker at this stop. Find the stop at which billing is done with the order in
-# `orders`, while its copy waits.
+# The time machine has the same day. In *The story*, grey marks the future, and a dashed line is a pull that the broker
+# holds. *What this lab shows* has the broker's three queues at this stop. Find the stop at which billing is done with
+# the order in `orders`, while its copy waits.
 
 # %% tags=["explorer"]
 from mqlab.lab.views.queue import show_queue
@@ -522,17 +522,17 @@ explorer = explore(two_retries, seed=7, show=queues_now, client=no_trace)
 explorer
 
 # %% [markdown]
-# It is stop 13: the broker's answer to `CONSUMER_SEND_MSG_BACK` has arrived, and the line ends with *in memory: next of
-# orders 0 is 1*. Billing's offset (消费位点) in `orders` has moved behind the order, while the copy still waits; five
-# seconds later billing tells the broker (stop 14). **A retry holds nobody up.** That is the point of the whole machinery,
-# and the thing to remember for the second part.
+# It is stop 13: the answer to `CONSUMER_SEND_MSG_BACK` has arrived, and the line ends with *in memory: next of orders 0
+# is 1*. Billing's offset (消费位点) in `orders` has moved past the order while the copy waits; five seconds later billing
+# reports it (stop 14). **A retry blocks no other order.** That is the purpose of the machinery, and it matters in the
+# second part.
 
 # %% [exercise] lab07.rewrite
 # ### Exercise 2: build the send-back rewrite
 #
-# To give a message back, the consumer sends `CONSUMER_SEND_MSG_BACK` with four things: the place of the message, its
-# group, its `max_reconsume_times`, and a level. The level is 0, unless the listener has asked for another one. Write what
-# the broker does then:
+# To send a message back, the consumer sends `CONSUMER_SEND_MSG_BACK` with four things: the message's position, its
+# group, its `max_reconsume_times`, and a level. The level is 0, unless the listener has asked for another one. Write
+# what the broker does then:
 #
 # | | it waits | it is dead |
 # |---|---|---|
@@ -540,18 +540,18 @@ explorer
 # | level | 0: the broker decides, 3 + `reconsume_times`; else as asked; never above 18 | |
 # | topic and queue | `SCHEDULE_TOPIC_XXXX`, the level's | `%DLQ%` and the group, 0 |
 #
-# The rest is in the table above: compare a message with the copy that came of it. What is not there stays as it is in the
-# message. Texts, numbers and a dictionary are enough; mqlab's broker stays closed here.
+# The table of units above shows the rest: compare a message with its copy. All other properties stay. Use strings,
+# numbers and a dictionary; mqlab's broker is closed here.
 #
-# hint: Decide first where the copy goes: dead when `message.reconsume_times >= max_reconsume_times` or `delay_level <
-#   0`. Start from `dict(message.properties)`, so that what you do not touch stays.
-# hint: RETRY_TOPIC and ORIGIN_MESSAGE_ID are set only if they are not there yet: `properties.setdefault(name, value)`
-#   does that. `message.topic` and `message.offset_msg_id` are the values for a first failure.
+# hint: First decide where the copy goes: dead when `message.reconsume_times >= max_reconsume_times` or `delay_level <
+#   0`. Start from `dict(message.properties)`, so that untouched properties stay.
+# hint: Set RETRY_TOPIC and ORIGIN_MESSAGE_ID only if they are missing: `properties.setdefault(name, value)` does that.
+#   `message.topic` and `message.offset_msg_id` are the values for a first failure.
 # hint: `level = min(delay_level or 3 + message.reconsume_times, 18)`. A waiting copy: topic SCHEDULE_TOPIC_XXXX, queue
 #   level - 1, DELAY `str(level)`, REAL_TOPIC `f"%RETRY%{group}"`, REAL_QID "0". A dead one: `f"%DLQ%{group}"`, queue 0,
 #   DELAY "0". Both: WAIT "false".
-# note: This is AbstractSendMessageProcessor.consumerSendMsgBack. Note what it is not: the broker does not remember the
-#   failure anywhere else. A retry is a message like any other.
+# note: This is AbstractSendMessageProcessor.consumerSendMsgBack. The broker keeps no other record of the failure: a
+#   retry is a message like any other.
 
 
 # %%
@@ -622,8 +622,8 @@ check("lab07.rewrite")
 # %% [markdown] minutes=20
 # ## Dead letters
 #
-# Nobody was told that the order is dead. It lies in a topic of its own, `%DLQ%billing` (死信队列), which nobody reads.
-# Somebody has to go and look. RocketMQ's Dashboard has a page for that; `lab.admin.query_dlq` asks the same question:
+# No alarm says that the order is dead. It is in its own topic, `%DLQ%billing` (死信队列), which no consumer reads, so an
+# operator must look there. RocketMQ's Dashboard has a page for that; `lab.admin.query_dlq` asks the same question:
 
 # %%
 lab = play(five_hours, seed=7, client=no_trace)
@@ -633,20 +633,20 @@ print("five hours ago its id was", rows[0].msg_id)
 MessageView(dead)
 
 # %% [markdown]
-# Its id is the same: the unique id (`UNIQ_KEY`) stays over all copies; only `offset_msg_id`, a place, is another one for
-# each. Let us say that the bank has changed its mind, and an operator gives the order back.
+# The unique id (`UNIQ_KEY`) is the same in all copies; only `offset_msg_id`, a position, differs. Suppose the bank has
+# changed its mind, and an operator resends the order.
 
 # %% [prediction] lab07.resent
-# The operator's tool sends the dead letter to billing's retry topic as a new message. The letter's `reconsume_times` was
-# 17. With which one does the listener get it now?
+# The operator's tool sends the dead letter to billing's retry topic as a new message. Its `reconsume_times` is 17.
+# With which count does the listener get it now?
 #
 # - 0: with 0, like a new message
 #   = It is a new message: it has not been tried yet.
 # - 17: with 17, the count of the letter
 #   > The count is a field of the stored unit, not of the order. A new unit begins with 0.
 # - 18: with 18, one more try
-#   > That would be a dead letter again at the next failure. The new unit knows nothing of the old one's tries.
-# note: The same sixteen retries lie before it again, and the dead letter itself is still in its queue.
+#   > Then it would be a dead letter again at the next failure. The new unit does not carry the old one's attempts.
+# note: The message gets all sixteen retries again, and the dead letter itself is still in its queue.
 
 # %%
 before = len(lab.deliveries("billing", absences=False))
@@ -671,13 +671,13 @@ letters = lab.admin.query_dlq("billing")
 Table({name: getattr(letter, name) for name in names} for letter in letters)
 
 # %% [markdown]
-# Two dead letters with one id: **the old one is still there**. A queue of dead letters is a log, too; nothing is taken out
-# of it.
+# Two dead letters with one id: **the old one is still there**. A queue of dead letters is a log too, and nothing is
+# removed from it.
 #
 # ### What the Dashboard's button does
 #
-# RocketMQ has no such verb in `mqadmin`. RocketMQ's Dashboard has a button *Resend*, and it does something else than
-# `resend_dlq`: it asks the broker to hand a message to one member that is online at this moment, outside of all queues
+# `mqadmin` cannot resend dead letters. RocketMQ's Dashboard has a button *Resend*, which works differently from
+# `resend_dlq`: it makes the broker hand a message to one member that is online, outside of all queues
 # (`CONSUME_MESSAGE_DIRECTLY`):
 
 # %%
@@ -692,7 +692,7 @@ print("units written:", len(lab.copies()) - before)
 
 # %% [markdown]
 # It takes the **original** order (`RETRY_TOPIC` and `ORIGIN_MESSAGE_ID` of the letter say where it is). The listener is
-# called, its result is shown to the operator, and that is all: nothing is written, and a failure is not tried again.
+# called, and the operator sees its result. Nothing is written, and a failure is not retried.
 #
 # | version of the Dashboard | a dead letter |
 # |---|---|
@@ -700,32 +700,31 @@ print("units written:", len(lab.copies()) - before)
 # | 2.0.0 | has a page: *Resend* for one letter as above; *batch resend* sends the field `topic` where the server reads `topicName` |
 # | 2.1.0 | the same page in React: *Resend* passes its parameters in a place that the browser's `fetch` does not read |
 #
-# (Read in the source of these versions.) So look at what your tool does before you rely on it, or write your own. That is
+# (According to the source of these versions.) Check what your tool does before you rely on it, or write your own, as in
 # the next exercise.
 
 # %% [exercise] lab07.redrive
 # ### Exercise 3: redrive a queue of dead letters (死信重投)
 #
-# Billing had a bug, it is repaired, and the dead letters are to be given back. Write it yourself, with nothing but the
-# producer that you are given: to give a message back is to send a message. (`lab.admin` does not help: the check has a
-# broker of its own, and its group may have another name.) Beware:
+# Billing had a bug, now fixed, and its dead letters must be processed. Write `redrive` with the producer that you are
+# given: resending a message is sending it. (`lab.admin` does not help: the check has its own broker, and its group may
+# have another name.) Beware:
 #
-# - *audit* reads `orders` as well, and has handled all of them.
+# - *audit* also reads `orders`, and has handled all of them.
 # - Some messages have died twice.
-# - Some died in a time when billing read in order. An orderly consumer gives up by sending a new message to the retry
-#   topic, with two properties for the broker to compare: `RECONSUME_TIME` and `MAX_RECONSUME_TIMES`. They are still there.
+# - Some died while billing read in order. An orderly consumer gives up by sending a new message to the retry topic,
+#   with two properties for the broker to compare: `RECONSUME_TIME` and `MAX_RECONSUME_TIMES`. They are still there.
 #
-# `message.properties` of a new message is a dict. Update it and the message has all of them: tags, keys and id are among
-# them.
+# `message.properties` of a new message is a dict. Update it and the message has all of them, with tags, keys and id.
 #
 # hint: To which topic? orders belongs to every group, `f"%RETRY%{group}"` to this one alone.
-# hint: `message.properties.update(...)` sets many properties at once, tags, keys and id included. Leave out those that
-#   describe its former attempts: RECONSUME_TIME and MAX_RECONSUME_TIMES above all; DELAY, REAL_TOPIC, REAL_QID too.
+# hint: `message.properties.update(...)` sets many properties at once, with tags, keys and id. Leave out those that
+#   describe its former attempts: RECONSUME_TIME and MAX_RECONSUME_TIMES above all; also DELAY, REAL_TOPIC, REAL_QID.
 #   Keep RETRY_TOPIC and UNIQ_KEY.
 # hint: `for letter in {letter.msg_id: letter for letter in dead}.values():` takes each message once, though it may have
 #   died twice. Then make a `Message(topic, letter.body)`, update its properties and send it.
-# note: Before you do this to a real queue: is the bug fixed? A redrive of ten thousand letters to a broken consumer is
-#   ten thousand more failures, seventeen times each.
+# note: Before you redrive a real queue, make sure the bug is fixed. Ten thousand letters to a broken consumer are ten
+#   thousand more failures, seventeen times each.
 
 
 # %%
@@ -762,20 +761,20 @@ check("lab07.redrive")
 # %% [belief] lab07.key_is_message
 # question: Two dead letters have the same key. Are they the same message?
 # claim: Yes, a key names one message.
-# refutation: A key names an order, and an order has several events. Only UNIQ_KEY, the msg_id, names a message, so letters with
-#   equal keys are given back one by one.
+# refutation: A key names an order, and an order has several events. Only UNIQ_KEY, the msg_id, names a message, so
+#   letters with equal keys are resent one by one.
 
 # %% [belief] lab07.body_is_message
 # question: Two dead letters have the same body. Are they the same message?
 # claim: Yes, the second is a copy.
-# refutation: Two customers may order the same book. Only UNIQ_KEY, the msg_id, names a message; letters with equal bodies are
-#   given back one by one.
+# refutation: Two customers may order the same book. Only UNIQ_KEY, the msg_id, names a message; letters with equal
+#   bodies are resent one by one.
 
 # %% [belief] lab07.group_is_billing
-# question: Whose dead letters does the function give back?
+# question: Whose dead letters does the function resend?
 # claim: Those of billing, the group of this lab.
-# refutation: Those of the group that it is called with. Name the retry topic after that argument, because billing has no use for
-#   another group's letters.
+# refutation: Those of the group that it is called with. Name the retry topic after that argument, because billing has
+#   no use for another group's letters.
 
 # %% [belief] lab07.letters_are_orders
 # question: To which topic was a dead letter sent at first?
@@ -785,12 +784,12 @@ check("lab07.redrive")
 # %% [belief] lab07.redriven_is_new
 # question: A dead letter is sent again. Is it a new message?
 # claim: Yes: it has a new id.
-# refutation: A message keeps its UNIQ_KEY: with it, everybody knows it for the same message.
+# refutation: A message keeps its UNIQ_KEY: every reader recognises the message by it.
 
 # %% [belief] lab07.count_for_ever
-# question: A dead letter is given back. What of its count?
+# question: A dead letter is resent. What happens to its count?
 # claim: It stays: how often a message failed belongs to it.
-# refutation: A dead letter must start from zero: with its old count the broker takes it for tried too often.
+# refutation: A dead letter must start from zero: with its old count the broker considers its retries used up.
 
 # %% [belief] lab07.dead_once
 # question: How often is a message among the dead letters?
@@ -798,9 +797,9 @@ check("lab07.redrive")
 # refutation: As often as it has died. However often it has died, it goes back once.
 
 # %% [belief] lab07.sent_as_it_is
-# question: What has to change in a dead letter before it is sent back?
+# question: What must change in a dead letter before it is sent back?
 # claim: Nothing.
-# refutation: The counts of its former life: with them, it is dead again at once.
+# refutation: The counts of its former attempts: with them, it is dead again at once.
 
 # %% [belief] lab07.back_where_it_came_from
 # question: Where is a dead letter sent?
@@ -808,28 +807,28 @@ check("lab07.redrive")
 # refutation: Every group reads that topic. A dead letter belongs to one group, and goes to that group's retry topic.
 
 # %% [belief] lab07.all_has_to_go
-# question: Which properties of its former life has a dead letter to lose?
+# question: Which properties of its former attempts must a dead letter lose?
 # claim: All that the retries have written.
-# refutation: RETRY_TOPIC has to stay: without it the listener sees the retry topic in place of its own.
+# refutation: RETRY_TOPIC must stay: without it the listener sees the retry topic in place of its own.
 
 # %% [belief] lab07.message_is_its_body
 # question: What makes a message?
 # claim: Its body and its keys.
-# refutation: Its properties, too. RETRY_TOPIC is among them, and without it the listener sees %RETRY%billing.
+# refutation: Also its properties. RETRY_TOPIC is among them, and without it the listener sees %RETRY%billing.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
 # | a listener's result | `ConsumeMessageConcurrentlyService.processConsumeResult` |
-# | giving back | `DefaultMQPushConsumerImpl.sendMessageBack`, request `CONSUMER_SEND_MSG_BACK` (36) |
+# | sending back | `DefaultMQPushConsumerImpl.sendMessageBack`, request `CONSUMER_SEND_MSG_BACK` (36) |
 # | the rewrite | `AbstractSendMessageProcessor.consumerSendMsgBack` |
 # | waiting | `HookUtils.handleScheduleMessage`, `ScheduleMessageService` |
 # | the listener sees the original topic | `DefaultMQPushConsumerImpl.resetRetryAndNamespace` |
 # | a message for one member | `AdminBrokerProcessor.consumeMessageDirectly` |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
@@ -841,9 +840,9 @@ check("lab07.redrive")
 # | after 16 failures a message is dropped | it is in `%DLQ%group`, until its log file goes |
 # | the group's `retryMaxTimes` decides | the Java client sends its own number, which wins |
 #
-# One thing about new groups: the retry topic comes into being with the group's first heartbeat, and a member finds it when
-# it divides its queues the second time, 21 seconds after its start. That is why our days begin with half a minute of
-# waiting. An order that fails in a new group's first seconds comes back after twenty seconds, not ten.
+# New groups differ in one way: the group's first heartbeat creates the retry topic, and a member finds it at its second
+# rebalance, 21 seconds after its start. That is why our days begin with half a minute of waiting. An order that fails
+# in a new group's first seconds is redelivered after twenty seconds, not ten.
 
 # %% [markdown] minutes=4 tags=["reading"]
 # ## Reflect
@@ -853,8 +852,8 @@ check("lab07.redrive")
 # %% [reflection] lab07.sunday
 # **1.** Your bank is away for two hours every Sunday night. Which orders are paid when, and which are dead on Monday?
 #
-# answer: None is dead, if nothing is configured: the last retry comes after 4 h 45 min. An order of the first minute of
-#   the outage is tried for the last time in vain after 1 h 45 min 40 s, and then waits for an hour: it is paid 45 minutes
+# answer: None is dead, if nothing is configured: the last retry comes after 4 h 45 min. For an order of the outage's
+#   first minute, the last failed attempt comes after 1 h 45 min 40 s. It then waits for an hour and is paid 45 minutes
 #   after the bank is back. An order of the last minute waits 10 s. With `max_reconsume_times=5` everything that was
 #   sent more than seven minutes before the end is dead.
 
@@ -867,5 +866,5 @@ check("lab07.redrive")
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next
 #
-# You know how long a failure takes. In the [second part](07b-stop-in-time.ipynb) you decide how long it may take: a
-# listener that gives up in time, one that hangs, and an order that kills its process. All labs: [index](index.ipynb).
+# You know how long a failure takes. In the [second part](07b-stop-in-time.ipynb) you decide how long it may take, with
+# a listener that gives up in time, one that hangs, and an order that kills its process. All labs: [index](index.ipynb).
