@@ -415,7 +415,10 @@ def batches(lab):
         "one of them delayed": [order(3), Message("orders", b"x", delay_time_level=3)],
         "of two topics": [order(4), Message("other", b"a book")],
         "of a retry topic": [Message("%RETRY%billing", b"a book")],
-        "one waits for the disk": [order(5), Message("orders", b"a book", wait_store_msg_ok=False)],
+        "one waits for the disk": [
+            order(5),
+            Message("orders", b"a book", wait_store_msg_ok=False),
+        ],
         "with a transaction flag": [flagged],
     }
     lab.said = {name: is_taken(shop, messages) for name, messages in tried.items()}
@@ -902,16 +905,15 @@ reveal("lab02.which_first", happened)
 # %% [exercise] lab02.outbox
 # ### Exercise 2: an outbox
 #
-# Write the class `Outbox`. Each time the shop's process starts, it makes one object: `Outbox(lab, shop)`; the lab has
-# only `database`. It has two methods:
+# Write the class `Outbox`. The shop's process makes `Outbox(lab, shop)` at each start; `lab` has only `database`.
 #
 # | method | called |
 # |---|---|
 # | `place_order(key, body)` | once per order, when a customer buys. The call is never repeated. It returns immediately, even while no broker answers |
 # | `relay()` | every second, by one thread of the process, as long as it runs. It may raise; it is called again |
 #
-# The database has the tables `orders (order_key, body)` and `outbox (order_key, body, sent)`; `sent` is 0 unless you set
-# it. A message goes to the topic `orders`, with the order's key as `keys` and the same body.
+# The database has the tables `orders (order_key, body)` and `outbox (order_key, body, sent)`; `sent` starts
+# at 0. A message goes to the topic `orders`, with the order's key as `keys` and the same body.
 #
 # The process is killed before every line, and restarted; a broker may be slow or away. In the end, each row of `orders` has
 # a message, no message lacks its row, and no message is resent needlessly.
