@@ -18,7 +18,7 @@
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 02a](02a-who-knows-what.ipynb). Afterwards you can
+# About {minutes} minutes. You need [lab 02a](02a-who-knows-what.ipynb). When you are done you can
 #
 # - write a selector (队列选择器) that other programs agree with;
 # - say what a topic's permission and its two numbers of queues change, and for whom;
@@ -558,7 +558,7 @@ reveal("lab02.served", happened)
 # - **One broker.** With several, the numbers are set on each, one after the other.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## How RocketMQ does it
+# ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -568,7 +568,7 @@ reveal("lab02.served", happened)
 # | a pull needs a queue below the read number | `PullMessageProcessor` |
 # | permissions | `PermName`: 4 read, 2 write, 1 inherit; obeyed by clients |
 #
-# You may read otherwise elsewhere:
+# Where you may read it differently:
 #
 # | you may read | it is |
 # |---|---|

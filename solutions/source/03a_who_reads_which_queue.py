@@ -21,7 +21,7 @@
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
 #
 # - say which instance reads which queue, for each strategy of RocketMQ;
 # - find the instance that does too much, and say why more instances do not help it;
@@ -403,7 +403,7 @@ OwnersGrid(
 #   may have several readers on purpose. [What is not modelled](not-modelled.ipynb) has the whole list.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## How RocketMQ does it
+# ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -413,7 +413,7 @@ OwnersGrid(
 # | a fixed list | `AllocateMessageQueueByConfig`: the list that it was given, for every topic; forget `%RETRY%group` in it, and retries are read by nobody |
 # | sorting before it | `RebalanceImpl.rebalanceByTopic` |
 #
-# You may read otherwise elsewhere:
+# Where you may read it differently:
 #
 # | you may read | it is |
 # |---|---|

@@ -11,7 +11,7 @@
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the [first part](03a-who-reads-which-queue.ipynb). Afterwards you can
+# About {minutes} minutes. You need the [first part](03a-who-reads-which-queue.ipynb). When you are done you can
 #
 # - say how many queues a join or a leave moves, and how many had to;
 # - build RocketMQ's hash ring, and say when it is unfair;
@@ -562,7 +562,7 @@ answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), g
 # - **Even numbers of queues are not even work.** A hot key makes a hot queue, whoever reads it.
 
 # %% [markdown] minutes=2 tags=["reading"]
-# ## How RocketMQ does it
+# ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -570,7 +570,7 @@ answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), g
 # | ten virtual nodes | the constructor of `AllocateMessageQueueConsistentHash`; 0 makes a ring on which nobody owns anything |
 # | a strategy of your own | `AllocateMessageQueueStrategy.allocate`; an exception in it leaves the old division as it is |
 #
-# You may read otherwise elsewhere:
+# Where you may read it differently:
 #
 # | you may read | it is |
 # |---|---|

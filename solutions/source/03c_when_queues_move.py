@@ -590,7 +590,7 @@ Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows
 # - **Not modelled:** division by the broker (`clientRebalance=false`) and POP.
 
 # %% [markdown] minutes=4 tags=["reading"]
-# ## How RocketMQ does it
+# ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -603,7 +603,7 @@ Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows
 # | locks | `RebalanceLockManager`, 60 s; the client renews them every 20 s |
 # | the client id | `ClientConfig.buildMQClientId`: clientIP, instanceName, unitName |
 #
-# You may read otherwise elsewhere:
+# Where you may read it differently:
 #
 # | you may read | it is |
 # |---|---|

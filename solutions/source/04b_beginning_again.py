@@ -19,7 +19,7 @@
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the first part. Afterwards you can
+# About {minutes} minutes. You need the first part. When you are done you can
 #
 # - plan a reset: from where to where, what comes again, what is skipped, before anything is changed;
 # - say where a new group begins, and an old one;
@@ -1080,7 +1080,7 @@ check("lab04.rescue")
 #   [What is not modelled](not-modelled.ipynb) has the whole list.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## How RocketMQ does it
+# ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -1091,7 +1091,7 @@ check("lab04.rescue")
 # | the file of a broadcasting member | `LocalFileOffsetStore` |
 # | memory or disk | `DefaultMessageStore.checkInMemByConsumeOffset`, `isTheBatchFull` |
 #
-# You may read otherwise elsewhere:
+# Where you may read it differently:
 #
 # | you may read | it is |
 # |---|---|

@@ -21,7 +21,7 @@
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
 #
 # - say how many calls of a listener run at once, and which settings decide that;
 # - report a batch of which a part has failed, so that nothing is lost and little is done twice;
@@ -693,7 +693,7 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 # - **No time passes in the broker or in the client itself** in these worlds, only in listeners.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## How RocketMQ does it
+# ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -704,7 +704,7 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 # | again here after 5 s | `submitConsumeRequestLater` |
 # | hooks | `ConsumeMessageHook`; message trace is one (`ConsumeMessageTraceHookImpl`) |
 #
-# You may read otherwise elsewhere:
+# Where you may read it differently:
 #
 # | you may read | it is |
 # |---|---|

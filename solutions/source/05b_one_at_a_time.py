@@ -19,7 +19,7 @@
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the [first part](05a-many-at-a-time.ipynb). Afterwards you can
+# About {minutes} minutes. You need the [first part](05a-many-at-a-time.ipynb). When you are done you can
 #
 # - keep the events of an order in order, from the shop to the warehouse, through a join and a crash;
 # - say who holds the lock of a queue, since when and for how long;
@@ -950,7 +950,7 @@ Table(of_six)
 #   queues. [What is not modelled](not-modelled.ipynb) has the whole list.
 
 # %% [markdown] minutes=2 tags=["reading"]
-# ## How RocketMQ does it
+# ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -963,7 +963,7 @@ Table(of_six)
 # | a limit, then a message to `%RETRY%`, which the broker stores as a dead letter | `ConsumeMessageOrderlyService.checkReconsumeTimes` |
 # | commit and rollback | `ConsumeOrderlyStatus.COMMIT`, `ROLLBACK` (deprecated), `ProcessQueue` |
 #
-# You may read otherwise elsewhere:
+# Where you may read it differently:
 #
 # | you may read | it is |
 # |---|---|

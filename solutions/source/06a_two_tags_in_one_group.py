@@ -22,7 +22,7 @@
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
 #
 # - say which of two filters drops a message, and by what it decides;
 # - predict who gets what when the members of a group disagree, in both settings of the client;
@@ -768,7 +768,7 @@ Table(lab.progress("order-service"), columns=columns)
 #   has the whole list.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## How RocketMQ does it
+# ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -781,7 +781,7 @@ Table(lab.progress("order-service"), columns=columns)
 # | a newer version after every division | `RebalancePushImpl.messageQueueChanged` |
 # | a member about itself | `ConsumerRunningInfo`, `ConsumerManageProcessor` at the broker |
 #
-# You may read otherwise elsewhere:
+# Where you may read it differently:
 #
 # | you may read | it is |
 # |---|---|

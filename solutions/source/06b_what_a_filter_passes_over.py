@@ -17,7 +17,7 @@
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the first part up to *What a pull carries*. Afterwards you can
+# About {minutes} minutes. You need the first part up to *What a pull carries*. When you are done you can
 #
 # - say how far one pull reads, when it is answered with nothing, and when it is held;
 # - read a lag when most messages are filtered out;
@@ -839,7 +839,7 @@ check("lab06.migrate")
 #   [What is not modelled](not-modelled.ipynb) has the whole list.
 
 # %% [markdown] minutes=2 tags=["reading"]
-# ## How RocketMQ does it
+# ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -850,7 +850,7 @@ check("lab06.migrate")
 # | the bit for a commit | `PullSysFlag`, cleared in `PullAPIWrapper.pullKernelImpl` for a slave |
 # | SQL | `SqlFilter`, `SelectorParser`, `ExpressionMessageFilter.isMatchedByCommitLog` |
 #
-# You may read otherwise elsewhere:
+# Where you may read it differently:
 #
 # | you may read | it is |
 # |---|---|

@@ -10,7 +10,7 @@
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the first part up to *Where it waits*. Afterwards you can
+# About {minutes} minutes. You need the first part up to *Where it waits*. When you are done you can
 #
 # - write a listener that gives up in time and tells a human;
 # - say what an orderly failure, a hanging listener and a dying process do, which is three different things;
@@ -975,7 +975,7 @@ show_queue(lab, "orders")
 #   wheel, which knows delays of any length. [What is not modelled](not-modelled.ipynb) has the whole list.
 
 # %% [markdown] minutes=3 tags=["reading"]
-# ## How RocketMQ does it
+# ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -984,7 +984,7 @@ show_queue(lab, "orders")
 # | giving back as a new message | `sendMessageBackAsNormalMessage`, at the broker `SendMessageProcessor.handleRetryAndDLQ` |
 # | the producer's retries | `DefaultMQProducerImpl.sendDefaultImpl` |
 #
-# You may read otherwise elsewhere:
+# Where you may read it differently:
 #
 # | you may read | it is |
 # |---|---|
