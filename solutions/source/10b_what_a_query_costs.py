@@ -1,23 +1,23 @@
 # %% [markdown] minutes=2 tags=["reading"]
-# # Lab 10b: What a query costs
+# # 10b Spark costs: what a query costs
 #
 # ## Why
 #
-# Every morning at six a job follows each order through yesterday's log. It has 64 cores and takes ten minutes. On Monday
-# it is given 256 cores; it takes eight. "Spark does not scale," says the one who pays for the cores.
+# Every morning at six a job follows each order through yesterday's log. It has 64 cores and takes ten minutes. On
+# Monday it gets 256 cores and takes eight. "Spark does not scale," says the manager who pays for them.
 #
-# In this part you find out what the other cores were doing, and repair the job. You also find out what a tag costs the
+# In this part you find out what the other cores were doing, and repair the job. You also measure what a tag costs the
 # broker, and what failures cost the disk.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the [first part](10a-spark-reads-the-broker.ipynb). When you are done you can
+# About {minutes} minutes. You need the [first part](10a-spark-reads-the-broker.ipynb). Afterwards you can
 #
-# - say what a group's tags cost the broker, and how often failures came back;
-# - read a plan: what is scanned, where rows move, which task does the work of all (数据倾斜, skew);
-# - join a log with its queues and offsets, and say which way moves how many rows;
-# - say when Spark is worth it, and when DuckDB, polars or pandas are.
+# - compute what a group's tags cost the broker, and how often failures came back;
+# - read a plan: what is scanned, where rows move, which task does all the work (数据倾斜, skew);
+# - join a log with its queues and offsets, and compare how many rows each way moves;
+# - decide when Spark pays, and when DuckDB, polars or pandas do.
 
 # %%
 import pathlib
@@ -41,8 +41,8 @@ from mqlab.rocketmq.wire import record
 # %% [markdown] minutes=3
 # ## The day, once more
 #
-# The same day of a platform as in the first part. Spark takes 5 to 20 seconds to start, the day some more. **This one
-# number is the size of everything below**.
+# This is the day of the first part. Spark takes 5 to 20 seconds to start, then the day some more. **This one number is
+# the size of everything below**.
 
 # %% tags=["nbval-ignore-output"]
 MESSAGES = 200_000
@@ -62,8 +62,8 @@ events.select("keys", "tags", "queue_id").show(3, truncate=False)
 # %% [markdown] minutes=18
 # ## What a tag costs
 #
-# The group `notification` wants `shipped || refunded || cancelled`. The broker goes through **all** entries of the queues
-# for it and delivers those whose tag fits (消息过滤). How selective (选择性) is that?
+# The group `notification` wants `shipped || refunded || cancelled`. The broker scans **all** entries of the queues and
+# delivers those whose tag matches (消息过滤). How selective (选择性) is that?
 
 # %%
 tags = dict(map(tuple, events.groupBy("tags").count().collect()))
@@ -73,17 +73,18 @@ Bars(by_count, title="Orders by tag", unit="messages")
 # %% [exercise] lab10.cost
 # ### Exercise 1: what a tag costs, queue by queue
 #
-# As in the first part: DataFrame in, DataFrame out, all of Spark is yours, and mqlab's ready-made queries
-# (`mqlab.data.spark.pipeline`, `mqlab.data.spark.report`) stay closed. `rows_of(cost, small_day(), "orders", ["paid"])` tries your
+# As in the first part: DataFrame in, DataFrame out, all of Spark, but not mqlab's ready-made queries
+# (`mqlab.data.spark.pipeline`, `mqlab.data.spark.report`). `rows_of(cost, small_day(), "orders", ["paid"])` tries your
 # function on 3,000 messages.
 #
-# Write `cost`: for each queue of a topic, how many messages the broker looks at, and how many of them fit.
+# Write `cost`: for each queue of a topic, how many messages the broker scans, and how many of them match.
 #
 # hint: One groupBy by broker_name and queue_id, two counts: all rows, and those with a tag of the list.
-# hint: Count with a condition: `functions.count_if(functions.col("tags").isin(tags))`, or sum of `when(..., 1).otherwise(0)`.
-#   A `where` before `groupBy` would drop what you want to count.
+# hint: Count with a condition: `functions.count_if(functions.col("tags").isin(tags))`, or sum of `when(...,
+#   1).otherwise(0)`. A `where` before `groupBy` would drop rows that you must count.
 # hint: `functions.count("*")` counts every row; `functions.count("tags")` leaves out those without tags.
-# note: The broker reads entry after entry and compares tag codes. What is filtered costs no network, but it is not free.
+# note: The broker reads entry after entry and compares tag codes. Filtered messages cost no network, but they are not
+#   free.
 
 
 # %%
@@ -108,13 +109,13 @@ check("lab10.cost")
 
 # %% [belief] lab10.tag_in_text
 # question: A group wants the tag paid. Does it get a message with the tag unpaid?
-# claim: Yes: paid is found in it.
-# refutation: Only messages with a tag of the list fit. Tags are compared as a whole: unpaid is not paid.
+# claim: Yes; paid is found in it.
+# refutation: Only messages with a tag of the list match. Tags are compared as a whole: unpaid is not paid.
 
 # %% [belief] lab10.reads_little
-# question: A queue has 1,000 entries, 20 of them with the tag. How many does the broker look at?
-# claim: Those 20: it reads what it delivers.
-# refutation: The broker looks at every entry of a queue to find those that match: looked_at is all of them.
+# question: A queue has 1,000 entries, 20 of them with the tag. How many does the broker scan?
+# claim: It scans those 20; it reads what it delivers.
+# refutation: The broker scans every entry of a queue to find the matches: looked_at counts all of them.
 
 # %% [belief] lab10.no_match_no_cost
 # question: A queue has no message with the tag. What does it cost?
@@ -122,36 +123,36 @@ check("lab10.cost")
 # refutation: A queue without a match costs as much as any other: it has a row, with matched 0.
 
 # %% [belief] lab10.untagged_unseen
-# question: Does the broker look at a message without tags?
-# claim: No: there is nothing to compare.
-# refutation: A message without tags is looked at too; count of a column leaves NULL out.
+# question: Does the broker scan a message without tags?
+# claim: No; there is nothing to compare.
+# refutation: The broker also scans messages without tags; count of a column leaves NULL out.
 
 # %% [belief] lab10.one_queue_0
 # question: How many queues with the number 0 does a broker have?
-# claim: One.
+# claim: It has one.
 # refutation: Other topics have queues with the same numbers: count messages of the given topic only.
 
 # %% [belief] lab10.count_condition
 # question: What does count of a condition count?
 # claim: The rows in which it is true.
-# refutation: count of a condition counts where it is false, too: count_if counts where it is true.
+# refutation: count of a condition also counts where it is false; count_if counts only where it is true.
 
 # %% [belief] lab10.first_tag
 # question: A group subscribes to paid || created. Which messages does it get?
 # claim: Those with the tag paid.
-# refutation: tags is a list: a message with any one of these tags fits.
+# refutation: tags is a list: a message with any one of these tags matches.
 
 # %% [answer] lab10.looked
-# ### Your turn: a group of your own
+# ### Your turn: another group
 #
 # Change `WANTED` to one or two tags from the bars above, and run the cell.
 #
-# For each message that your group gets, how many does the broker look at? (With one digit after the point: 3.4)
+# How many messages does the broker scan per message that your group gets? (With one decimal: 3.4)
 #
-# wrong share: That is the share that fits, the other way round: looked at, divided by what fits.
-# wrong all: That is how many it looks at altogether. Divide it by those that fit.
+# wrong share: That is the matching share. Divide the other way: scanned by matching.
+# wrong all: That is how many it scans in total. Divide it by those that match.
 # wrong: Divide the longer bar by the shorter one.
-# note: A group that wants one message in fifty moves on by fifty for each that it gets.
+# note: A group that wants one message in fifty makes the broker scan fifty for each that it gets.
 
 # %%
 ### BEGIN SOLUTION
@@ -174,21 +175,21 @@ answer("lab10.looked", round(sum(tags.values()) / fits, 1), tags, WANTED)
 # %% [markdown] minutes=12
 # ## Where rows move
 #
-# Spark cuts the logs into pieces and has each read by a **task** (任务). Tasks run side by side, one a core, and know
-# nothing of each other. So what belongs together has to be brought together: rows move from the tasks of one **stage**
-# (阶段) to those of the next. The plan calls it `Exchange`, and everybody else a shuffle (洗牌).
+# Spark splits the logs into pieces, and a **task** (任务) reads each. Tasks run in parallel, one per core, and share
+# nothing. To combine rows that belong together, Spark moves them from the tasks of one **stage** (阶段) to those of the
+# next. The plan calls it `Exchange`; the usual name is shuffle (Shuffle, 混洗).
 
 # %% [prediction] lab10.exchanges
 # Count the messages of each queue, sorted by the count: `groupBy(...).count().orderBy("count")`. How often do rows move
 # between tasks (`Exchange` in the plan)?
 #
 # - 0: never; each task counts and sorts its own
-#   > The messages of a queue are in several pieces of the log. Somebody has to add up the counts of all of them.
+#   > The messages of a queue are in several pieces of the log. A task must add up the counts of all of them.
 # - 1: once, to bring the messages of a queue together
-#   > That is the first time. For the sort, small counts have to come to one task and large ones to another.
+#   > That is the first time. For the sort, small counts go to one task and large ones to another.
 # - 2: twice
-#   = Once to bring each queue's counts together, once to sort them by ranges.
-# note: What moves is not messages: every task counts its own first (`partial_count`), so a few dozen rows cross.
+#   = Once to combine each queue's counts, once to sort them by ranges.
+# note: Messages do not move. Every task counts its own first (`partial_count`), so only a few dozen rows move.
 
 # %% tags=["nbval-ignore-output"]
 counts = messages.groupBy("broker_name", "topic", "queue_id").count()
@@ -196,26 +197,26 @@ sorted_counts = counts.orderBy("count")
 print(plan_of(sorted_counts))
 
 # %% [markdown]
-# From below: each task scans its piece and counts what is in it (`HashAggregate` with `partial_count`); `Exchange
-# hashpartitioning` brings the counts of a queue to one task, which adds them up (`HashAggregate` again); `Exchange
-# rangepartitioning` brings small counts to one task and big ones to another, and each sorts its own (`Sort`).
-# `AdaptiveSparkPlan` on top means that Spark may do better when it has seen how many rows there are.
+# Read it from the bottom. Each task scans its piece and counts it (`HashAggregate` with `partial_count`). `Exchange
+# hashpartitioning` brings the counts of a queue to one task, which adds them up (`HashAggregate` again). `Exchange
+# rangepartitioning` separates small and big counts, and each task sorts its own (`Sort`). `AdaptiveSparkPlan` at the
+# top means that Spark may improve the plan when it knows the number of rows.
 
 # %%
 reveal("lab10.exchanges", plan_of(sorted_counts).count("Exchange "))
 
 # %% [answer] lab10.moves
-# ### Your turn: a query of your own
+# ### Your turn: another query
 #
-# Write another query: without the `orderBy`, with a `where` only, a `select("topic").distinct()`, or the count of a count.
-# Say first how often its rows move. Then run the cell.
+# Write another query: without the `orderBy`, with a `where` only, a `select("topic").distinct()`, or the count of a
+# count. Write down how often its rows move. Then run the cell.
 #
-# How often does `Exchange` stand in the plan of your query?
+# How often does `Exchange` occur in the plan of your query?
 #
-# wrong aggregates: You have counted the lines HashAggregate: there are two for each groupBy, one before the rows move and
-#   one after.
+# wrong aggregates: You have counted the lines HashAggregate: each groupBy has one before the rows move and one after.
 # wrong: Count the lines of the printed plan that have the word Exchange.
-# note: A filter and a select move nothing. A groupBy, a distinct, a join and a sort do, unless the rows are together already.
+# note: A filter and a select move nothing. A groupBy, a distinct, a join and a sort do, unless the rows are already
+#   together.
 
 # %% tags=["parameter", "nbval-ignore-output"]
 ### BEGIN SOLUTION
@@ -236,20 +237,20 @@ answer("lab10.moves", 1, plan_of(query))
 # %% [markdown] minutes=8
 # ## What each stage did
 #
-# A plan says what Spark is going to do. `stages_of` runs a query and says what it did: one row per stage, with its tasks
-# and the rows that came in from other tasks and went out to them. (Spark has pages of its own for this: start it with
-# `session(ui=True)`, and `spark.sparkContext.uiWebUrl` is their address.)
+# A plan shows what Spark will do. `stages_of` runs a query and shows what it did: one row per stage, with its tasks and
+# the rows that came from and went to other tasks. (Spark also has its own pages for this: `session(ui=True)`, at
+# `spark.sparkContext.uiWebUrl`.)
 
 # %% [prediction] lab10.rows_cross
 # Back to the count of each queue, sorted. How many rows leave the first stage, which reads the logs?
 #
 # - all: as many as there are messages
-#   > Then the plan would have no `partial_count`: every task adds up what it has before anything moves.
+#   > Then the plan would have no `partial_count`: every task adds up its own counts before rows move.
 # - queues: as many as there are queues, one for each
-#   > That is the answer's length. Two tasks that read different pieces of the log have both seen the same queue.
+#   > That is the length of the answer. But two tasks with different pieces of the log may see the same queue.
 # - some: more than queues, and far fewer than messages
-#   = Each task sends one row for each queue that it has seen in its piece.
-# note: Rows that are small and few cost little to move. What is expensive to move is the message itself.
+#   = Each task sends one row per queue that it has seen in its piece.
+# note: A few small rows cost little to move. Moving the messages would be expensive.
 
 # %% tags=["nbval-ignore-output"]
 stages = stages_of(sorted_counts.collect)
@@ -261,9 +262,9 @@ found = {crossed == sorted_counts.count(): "queues", crossed >= messages.count()
 reveal("lab10.rows_cross", found.get(True, "some"))
 
 # %% [markdown]
-# The first stage has a task for each piece of the logs. Those after it have as many as Spark finds useful for so few rows;
-# the setting was `spark.sql.shuffle.partitions`. Change the query, and watch `rows_out`: `distinct()` of a few topics
-# moves hardly anything, `distinct()` of all keys half the day.
+# The first stage has a task per piece of the logs. Later stages have as many as Spark chooses for so few rows; the
+# setting was `spark.sql.shuffle.partitions`. Change the query, and watch `rows_out`: `distinct()` of a few topics moves
+# hardly anything, `distinct()` of all keys half the day.
 
 # %% tags=["parameter", "nbval-ignore-output"]
 QUERY = messages.select("keys").distinct()  # yours to change
@@ -274,11 +275,11 @@ bars = {
 Bars(bars, title="Rows that left each stage", unit="rows")
 
 # %% [markdown] minutes=12
-# ## A join: the log, its queues, and how far each group is
+# ## A join: the log, its queues, and each group's offsets
 #
-# "Which orders has `analytics` not read yet?" The log has the orders; how far a group has come is in another file,
-# `consumerOffset.json` (消费位点). Both know broker, topic and queue, so the two tables are joined by these three.
-# The data source `rocketmq-queues` reads what is beside the log.
+# "Which orders has `analytics` not read yet?" The log has the orders; each group's offsets are in another file,
+# `consumerOffset.json` (消费位点). Both have broker, topic and queue, so the two tables are joined by these three. The data
+# source `rocketmq-queues` reads the files next to the log.
 
 # %%
 place = ["broker_name", "topic", "queue_id"]
@@ -288,16 +289,16 @@ waiting = lag.groupBy("group").agg(functions.sum("lag").alias("messages")).colle
 Bars(sorted(map(tuple, waiting)), title="Not read yet, by group", unit="messages")
 
 # %% [prediction] lab10.join_moves
-# The log has hundreds of thousands of messages, the group's offsets are about twenty rows. Rows of one queue have to
-# meet in one task. What has to move for that, at least?
+# The log has hundreds of thousands of messages, the group's offsets are about twenty rows. Rows of one queue must meet
+# in one task. What must move for that, at least?
 #
 # - all: the messages and the offsets, to the tasks of their queues
-#   > That is one way: sort-merge. It is the only one when both tables are large. Here one of them is tiny.
+#   > That is a sort-merge join, the only way when both tables are large. Here one of them is tiny.
 # - offsets: the offsets only, a copy to every task
-#   = A broadcast join (广播连接): messages stay where they were read, and each task has all the offsets beside it.
+#   = In a broadcast join (广播连接) messages stay where they were read, and each task has all the offsets.
 # - none: nothing, the two files are on the same disk
-#   > Spark's tasks read different files, and know of no common disk. Somebody must bring the rows together.
-# note: Spark broadcasts by itself when it knows that a table is small. A source in Python cannot say how large it is:
+#   > Spark's tasks read different files and do not rely on a common disk. Spark must bring the rows together.
+# note: Spark broadcasts automatically a table that it knows to be small. A source in Python cannot report its size, so
 #   give the hint yourself.
 
 # %%
@@ -323,12 +324,12 @@ few = moved["broadcast"].rows_out.sum() * 100 < moved["merge"].rows_out.sum()
 reveal("lab10.join_moves", "offsets" if few else "all")
 
 # %% [markdown]
-# The bars count rows that moved from task to task. The copies of the offsets are not in them: one for each executor, about
-# twenty rows. In the plan of the broadcast join only `BroadcastExchange` stands over the small side; print
-# `plan_of(unread("merge"))` and find the two `Exchange hashpartitioning` with a `Sort` over each.
+# The bars count rows that moved from task to task, without the copies of the offsets (about twenty rows per executor).
+# In the plan of the broadcast join only `BroadcastExchange` is above the small side; print `plan_of(unread("merge"))`
+# and find the two `Exchange hashpartitioning` with a `Sort` above each.
 #
-# A broadcast is not always possible. Every entry of a consume queue names a message by its place in the log: **is each of
-# these messages there?** Now both tables have hundreds of thousands of rows, and no task can hold a copy of one.
+# A broadcast is not always possible. Every entry of a consume queue names a message by its offset in the log. **Is each
+# of these messages there?** Now both tables have hundreds of thousands of rows, too many to copy.
 
 # %% tags=["nbval-ignore-output"]
 entries = beside.option("table", "units").load(path)
@@ -339,11 +340,10 @@ bars = {"entries": entries.count(), "rows moved": int(checked.rows_out.sum())}
 Bars(bars, title="Queues against the log", unit="rows")
 
 # %% [markdown] minutes=25
-# ## Break it: one task does the work of all
+# ## Break it: one task does all the work
 #
-# Back to the job of six o'clock. To follow every order, its messages must come together. Which key brings them? A
-# customer's orders are together anyway, said its author, so it was the customer. Here are sixteen parts, as if there were
-# sixteen cores:
+# Back to the job of six o'clock. To follow every order, its messages must come together. Its author chose the customer
+# as the key, because a customer's orders are then together. Here are sixteen parts, as for sixteen cores:
 
 
 # %%
@@ -363,8 +363,8 @@ bars = {f"part {number}": count for number, count in enumerate(sizes)}
 Bars(bars, title="Parts by customer", unit="messages")
 
 # %% [markdown]
-# A stage ends with its last task. Whoever gets the fullest part is still at work when all others are done. Here is what
-# that leaves of the cores:
+# A stage ends with its last task. The task with the fullest part still works when all others are done. That leaves this
+# much of the cores:
 
 # %%
 by_cores = {}
@@ -376,16 +376,16 @@ Bars(by_cores, title="How many times as fast as one core, at most")
 # %% [answer] lab10.cores
 # ### Your turn: buy more cores
 #
-# Change `PARTS` to a number from 24 to 200: so many tasks of equal speed, each on a core of its own. The stage is over when
+# Change `PARTS` to a number from 24 to 200: that many tasks of equal speed, each on its own core. The stage ends when
 # the fullest part is done.
 #
-# How many times as fast as one core alone is it at most? (With one digit after the point.)
+# How many times as fast as one core alone is it at most? (With one decimal.)
 #
-# wrong cores: That would be so if all parts were equally full. The stage waits for the fullest one.
+# wrong cores: That would be true if all parts were equally full. The stage waits for the fullest one.
 # wrong uneven: That is how much fuller the fullest part is than the mean. Divide all messages by the fullest part.
 # wrong: Divide the number of all messages by that of the fullest part.
-# note: From some number on, cores do not help any more: the fullest part is one customer, and it stays whole. That is what the
-#   job of six o'clock had bought.
+# note: From some number on, more cores do not help: the fullest part is one customer, and it stays whole. That is what
+#   the job of six o'clock had bought.
 
 # %%
 ### BEGIN SOLUTION
@@ -413,16 +413,16 @@ answer("lab10.cores", round(sum(your_sizes) / max(your_sizes), 1), your_sizes)
 # %% [exercise] lab10.parts
 # ### Exercise 2: even parts of whole orders
 #
-# Repair the job. Write `in_parts`: it gives each message of the topic `orders` a part, so that an order stays together and
-# no part is much fuller than the others. `key_of` above is given, and all of Spark is yours.
+# Repair the job. Write `in_parts`: it gives each message of the topic `orders` a part, so that an order stays together
+# and no part is much fuller than the others. You may use `key_of` above and all of Spark.
 #
-# hint: Which key gives parts that are even, and keeps an order together? Not the queue, and not the customer: look at the
+# hint: Which key gives even parts and keeps an order together? Neither the queue nor the customer does: look at the
 #   fullest of each.
 # hint: The order is the key that begins with O: `key_of("O")`. `functions.hash` of it spreads orders over all numbers.
-# hint: `functions.pmod(functions.hash(order), functions.lit(parts))` is never negative. No `rand()`, no
+# hint: `functions.pmod(functions.hash(order), functions.lit(parts))` is never negative. Avoid `rand()` and
 #   `monotonically_increasing_id()`: the same question must have the same answer.
-# note: This is what `repartition(parts, key)` does with a key of yours. A key that is too coarse makes one task do the work
-#   of many: the last task of a stage is the stage.
+# note: `repartition(parts, key)` does this with your key. A key that is too coarse makes one task do the work of many,
+#   and the last task of a stage is the stage.
 
 
 # %%
@@ -448,53 +448,53 @@ check("lab10.parts")
 # %% [belief] lab10.chance_is_even
 # question: How do you spread messages evenly over 16 parts?
 # claim: With a random number for each.
-# refutation: All messages of one order are in one part, and chance knows of no order; and the same question has the
-#   same answer.
+# refutation: All messages of one order must be in one part, and chance ignores orders. Also, the same question must
+#   have the same answer.
 
 # %% [belief] lab10.place_spreads
 # question: What of a message spreads best?
-# claim: Its place in the log, which no other has.
-# refutation: All messages of one order are in one part: otherwise following an order needs a shuffle.
+# claim: Its offset in the log, which is unique.
+# refutation: All messages of one order must be in one part: otherwise following an order needs a shuffle.
 
 # %% [belief] lab10.queues_are_even
 # question: The broker has spread messages over queues. Are its queues good parts?
-# claim: Yes: they are even already.
-# refutation: The fullest part holds no more than 1.5 times the mean. Queues were chosen by customer, and a hot
-#   customer fills one.
+# claim: Yes; they are even already.
+# refutation: The fullest part may hold at most 1.5 times the mean. Queues were chosen by customer, and a hot customer
+#   fills one.
 
 # %% [belief] lab10.same_keys
-# question: Do all messages of an order have the same text in keys?
-# claim: Yes: they are about the same order.
-# refutation: Some name the customer first, some a gift as well. All messages of one order are in one part: find its
-#   key in the text.
+# question: Do all messages of an order have the same string in keys?
+# claim: Yes; they are about the same order.
+# refutation: Some name the customer first, some also a gift. All messages of one order must be in one part: find its
+#   key in the string.
 
 # %% [belief] lab10.left_join_adds_nothing
-# question: How many rows has a left join with a table that has several rows for a key?
+# question: How many rows does a left join return when the other table has several rows per key?
 # claim: As many as the left table.
-# refutation: A left join has a row for each pair. Every message of the topic orders is in one part, and in one only.
+# refutation: A left join has a row per pair. Every message of the topic orders must be in exactly one part.
 
 # %% [belief] lab10.hash_is_positive
 # question: What is functions.hash(order) % 16?
 # claim: A number from 0 to 15.
-# refutation: A part is a number from 0 to parts - 1; a hash may be negative, and % keeps its sign: pmod does not.
+# refutation: A part is a number from 0 to parts - 1. A hash may be negative, and % keeps its sign; pmod does not.
 
 # %% [markdown] minutes=10
-# ## A second cure: cut the hot key
+# ## A second cure: salt the hot key
 #
-# The first cure was another key. Often you may not choose: to join messages with their customers, the key is the
-# customer, and the hot one fills a part again. Then cut it: give each message a **piece** (加盐, salt), a number made of its
-# order, and let customer and piece together be the key.
+# The first cure was another key. Often you cannot choose it: to join messages with their customers, the key is the
+# customer, and the hot one fills a part again. Then cut it: give each message a **piece** (加盐, salt), a number computed
+# from its order, and take customer and piece together as the key.
 
 # %% [prediction] lab10.salt
 # Each customer is cut into 16 pieces, and there are 64 parts. How much smaller is the fullest part now?
 #
 # - sixteen: 16 times smaller: it held one customer
-#   > The hot customer is in 16 parts now. But each of these parts holds pieces of many others as well.
+#   > The hot customer is in 16 parts now. But each of these parts also holds pieces of many others.
 # - some: smaller, but less than 16 times
 #   = A part cannot become smaller than its fair share, which the other customers fill.
 # - none: as full as before, the messages are the same
-#   > The messages are the same, but those of the hot customer go to 16 tasks instead of one.
-# note: More pieces help until the fullest part is near the mean. After that they cost only.
+#   > The messages of the hot customer go to 16 tasks instead of one.
+# note: More pieces help until the fullest part is near the mean. Beyond that they only cost.
 
 
 # %%
@@ -522,13 +522,13 @@ reveal("lab10.salt", kinds[(smaller > 1.3) + (smaller > 14)])
 # Change `PIECES` to a number from 2 to 50, but not 4, and run the cell: it joins all messages that have a customer with
 # the customers, in pieces.
 #
-# How many rows has the table of customers in this join?
+# How many rows of the customer table take part in this join?
 #
-# wrong customers: That is the number of customers. Each of them is needed once for each piece.
+# wrong customers: That is the number of customers. Each of them is needed once per piece.
 # wrong messages: That is the side of the messages: they are cut, not copied.
 # wrong: Multiply the number of customers by the number of pieces.
-# note: The fullest part becomes smaller and the other table larger. Spark can cut by itself what it finds too large while
-#   it runs (`spark.sql.adaptive.skewJoin.enabled`), with parts from 256 MB on.
+# note: The fullest part shrinks and the other table grows. At run time Spark can cut large parts automatically
+#   (`spark.sql.adaptive.skewJoin.enabled`), from 256 MB on.
 
 # %%
 ### BEGIN SOLUTION
@@ -555,15 +555,15 @@ answer("lab10.pieces", copies.count(), sides, PIECES)
 ### END SOLUTION
 
 # %% [markdown]
-# **A good place to stop.** The rest takes an hour and needs nothing from here but the day. When you come
-# back, run the cells of the sections *Objectives* and *The day, once more*, and go on below.
+# **A good place to stop.** The rest takes an hour and needs only the day. When you come back, run the cells of the
+# sections *Objectives* and *The day, once more*, and continue below.
 
 # %% [markdown] minutes=14
-# ## How often did it come back?
+# ## Retries: how often did it come back?
 #
-# The first part showed it: a message that fails comes back as a new one, in `%RETRY%` and the group's name (重试队列).
-# Until then another copy waits in `SCHEDULE_TOPIC_XXXX`; what fails too often ends in `%DLQ%` and the group's name
-# (死信队列) and does not come back. All copies name the message they were made of, in their property `ORIGIN_MESSAGE_ID`.
+# The first part showed it: a failed message comes back as a new one, in `%RETRY%` and the group's name (重试主题). Until
+# then another copy waits in `SCHEDULE_TOPIC_XXXX`. A message that fails too often ends in `%DLQ%` and the group's name
+# (死信队列) and does not come back. All copies name their original in the property `ORIGIN_MESSAGE_ID`.
 
 # %%
 own = {
@@ -576,16 +576,17 @@ Bars(sorted(own.items()), title="Copies of failed messages", unit="messages")
 # %% [exercise] lab10.failures
 # ### Exercise 3: how often did it come back?
 #
-# Write `failures`: for each group, how many different messages came back to its retry topic, and how often they did,
-# together. All of Spark is yours.
+# Write `failures`: for each group, how many different messages came back to its retry topic, and how often in total.
+# You may use all of Spark.
 #
-# hint: Every try after the first is a message of its own in %RETRY% and the group's name. The copies that wait for it are in
-#   another topic, and the dead are in a third.
-# hint: properties is a map: `functions.col("properties")["ORIGIN_MESSAGE_ID"]` names the message that a copy was made of.
-# hint: groupBy the group; `functions.count_distinct(origin)` is messages, `functions.count("*")` is copies. The group is
-#   the topic without %RETRY%.
-# note: copies / messages is the retry amplification of a group: how many more deliveries a failed message costs. Together
-#   with the waiting copies, each of them is two more messages on the disk.
+# hint: Every attempt after the first is a separate message in %RETRY% and the group's name. Waiting copies are in
+#   another topic, and dead letters in a third.
+# hint: properties is a map: `functions.col("properties")["ORIGIN_MESSAGE_ID"]` names the message that a copy was made
+#   of.
+# hint: groupBy the group; `functions.count_distinct(origin)` is messages, `functions.count("*")` is copies. The group
+#   is the topic without %RETRY%.
+# note: copies / messages is the retry amplification of a group: how many more deliveries a failed message costs. With
+#   its waiting copy, each is two more messages on disk.
 
 
 # %%
@@ -611,37 +612,36 @@ check("lab10.failures")
 
 # %% [belief] lab10.key_is_message
 # question: Two copies have the same keys. Are they copies of one message?
-# claim: Yes: a key names one message.
-# refutation: Copies of one message have one ORIGIN_MESSAGE_ID, whatever their number; keys may belong to many
-#   messages.
+# claim: Yes; a key names one message.
+# refutation: Copies of one message have one ORIGIN_MESSAGE_ID, whatever their number; keys may belong to many messages.
 
 # %% [belief] lab10.copy_is_message
 # question: A retry topic has six messages. How many messages have failed?
-# claim: Six.
+# claim: Six messages.
 # refutation: Copies of one message have one ORIGIN_MESSAGE_ID, whatever their number: six copies may be of two
 #   messages.
 
 # %% [belief] lab10.dead_came_back
 # question: What are the messages in %DLQ%billing?
-# claim: Retries, too: the last ones.
-# refutation: %DLQ% holds messages that will not come again: they are neither a group of their own nor retries.
+# claim: They are the last retries.
+# refutation: %DLQ% holds messages that will not be redelivered: they are neither retries nor a separate group.
 
 # %% [belief] lab10.waiting_came_back
 # question: A copy is in SCHEDULE_TOPIC_XXXX. Has it come back?
 # claim: Yes, or it will in a moment.
-# refutation: A copy in SCHEDULE_TOPIC_XXXX only waits: it comes to the retry topic later, and would be counted twice.
+# refutation: A copy in SCHEDULE_TOPIC_XXXX only waits: it reaches the retry topic later, and you would count it twice.
 
 # %% [belief] lab10.counts_add_up
 # question: What is the sum of reconsume_times of a message's copies?
 # claim: How often it came back.
-# refutation: copies is how many messages are in the retry topic of the group: count("*"). Their reconsume_times count
-#   the tries before each: 1, 2 and 3 add up to 6.
+# refutation: copies is the number of messages in the group's retry topic: count("*"). Their reconsume_times count
+#   earlier attempts: 1, 2 and 3 add up to 6.
 
 # %% [markdown] minutes=14
 # ## Parquet, and an honest comparison
 #
-# The log is laid out for appending, row by row. For the same question asked again and again, keep its columns in
-# **Parquet** (列式存储): written once, a column can then be read alone.
+# The log is laid out for appending, row by row. If you ask the same question often, keep its columns in **Parquet**
+# (列式存储格式): written once, each column can be read alone.
 
 
 # %% tags=["parameter"]
@@ -659,7 +659,7 @@ parquet = spark.read.parquet(target)
 f"{parquet.count():,} rows, {day.asked.messages:,} messages"
 
 # %% [markdown]
-# One question, six ways: messages and bytes of each queue. The first is a loop in Python over the log. All others but
+# One question, six ways: messages and bytes per queue. The first is a loop in Python over the log. All others but
 # Parquet use one decoder, which turns the log into Arrow columns without such a loop.
 
 # %%
@@ -721,8 +721,8 @@ ways = {
 }
 
 # %% [markdown]
-# First, do they agree? Every count and every sum is compared with the loop's. The loop takes its time; the bar says how
-# far it is.
+# First, do they agree? Every count and sum is compared with the loop's. The loop takes its time; the bar shows its
+# progress.
 
 # %% tags=["nbval-ignore-output"]
 answers = {}
@@ -737,8 +737,8 @@ Table(
 )
 
 # %% [markdown]
-# Now that each has run once, Spark has warmed up and the files are in memory: how long does it take? (Which way will be the
-# fastest? Say it before you run the cell.)
+# Each has run once, so Spark has warmed up and the files are in memory. How long does each take? (Write down which way
+# will be the fastest before you run the cell.)
 
 # %% tags=["nbval-ignore-output"]
 times = {}
@@ -748,26 +748,27 @@ times["(writing Parquet, once)"] = written_s
 Bars(times, title="Messages and bytes of each queue", unit="s")
 
 # %% [markdown]
-# Read the order, not the numbers. What makes the first way slow is not pandas, it is the loop. On one machine and a day
-# of this size pandas, DuckDB and polars need no cluster, and Parquet pays when a question is asked often enough. Spark's
-# case is what this picture cannot show: the same lines on fifty brokers' disks and fifty machines.
+# Compare the ranks, not the numbers. The loop makes the first way slow, not pandas. For a day of this size on one
+# machine, pandas, DuckDB and polars need no cluster, and Parquet pays if you ask often enough. This picture cannot show
+# Spark's case: the same lines on fifty brokers' disks and fifty machines.
 
 # %% [markdown] minutes=8
-# ## What a format does for a condition
+# ## Pushdown: what a format does for a condition
 #
-# A query says which rows and which columns it wants. Who listens?
+# A query states which rows and columns it wants. Which source uses that?
 
 # %% [prediction] lab10.listens
-# `where("topic = 'orders'").select("tags")`, once on the Parquet files and once on the log, without any option. What is
-# read?
+# `where("topic = 'orders'").select("tags")` runs once on the Parquet files and once on the log, without any option.
+# What is read?
 #
 # - both: two columns, of both
-#   > Parquet's reader is told. A source written in Python is not: Spark tells it neither columns nor conditions.
+#   > Spark passes columns and conditions to Parquet's reader, but not to a source written in Python.
 # - parquet: two columns of Parquet, all 23 of the log
-#   = Parquet's reader gets columns and condition. The log's source decodes everything, and Spark throws most of it away.
+#   = Parquet's reader gets columns and condition. The log's source decodes everything, and Spark throws most of it
+#   = away.
 # - neither: all columns of both, Spark chooses afterwards
-#   > So it is with a text file. A column of Parquet can be read alone, and Spark asks for those it needs.
-# note: In the plan it is the list behind `BatchScan` and `ReadSchema`, and `PushedFilters` for the condition (谓词下推).
+#   > That is true of a text file. A column of Parquet can be read alone, and Spark asks for those it needs.
+# note: In the plan, see the list after `BatchScan` and `ReadSchema`, and `PushedFilters` for the condition (谓词下推).
 
 # %% tags=["nbval-ignore-output"]
 CONDITION = "topic = 'orders'"  # yours to change
@@ -781,9 +782,9 @@ all_read = "body_length" in scanned and "body_length" not in of_parquet
 reveal("lab10.listens", "parquet" if all_read else "both")
 
 # %% [markdown]
-# For the log you have to say it with options, as in the first part. `mqlab.data.spark.messages` (here `messages_of`) makes
-# them of a condition: it reads the columns that the query needs, and of the condition what the source can do, topic,
-# queues and times, becomes options. Spark checks all of it again, so the answer is the same.
+# For the log, use options, as in the first part. `mqlab.data.spark.messages` (here `messages_of`) derives them from a
+# condition: topic, queues and times become options, and it reads only the columns that the query needs. Spark checks
+# the whole condition again, so the answer is the same.
 
 # %% tags=["parameter"]
 asked = messages_of(path, where=CONDITION, columns="tags")
@@ -795,27 +796,28 @@ bars["the answer"] = asked.count()
 Bars(bars, title="What leaves the source, and what is wanted", unit="messages")
 
 # %% [markdown]
-# Change `CONDITION`, and run both cells. `topic = 'orders' AND queue_id = 3` is all the source's work. `tags = 'paid'` is
-# in Parquet's `PushedFilters`, but the source has no option for it: there Spark alone checks it. And
-# `upper(topic) = 'ORDERS'` is in nobody's list: a function hides the column.
+# Change `CONDITION`, and run both cells. The source handles all of `topic = 'orders' AND queue_id = 3`. `tags = 'paid'`
+# is in Parquet's `PushedFilters`, but the source has no option for it, so Spark alone checks it. And `upper(topic) =
+# 'ORDERS'` is pushed to no source: a function hides the column.
 
 # %% [markdown] minutes=6
-# ## Break it: a byte is wrong
+# ## Break it: a wrong byte
 #
-# What if a disk returned a wrong byte? Every message in the log begins with four bytes for its size, and four that say
-# "here a message begins", the magic number. Copy a log file, and change one byte of the second message's magic number.
+# What if a disk returns a wrong byte? Every message in the log begins with four bytes for its size, and four that mark
+# the beginning of a message, the magic number. Copy a log file, and change one byte of the second message's magic
+# number.
 
 # %% [prediction] lab10.torn
-# One byte of the second message's magic number is wrong. What does Spark say when it counts the messages of that file?
+# One byte of the second message's magic number is wrong. What does Spark report when it counts the messages of that
+# file?
 #
 # - one less: one message less than before
-#   > Without its magic number nobody knows that a message begins there, nor where the next one does. A reader that guesses
-#   > would give you a number, and nobody would know that it is wrong.
+#   > Without its magic number, the reader finds neither this message nor the next one. A guessing reader would return a
+#   > wrong number without a warning.
 # - one: 1; it counts up to the wrong byte
-#   > That is how a log ends: no message begins there. But this place is not the end of the log, and there is something
-#   > else than zeros.
+#   > A log ends that way: no message begins there. But this is not the end of the log, and it contains more than zeros.
 # - error: nothing; it stops with an error
-#   = It says where: file, place, and what was expected there.
+#   = The error names file, offset, and what was expected there.
 # note: A count that may be wrong is worse than no count.
 
 # %% tags=["parameter"]
@@ -843,18 +845,18 @@ reveal("lab10.torn", counted if counted in ("1", "error") else "one less")
 # %% [markdown] minutes=6
 # ## Break it: a bit in a body
 #
-# That byte was in a place on which the next message depends. Most bytes of a log are bodies. Flip one bit in one of them.
+# The next message depends on that byte. But most bytes of a log are bodies. Flip one bit in one of them.
 
 # %% [prediction] lab10.flipped
-# One bit in the body of one message is wrong. What does Spark say when it counts the messages of that file?
+# One bit in the body of one message is wrong. What does Spark report when it counts the messages of that file?
 #
 # - error: it stops with an error, as before
-#   > Nobody has looked at the body: to count, the source reads sizes and places. An error comes when the body is read.
+#   > To count, the source reads sizes and offsets, not bodies. An error comes when the body is read.
 # - same: the same number as before, and no error
-#   = The message is there, and its size and place are right. Its body is not looked at.
+#   = The message is there, and its size and offset are right. The source does not check its body.
 # - less: one less: a message with a wrong body does not count
-#   > To know that it is wrong, somebody would have to read it, and compare its check sum (校验和).
-# note: A check sum that nobody compares finds nothing. Reading costs time, so each reader has to decide.
+#   > To find the error, a reader must read the body and compare its checksum (校验和).
+# note: A checksum that is never compared finds nothing. Reading costs time, so each reader has to decide.
 
 # %%
 data = bytearray(source.read_bytes())
@@ -894,46 +896,45 @@ except Exception as error:
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
-# - **That Spark is needed.** For a log of this size it is too much: see the bars above. Its case is many brokers, more
+# - **That Spark is needed.** For a log of this size it is too much: see the bars above. It pays with many brokers, more
 #   data than memory, and the same code on a cluster.
-# - **How long your job would take.** The parts say how evenly work is divided, not how long a message takes. A customer with
-#   few messages may still be the slow one.
+# - **How long your job would take.** The parts show how evenly messages are divided, not how long one takes. A customer
+#   with few messages may still be the slow one.
 
 # %% [markdown] minutes=2 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what you saw | where in RocketMQ |
 # |---|---|
-# | looked at, matched | `ExpressionMessageFilter.isMatchedByConsumeQueue`; the tag code of the entry is compared |
-# | copies that wait | `ScheduleMessageService` and the topic `SCHEDULE_TOPIC_XXXX`, a queue a delay level |
-# | copies to try again | `AbstractSendMessageProcessor.consumerSendMsgBack` and the topic `%RETRY%billing` |
+# | looked_at, matched | `ExpressionMessageFilter.isMatchedByConsumeQueue`; the tag code of the entry is compared |
+# | copies that wait | `ScheduleMessageService` and the topic `SCHEDULE_TOPIC_XXXX`, a queue per delay level |
+# | copies that are redelivered | `AbstractSendMessageProcessor.consumerSendMsgBack` and the topic `%RETRY%billing` |
 # | what a group has not read | `ConsumerOffsetManager` (`consumerOffset.json`) and the end of each `ConsumeQueue` |
 # | a wrong byte, a wrong bit | `CommitLog.checkMessageAndReturnSize`, with `checkCRC` for bodies; every recovery uses it |
 
 # %% [markdown] minutes=5 tags=["reading"]
 # ## Reflect
 #
-# Say your answer aloud or write it down, then open the model answer.
+# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab10.log_growth
 # **1.** A service fails one message in ten, three times on average. By how much does the log grow?
 #
-# answer: Each failure adds two messages, a copy that waits and one that is delivered: 0.1 × 3 × 2 = 0.6. The log has 1.6
-#   times as many messages.
+# answer: Each failure adds two messages, a copy that waits and one that is delivered: 0.1 × 3 × 2 = 0.6. The log has
+#   1.6 times as many messages.
 
 # %% [reflection] lab10.six_o_clock
-# **2.** The one who pays for the cores asks why 256 are hardly faster than 64. What do you show?
+# **2.** The manager who pays asks why 256 cores are hardly faster than 64. What do you show?
 #
-# answer: The bars of the parts by customer, and the fullest among them. A stage lasts as long as its fullest part, and that
-#   part is mostly one customer, however many parts there are. Then the same bars by order: all of one length.
+# answer: The bars of the parts by customer, and the fullest among them. A stage lasts as long as its fullest part,
+#   which is mostly one customer, however many parts there are. Then the same bars by order: all of one length.
 
 # %% [reflection] lab10.one_log
-# **3.** Where would you rather have the day: in one log of all topics, or in a file for each topic? Think of who writes and
-# who reads.
+# **3.** Would you rather have the day in one log of all topics, or in a file per topic? Consider writers and readers.
 #
-# answer: Writers want one file: one sequential write, whatever the number of topics. Readers of one topic want their own
-#   file. RocketMQ chose the writer, and made the queues for the readers. You have seen the price: with the option `topic`
-#   the source still reads all bytes of the log.
+# answer: Writers want one file: one sequential write, whatever the number of topics. Readers of one topic want their
+#   own file. RocketMQ chose the writer, and made the queues for the readers. You have seen the price: with the option
+#   `topic` the source still reads all bytes of the log.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next

@@ -1,26 +1,26 @@
 # %% [markdown] minutes=3 tags=["reading"]
-# # Lab 11a: What happened to each message
+# # 11a Message lives: what happened to each message
 #
 # ## Why
 #
 # Monday morning, three tickets. Support: "A customer got the same letter twice." Accounting: "Some letters never went
 # out." Operations: "Impossible. The lag is 0, everything has been consumed."
 #
-# All three are right. The log says what was stored. The trace topic (消息轨迹) says which listener was called with it,
-# and when. A file of offsets says how far each group believes to be. None of the three can answer alone. In this lab you
-# put them together, until each message has a life that you can look up.
+# All three are right. The log shows what was stored. The trace topic (消息轨迹) shows which listener was called with it,
+# and when. A file of offsets shows how far each group is. None of the three can answer alone. In this lab you combine
+# them until each message has a life that you can look up.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 10a](10a-spark-reads-the-broker.ipynb) for Spark,
-# [lab 06a](06a-two-tags-in-one-group.ipynb) for tags and [lab 07a](07a-failure-takes-time.ipynb) for retries.
-# When you are done you can
+# About {minutes} minutes. You need [lab 10a](10a-spark-reads-the-broker.ipynb) for Spark, [lab
+# 06a](06a-two-tags-in-one-group.ipynb) for tags and [lab 07a](07a-failure-takes-time.ipynb) for retries. Afterwards you
+# can
 #
-# - read the trace of clients, old and new, and keep what is damaged;
-# - join the two halves of each call (调用), and see those that never came back;
-# - say of each message and group whether it was consumed, is dead, is still to come, was filtered, or is lost;
-# - say how much of that you would still know if a part of the trace were missing.
+# - read the trace of clients, old and new, and keep damaged entries;
+# - join the two halves of each call (调用), and find calls that never returned;
+# - decide for each message and group whether it was consumed, dead, pending, filtered or lost;
+# - measure how much of that you would still know with a part of the trace missing.
 
 # %%
 from collections import Counter
@@ -51,11 +51,11 @@ from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.day_charts import Stacked
 
 # %% [markdown] minutes=8
-# ## A day with everything in it
+# ## A day with every kind of trouble
 #
-# `played_day` plays a day in a Lab, as in the labs before, and leaves the stores of two brokers. A shop sends orders.
-# `billing` and `audit` read them, `mail` sends letters about those that are paid or shipped, and `quiet` reads them with
-# its trace switched off. During this day everything happens to them that can happen. We look at what is left of it:
+# `played_day` plays a day in a Lab and leaves the stores of two brokers. A shop sends orders. `billing` and `audit`
+# read them, `mail` sends letters about paid or shipped ones, and `quiet` reads them with its trace switched off. Every
+# kind of trouble happens on this day. Here is what is left of it:
 
 # %% tags=["picture"]
 day = played_day()
@@ -65,8 +65,8 @@ per_topic = dict(map(tuple, messages.groupBy("topic").count().collect()))
 Bars(sorted(per_topic.items()), title="What is in the logs", unit="messages")
 
 # %% [markdown]
-# How far are the groups? The lag (消费堆积) of a queue is the offset that its next message will get, less the offset that
-# the group has committed:
+# How far are the groups? The lag (消费堆积) of a queue is the offset of its next message, minus the offset that the group
+# has committed:
 
 # %%
 queue = ["broker_name", "topic", "queue_id"]
@@ -83,27 +83,26 @@ for row in offsets_in(day.stores):
 Bars(lag, title="Behind at the end of the day", unit="messages")
 
 # %% [prediction] lab11.lag_zero
-# Mail is not behind: it has committed the end of every queue. It wants the orders that are paid or shipped, 280 of them.
-# How many of these did no member of mail ever get?
+# Mail is not behind: it has committed the end of every queue. It wants the 280 orders that are paid or shipped. How
+# many of these did no member of mail ever get?
 #
 # - none: none, the lag is 0 {lab11.passed_is_done}
-#   > The offset says how far mail has come in its queues. It says nothing about what lies behind it: an offset can be set,
-#   > and a member can let messages pass. Only a call with the message shows that somebody got it.
+#   > The offset shows mail's position in its queues, not what happened to earlier messages: an operator can set an
+#   > offset, and a member can skip messages. Only a call shows that a member got the message.
 # - few: one to nine, something is always lost
-#   > More than nine. Whoever sets an offset ahead, or lets two members with different tags read, loses all messages of
-#   > that time, not one or two.
+#   > More than nine. If an offset is set ahead, or two members read with different tags, all messages of that time are
+#   > lost.
 # - many: ten or more
-#   = Nobody got them, and no number of the broker shows it.
-# note: You have found each of them, with its key: the letters can be sent after all.
+#   = No member got them, and no number of the broker shows it.
+# note: You will find each of them, with its key, so the letters can still be sent.
 
 # %% [markdown] minutes=22
-# ## The diary of the clients
+# ## Trace entries: the diary of the clients
 #
-# Clients with `enableMsgTrace` write down what they do. A client notes an entry when it has sent a message (`Pub`), when it
-# calls a listener (`SubBefore`), when the listener is back (`SubAfter`), and when a transaction is over
-# (`EndTransaction`). Ten entries, or what came within half a second, are sent as one message to the topic
-# `RMQ_SYS_TRACE_TOPIC`. Here is one; `·` stands for the byte 0x01 that ends a field, and a new line for 0x02, which ends
-# an entry:
+# Clients with `enableMsgTrace` record what they do. A client writes an entry when it has sent a message (`Pub`), calls
+# a listener (`SubBefore`), gets the listener's result (`SubAfter`), or ends a transaction (`EndTransaction`). Ten
+# entries, or those of half a second, are sent as one message to the topic `RMQ_SYS_TRACE_TOPIC`. Here is one; `·` shows
+# the byte 0x01 that ends a field, and a new line shows 0x02, which ends an entry:
 
 # %% tags=["parameter"]
 NUMBER = 18  # which of the trace messages: try others
@@ -111,8 +110,8 @@ bodies = [message["body"] for message in trace_bodies(day.stores)]
 print(bodies[NUMBER].decode().replace("\x01", " · ").replace("\x02", "\n"))
 
 # %% [markdown]
-# What a field means depends on the kind of the entry. The kind is field 0. `FIELDS` has the numbers of the fields that we
-# need, and `FEWEST` how many fields an entry of a kind has at least:
+# The meaning of a field depends on the entry's kind, which is field 0. `FIELDS` has the numbers of the fields that we
+# need, and `FEWEST` the least number of fields per kind:
 
 # %%
 names = list(dict.fromkeys(name for columns in FIELDS.values() for name in columns))
@@ -122,33 +121,34 @@ Table(
 )
 
 # %% [markdown]
-# Releases differ, and a trace has entries of all that are in use:
+# Releases differ, and a trace has entries of all releases in use:
 #
 # - A `Pub` entry of an old client has 13 fields: its `success` is field 12.
 # - A `SubAfter` entry of an old client has 6 fields: it ends with its keys, and has no time and no group.
 # - Some releases write more fields at the end of an entry, such as the client's address.
-# - Java writes `null` where it has no value. True and false are the words `true` and `false`.
+# - Java writes `null` for a missing value. True and false are the words `true` and `false`.
 
 # %% [exercise] lab11.entries
 # ### Exercise 1: take a body apart
 #
-# Write `entries`. It gets the body of one trace message (bytes), and returns a list of dictionaries, one for each entry in
-# order. Each has all these keys: `position` (0, 1, …), `kind`, `time_ms`, `group_name`, `request_id`, `msg_id`, `keys`,
-# `cost_ms`, `retry_times`, `success` and `reason`. The columns of `NUMBERS` are whole numbers, `success` is `True` or
-# `False`, the others are texts. What the kind of entry does not have, and `null`, is `None`. An entry without keys has the
-# keys `""`. Plain Python, no Spark.
+# Write `entries`. It takes the body of one trace message (bytes), and returns a list of dictionaries, one per entry in
+# order, in plain Python without Spark. Each has all these keys: `position` (0, 1, …), `kind`, `time_ms`, `group_name`,
+# `request_id`, `msg_id`, `keys`, `cost_ms`, `retry_times`, `success` and `reason`.
 #
-# An entry that cannot be read is kept, with its position and a `reason`; everything else of it is `None`. The first of
-# these that is true is the reason: `"no end mark"` (the body ends inside it), `"unknown kind"`, `"too short"` (fewer
-# fields than `FEWEST`), `"not a number"` (a field of `NUMBERS` is not all digits). A good entry has the reason `None`.
+# - The columns of `NUMBERS` are integers, `success` is `True` or `False`, the others are strings. A missing field, and
+#   `null`, is `None`. An entry without keys has the keys `""`.
+# - An unreadable entry is kept, with its position and a `reason`; everything else of it is `None`. A good entry has the
+#   reason `None`.
+# - The first true one is the reason: `"no end mark"` (the body ends inside it), `"unknown kind"`, `"too short"` (fewer
+#   fields than `FEWEST`), `"not a number"` (a field of `NUMBERS` is not all digits).
 #
-# hint: Split the bytes at 0x02 first, and only then make text of each piece. What stands after the last 0x02 is empty, or an
+# hint: Split the bytes at 0x02 first, and only then decode each piece. After the last 0x02 there is nothing, or an
 #   entry that was cut.
-# hint: `piece.decode("utf-8", "replace").split("\x01")` gives the fields of an entry even if it ends inside a letter. Then find
-#   the reason, and if there is none, go through `FIELDS[kind].items()`.
-# hint: A field that is not there (`at >= len(field)`) is None. `field[at].isdigit()` says whether all of it are digits.
-#   `field[at] == "true"` is a bool; `bool("false")` is True, as for every text that is not empty.
-# note: 2,259 entries of this day can be read now, and of tomorrow's damaged ones you will know where they are.
+# hint: `piece.decode("utf-8", "replace").split("\x01")` gives the fields of an entry even if it ends inside a letter.
+#   Then find the reason; without one, go through `FIELDS[kind].items()`.
+# hint: A missing field (`at >= len(field)`) is None. `field[at].isdigit()` checks for digits. Compare `field[at] ==
+#   "true"`; `bool("false")` is True, as for every string that is not empty.
+# note: You can now read 2,259 entries of this day, and locate damaged ones.
 
 
 # %%
@@ -192,58 +192,60 @@ check("lab11.entries")
 
 # %% [belief] lab11.rest_is_nothing
 # question: What is an entry without an end mark?
-# claim: Nothing that has to be told; only whole entries count.
-# refutation: A body that was cut has lost entries, and somebody must see that: what stands after the last 0x02 is a row with
-#   the reason "no end mark".
+# claim: Nothing to report; only whole entries count.
+# refutation: A cut body has lost entries, and the result must show it. The piece after the last 0x02 is a row with the
+#   reason "no end mark".
 
 # %% [belief] lab11.rest_is_whole
 # question: May the last entry be read without its end mark?
-# claim: Yes, if all fields are there, it is as good as the others.
-# refutation: Nobody knows whether its last field is whole: 17672256 may be the beginning of 1767225600045. Without its 0x02
-#   an entry is not read, and has the reason "no end mark".
+# claim: Yes; if all fields are there, it is as good as the others.
+# refutation: Its last field may be incomplete: 17672256 may be the beginning of 1767225600045. Without its 0x02 an
+#   entry is not read, and has the reason "no end mark".
 
 # %% [belief] lab11.false_is_true
 # question: What is bool("false")?
-# claim: False.
-# refutation: bool of a text is True unless the text is empty. success is True where the text is "true", and False otherwise.
+# claim: It is False.
+# refutation: bool of a string is True unless the string is empty. success is True where the string is "true", and False
+#   otherwise.
 
 # %% [belief] lab11.counted_from_the_end
 # question: May fields be counted from the end of an entry?
-# claim: Yes, keys are the last field of a SubBefore entry.
-# refutation: Some releases write more at the end of an entry. Count from the beginning, as FIELDS does: keys are field 7 of a
-#   SubBefore entry, however many follow.
+# claim: Yes; keys are the last field of a SubBefore entry.
+# refutation: Some releases write more at the end of an entry. Count from the beginning, as FIELDS does: keys are field
+#   7 of a SubBefore entry, whatever follows.
 
 # %% [belief] lab11.null_is_text
-# question: What does the text null mean in a trace?
-# claim: It is a text like others.
-# refutation: Java writes null where it has no value: it is None, no message has the key "null".
+# question: What does the string null mean in a trace?
+# claim: It is a string like others.
+# refutation: Java writes null for a missing value. It is None; no message has the key "null".
 
 # %% [belief] lab11.one_release
 # question: Where is the flag success of a Pub entry?
 # claim: In field 13, in all releases.
-# refutation: A Pub entry of an old client has 13 fields, so there is no field 13: its success is its field 12.
+# refutation: A Pub entry of an old client has 13 fields, numbered from 0, so there is no field 13. Its success is its
+#   field 12.
 
 # %% [belief] lab11.enough_fields
 # question: When can an entry be read?
 # claim: When it has enough fields.
-# refutation: A field of NUMBERS must also be a number. One that is damaged has the reason "not a number", and is not guessed, left
-#   out, or a reason to throw the rest of the body away.
+# refutation: A field of NUMBERS must also be a number. A damaged one has the reason "not a number". Do not guess it,
+#   leave it out, or throw away the rest of the body.
 
 # %% [belief] lab11.body_is_text
 # question: Can a trace body be decoded as a whole?
-# claim: Yes, it is UTF-8.
-# refutation: Each whole entry is. A body that was cut may end inside a letter, and then decode raises UnicodeDecodeError for
-#   all of it: split the bytes, and decode each entry with "replace".
+# claim: Yes; it is UTF-8.
+# refutation: Only whole entries are. A cut body may end inside a letter, and then decode raises UnicodeDecodeError for
+#   all of it. Split the bytes, and decode each entry with "replace".
 
 # %% [answer] lab11.cut
-# ### Your turn: cut it
+# ### Your turn: a full disk
 #
-# A disk was full, and the first `CUT` bytes of this body are all there is. Change `CUT`, anything from 450 to 1,200. How
-# many entries can still be read?
+# A disk was full, and only the first `CUT` bytes of this body exist. Change `CUT`, anything from 450 to 1,200. How many
+# entries can still be read?
 #
-# wrong rows: You have counted the row without an end mark, too. It is kept, but it cannot be read.
+# wrong rows: You have also counted the row without an end mark. It is kept, but it cannot be read.
 # wrong: Count the rows whose reason is None.
-# note: One byte less at the wrong place is one call less that you know of.
+# note: One missing byte at the wrong place costs one call.
 
 # %% tags=["parameter"]
 ### BEGIN SOLUTION
@@ -269,21 +271,21 @@ answer("lab11.cut", reasons["read"], bodies[0], CUT)
 # %% [markdown] minutes=24
 # ## Two halves of a call
 #
-# In the evening, billing is called with the order `k-never`. Its listener waits for a database, and waits, and is still
-# waiting when the day is over.
+# In the evening, billing is called with the order `k-never`. Its listener waits for a database, and still waits when
+# the day is over.
 
 # %% [prediction] lab11.stuck
 # How many entries of the trace are about billing's call with `k-never`?
 #
 # - none: none; an entry is written when the call is over {lab11.every_call_ends}
-#   > The client writes SubBefore before it calls the listener. That is what makes a listener visible that never comes back:
-#   > it has a beginning, and no end. Whoever joins both halves must keep beginnings without an end.
+#   > The client writes SubBefore before it calls the listener. So a listener that never returns has a beginning and no
+#   > end. Your join must keep beginnings without an end.
 # - one: one, its beginning
-#   = SubBefore was written before the listener was called. SubAfter would come after it.
+#   = SubBefore was written before the listener was called. SubAfter would follow its return.
 # - two: two; when the client gives up, it writes the end
-#   > This client does not give up: its consumeTimeout is 15 minutes, and even then the message goes back to the broker while
-#   > the listener goes on waiting.
-# note: A call without an end is the entry that matters most, and the one that an inner join throws away.
+#   > This client does not give up: its consumeTimeout is 15 minutes, and even then the message goes back to the broker
+#   > while the listener keeps waiting.
+# note: A call without an end matters most, and an inner join throws it away.
 
 # %%
 about_it = [
@@ -300,35 +302,37 @@ Table(
 reveal("lab11.stuck", {0: "none", 1: "one"}.get(len(about_it), "two"))
 
 # %% [markdown]
-# Each call has a `request_id`. Both of its entries have it, and the `msg_id` of the message. A call with a batch of ten
-# messages has ten `SubBefore` and ten `SubAfter` entries, all with one `request_id`. A message that is tried again has one
-# `msg_id` and several requests.
+# Both entries of a call have its `request_id`, and the `msg_id` of the message. A call with a batch of ten messages has
+# ten `SubBefore` and ten `SubAfter` entries, all with one `request_id`. A retried message has one `msg_id` and several
+# requests.
 #
-# `cost_ms` is the time of the whole call divided by the number of its messages. And since a client that gets no answer
-# sends its trace message again, the same message (`trace_msg_id`) may be stored twice, with the same entries at the same
-# positions.
+# `cost_ms` is the time of the whole call divided by the number of its messages. A client without an answer re-sends its
+# trace message, so the same message (`trace_msg_id`) may be stored twice, with the same entries at the same positions.
 
 # %% [exercise] lab11.calls
 # ### Exercise 2: a row for each call
 #
-# Write `calls`. It gets all entries of a day as a DataFrame: the columns of exercise 1, and `broker_name` and
-# `trace_msg_id` of the message that has the entry. It returns one row for each call and message in it:
+# Write `calls`. It takes all entries of a day as a DataFrame: the columns of exercise 1, and `broker_name` and
+# `trace_msg_id` of the trace message. It returns one row per call and message in it:
 #
 # | column | is |
 # |---|---|
 # | `group_name`, `request_id`, `msg_id`, `keys`, `retry_times` | those of the `SubBefore` entry |
 # | `started_ms` | when the listener was called |
 # | `ended_ms` | `time_ms` of the `SubAfter` entry; an old client has none: `started_ms + cost_ms` |
-# | `status` | `SUCCESS` or `FAILED`, as `success` says, and `NO_RESULT` where nothing came back |
+# | `status` | `SUCCESS` or `FAILED`, depending on `success`, and `NO_RESULT` without an end |
 #
-# `rows_of_calls(calls, day.stores)` tries it on this day. The check plays a day of its own, which takes some seconds the first time.
+# `rows_of_calls(calls, day.stores)` tries it on this day. The check plays its own day, which takes some seconds the
+# first time.
 #
-# hint: First `dropDuplicates(["trace_msg_id", "position"])`. Then make two DataFrames of it, one of each kind, and give the time
-#   of the second one another name.
-# hint: Join them by `["request_id", "msg_id"]`, and keep the beginnings without an end: the third argument of `join` is "left".
-# hint: After the join `success` is NULL where nothing came back: `functions.when(functions.col("success").isNull(), "NO_RESULT")`,
-#   then `.when("success", "SUCCESS")` and `.otherwise("FAILED")`. `functions.coalesce` takes the first value that is not NULL.
-# note: `mqadmin queryMsgTraceById` does this for one message. You have done it for all of them.
+# hint: First `dropDuplicates(["trace_msg_id", "position"])`. Then make two DataFrames of it, one per kind, and rename
+#   the time of the second.
+# hint: Join them by `["request_id", "msg_id"]`, and keep the beginnings without an end: the third argument of `join` is
+#   "left".
+# hint: After the join `success` is NULL without an end: `functions.when(functions.col("success").isNull(),
+#   "NO_RESULT")`, then `.when("success", "SUCCESS")` and `.otherwise("FAILED")`. `functions.coalesce` takes the first
+#   value that is not NULL.
+# note: `mqadmin queryMsgTraceById` does this for one message. You have done it for all.
 
 
 # %%
@@ -361,36 +365,36 @@ check("lab11.calls")
 # %% [belief] lab11.id_names_a_call
 # question: Which entries belong to one call?
 # claim: Those with one msg_id.
-# refutation: A message that is tried again has the same msg_id in each of its calls, so each beginning meets every end: the rows
-#   multiply. A call is named by its request_id, and a message in it by its msg_id: join by both.
+# refutation: A retried message has the same msg_id in each of its calls, so each beginning meets every end and the rows
+#   multiply. Join by request_id, which names the call, and msg_id.
 
 # %% [belief] lab11.request_is_message
 # question: What does a request_id name?
-# claim: A message that was given to a listener.
-# refutation: It names a call, and a call may have a batch of messages: joined by request_id alone, 4 messages become 16 rows.
-#   Join by request_id and msg_id.
+# claim: A message that was passed to a listener.
+# refutation: It names a call, which may have a batch of messages: joined by request_id alone, 4 messages become 16
+#   rows. Join by request_id and msg_id.
 
 # %% [belief] lab11.stored_once
 # question: How often is an entry in the trace topic?
-# claim: Once, each entry is sent once.
-# refutation: A client that got no answer sends its trace message again, and then the topic has it twice. The same trace_msg_id and
-#   position is the same entry: count it once.
+# claim: Once, because each entry is sent once.
+# refutation: A client without an answer re-sends its trace message, and then the topic has it twice. The same
+#   trace_msg_id and position is the same entry: count it once.
 
 # %% [belief] lab11.cost_is_length
 # question: What is cost_ms of a SubAfter entry?
 # claim: How long the call has lasted.
-# refutation: In a call with several messages it is the time of the call divided by their number. time_ms says when it was over; only
-#   for an old client, which does not tell it, started_ms + cost_ms is the best there is.
+# refutation: In a call with several messages it is the time of the call divided by their number. time_ms is when it was
+#   over. An old client does not record it; use started_ms + cost_ms for that client only.
 
 # %% [belief] lab11.old_tells_when
 # question: When was a call of an old client over?
-# claim: Nobody knows.
-# refutation: An old client does not tell when the call was over, but how long it took: started_ms + cost_ms.
+# claim: It cannot be known.
+# refutation: An old client records how long the call took: started_ms + cost_ms.
 
 # %% [belief] lab11.no_end_is_failure
-# question: Has a call failed that did not come back?
-# claim: Yes.
-# refutation: Nobody knows whether a call that did not come back has done its work. It is NO_RESULT, not FAILED.
+# question: Has a call failed that did not return?
+# claim: Yes, it has failed.
+# refutation: A call that did not return may have done its work or not. It is NO_RESULT, not FAILED.
 
 # %% tags=["picture"]
 try:
@@ -401,9 +405,9 @@ by_status = Counter(f"{row['group_name']}: {row['status']}" for row in your_call
 Bars(sorted(by_status.items()), title="Calls of the day", unit="calls")
 
 # %% [markdown]
-# Is it also right for brokers that nobody played? A platform sends more than 400 messages a day. `written_day` writes a day of
-# 200,000 as two brokers would have left it, and puts its log and its trace into tables that Spark reads fast. That takes some
-# seconds. `big.entries` are the entries of its trace, and the function is yours:
+# Is it also right for a real platform? It sends more than 400 messages per day. `written_day` writes a day of 200,000
+# as two brokers would have left it, and puts log and trace into tables that Spark reads fast. That takes some seconds.
+# `big.entries` are the entries of its trace, and the function is yours:
 
 # %% tags=["nbval-ignore-output"]
 big = written_day()
@@ -419,15 +423,15 @@ Bars(sorted(by_status.items()), title="Calls of a platform", unit="calls")
 # %% [answer] lab11.again
 # ### Your turn: called again
 #
-# Support has a name for it: twice. `told` is the table of calls as it should be. Set `GROUP` to `audit` or `mail`. How many
-# calls did its messages have in addition to their first ones? A message is its `msg_id` and `keys` together, because the
-# messages of a batch that was sent have one `msg_id`.
+# Support's ticket was a letter that came twice. `told` is the correct table of calls. Set `GROUP` to `audit` or `mail`.
+# How many calls did its messages have in addition to their first ones? Identify a message by `msg_id` and `keys`
+# together, because the messages of a sent batch share one `msg_id`.
 #
-# wrong retries: These are the calls whose retry_times is not 0. A message can also come again as it is, because somebody set an
-#   offset back, or because a member died before it had committed.
-# wrong all: That is all its calls, the first ones too.
-# wrong: Take the number of its calls, less the number of different (msg_id, keys).
-# note: None of them was a retry. Why each of them came again is what the second part is about.
+# wrong retries: These are the calls whose retry_times is not 0. A message can also be delivered again unchanged, after
+#   an offset was set back or a member crashed before it committed.
+# wrong all: That is all its calls, including the first ones.
+# wrong: Take the number of its calls, minus the number of different (msg_id, keys).
+# note: None of them was a retry. The second part explains each.
 
 # %% tags=["parameter"]
 told = calls_in(day.stores)
@@ -456,9 +460,9 @@ answer("lab11.again", sum(of_message.values()) - len(of_message), told, GROUP)
 # %% [markdown] minutes=32
 # ## A life for each message
 #
-# A message that fails is stored again and again: a copy waits in `SCHEDULE_TOPIC_XXXX`, another one is delivered from the
-# group's retry topic, and the last one is a dead letter (死信). All of them have the `msg_id` of the first. `units` says of each unit
-# what it is (`kind`), whether it waits (`parked`), and for which group it was stored again.
+# A failed message is stored several times: a copy waits in `SCHEDULE_TOPIC_XXXX`, another one is delivered from the
+# group's retry topic, and the last one is a dead letter (死信). All have the `msg_id` of the first. `units` shows for
+# each unit what it is (`kind`), whether it waits (`parked`), and for which group it was stored again.
 
 # %%
 units = message_kinds.messages(messages).where("kind != 'trace'")
@@ -469,14 +473,14 @@ kinds = Counter(f"{u['kind']}{', parked' if u['parked'] else ''}" for u in units
 Bars(kinds, title="Units that are not trace", unit="units")
 
 # %% [markdown]
-# This is the life of one order, from the log and the trace. Type another key: `яд-1`, `k-4`, `k-never`, `k-killed` or `k-twice`. Each
-# event can be looked at, and the time between two of them is written above.
+# This is the life of one order, from the log and the trace. Type another key: `яд-1`, `k-4`, `k-never`, `k-killed` or
+# `k-twice`. Click an event for its details; the time between two events is above the line.
 
 # %% tags=["explorer"]
 biography_board(units, calls_told, offsets=committed, key="k-3")
 
 # %% [markdown]
-# What is to be said of a message in a group? Five outcomes are possible, and the first that is true counts:
+# What is the outcome of a message in a group? There are five, and the first true one counts:
 #
 # | outcome | when |
 # |---|---|
@@ -486,7 +490,7 @@ biography_board(units, calls_told, offsets=committed, key="k-3")
 # | `lost` (丢失) | the offset is past it, no call, and the group gets messages with this tag at other times |
 # | `filtered` (过滤) | the offset is past it, no call, and the group never gets messages with this tag |
 #
-# Which tags does a group get? The trace has no tags, but the log has: here are the calls by group and tag.
+# Which tags does a group get? The trace has no tags, but the log has. Here are the calls by group and tag.
 
 # %%
 orders = messages.where("topic = 'orders'")
@@ -497,26 +501,29 @@ gets = Counter(
 Bars({f"{g}, {tag}": n for (g, tag), n in sorted(gets.items())}, unit="calls")
 
 # %% [exercise] lab11.life
-# ### Exercise 3: what became of it
+# ### Exercise 3: the outcome of each order
 #
-# Write `life`. It gets three DataFrames: `messages`, everything in the logs but the trace (`keys` is `""` where a message has
-# none); `calls`, as exercise 2 returns them; and `committed`, with `broker_name`, `group_name`, `topic`, `queue_id` and
-# `committed`, the offset of the next message that the group will read. It returns a row for each order and group:
+# Write `life`. It takes three DataFrames and returns a row per order and group: `group_name`, `msg_id`, `keys`, `calls`
+# (the group's number of calls with it), and `outcome` as in the table above.
 #
-# `group_name`, `msg_id`, `keys`, `calls` (how many calls this group had with it), and `outcome` as in the table above.
+# - `messages`: everything in the logs but the trace (`keys` is `""` where a message has none);
+# - `calls`, as exercise 2 returns them;
+# - `committed`, with `broker_name`, `group_name`, `topic`, `queue_id` and `committed`, the offset of the next message
+#   that the group will read.
 #
-# An order is a message of the topic `orders`, named by `msg_id` and `keys`. A send that was repeated has stored it twice: it
-# is one order, at the place where it was stored first. The groups are those that have calls and have committed an offset
-# for the order's queue. `rows_of_life(life, day.stores)` tries it.
+# An order is a message of the topic `orders`, identified by `msg_id` and `keys`. A repeated send has stored it twice:
+# it is one order, at its first offset. The groups are those that have calls and have committed an offset for the
+# order's queue. `rows_of_life(life, day.stores)` tries it.
 #
-# hint: One row per order: `groupBy("msg_id", "keys")` and `functions.min(functions.struct("store_timestamp", …))`; `select("first.*")`
-#   takes a struct apart. A join with `committed` by broker_name, topic and queue_id gives a row for each group.
-# hint: Then left joins with three small tables: calls per group and message (their number, and whether one is a SUCCESS), the
-#   dead letters (`topic = concat('%DLQ%', group_name)`, or cut the group's name out of the topic), and the tags that each
-#   group gets.
-# hint: After a left join, NULL means that there was nothing: `functions.coalesce("calls", functions.lit(0))`. Then one chain of
+# hint: One row per order: `groupBy("msg_id", "keys")` and `functions.min(functions.struct("store_timestamp", …))`;
+#   `select("first.*")` unpacks a struct. A join with `committed` by broker_name, topic and queue_id gives a row per
+#   group.
+# hint: Then left joins with three small tables: calls per group and message (their number, and whether one is a
+#   SUCCESS), the dead letters (`topic = concat('%DLQ%', group_name)`, or cut the group's name out of the topic), and
+#   the tags that each group gets.
+# hint: After a left join, NULL means none: `functions.coalesce("calls", functions.lit(0))`. Then one chain of
 #   `functions.when(…, "consumed").when(…, "dead")…` in the order of the table.
-# note: Every order now has a life in every group, and the three tickets have an answer each.
+# note: Every order now has an outcome in every group, and the three tickets have their answers.
 
 
 # %%
@@ -564,42 +571,44 @@ def life(messages, calls, committed):
 check("lab11.life")
 
 # %% [belief] lab11.only_called
-# question: Which messages does a table of lives have?
-# claim: Those of the trace, for the others nothing happened.
-# refutation: Those to which nothing happened are what you are looking for. Start from the orders and the groups, and add the calls by
-#   a left join: a message without a call has a row, with 0 calls.
+# question: Which messages belong into a table of lives?
+# claim: Those of the trace; nothing happened to the others.
+# refutation: You are looking for the others. Start from the orders and the groups, and add the calls by a left join: a
+#   message without a call has a row, with 0 calls.
 
 # %% [belief] lab11.copies_are_messages
 # question: What is a unit in a retry topic or in the dead letters?
-# claim: Another message.
-# refutation: It is a copy of an order that failed, with the same msg_id, and belongs to the life of that order. Only what is in the
-#   topic orders has a row of its own.
+# claim: It is another message.
+# refutation: It is a copy of a failed order, with the same msg_id, and belongs to that order's life. Only units in the
+#   topic orders have their own row.
 
 # %% [belief] lab11.unit_is_message
 # question: How many orders are two units of the topic orders with one msg_id and the same keys?
-# claim: Two.
-# refutation: One. Its sender did not hear that it was stored and sent it again. It has one row, at the place where it was stored first.
+# claim: They are two orders.
+# refutation: They are one. Its sender got no answer and sent it again. It has one row, at its first offset.
 
 # %% [belief] lab11.last_call_counts
-# question: A message was consumed, came again, and failed. Is it consumed?
-# claim: No, the last call decides.
-# refutation: What was done is done: a later call that failed does not undo it. One SUCCESS among the calls is enough for consumed.
+# question: A message was consumed, was redelivered, and failed. Is it consumed?
+# claim: No; the last call decides.
+# refutation: A later failed call does not undo the work. One SUCCESS among the calls is enough for consumed.
 
 # %% [belief] lab11.one_fate
 # question: Billing has consumed an order. Is it consumed?
-# claim: Yes.
-# refutation: For billing. Each group reads each message on its own: join the calls by group_name, msg_id and keys.
+# claim: Yes, for all groups.
+# refutation: Only for billing. Each group reads each message independently: join the calls by group_name, msg_id and
+#   keys.
 
 # %% [belief] lab11.passed_is_filtered
 # question: The offset is past a message, and there was no call. Why?
-# claim: Its tag is none that the group wants.
-# refutation: Only if the group never gets messages with this tag. Where it gets them at other times, this one is lost: its offset was
-#   set ahead, or a member with another subscription let it pass.
+# claim: The group does not want its tag.
+# refutation: Only if the group never gets messages with this tag. Where it gets them at other times, this one is lost:
+#   its offset was set ahead, or a member with another subscription skipped it.
 
 # %% [belief] lab11.passed_is_lost
 # question: The offset is past a message, and there was no call. Is it lost?
 # claim: Yes, always.
-# refutation: A group whose members never get a tag does not read it: such a message is filtered, and nobody misses it.
+# refutation: If the group's members never get a tag, the group does not read it. Such a message is filtered, and
+#   nothing is missing.
 
 # %% tags=["picture"]
 try:
@@ -610,15 +619,15 @@ outcomes = Counter(f"{row['group_name']}: {row['outcome']}" for row in your_live
 Bars(sorted(outcomes.items()), title="What became of the orders", unit="orders")
 
 # %% [markdown]
-# With your lives each biography has an end in every group. Look for an order that mail has lost: does anything in it say so?
+# Each biography now has an outcome per group. Look for an order that mail has lost. Does anything in it show the loss?
 
 # %% tags=["explorer"]
 ends = pipeline_rows.lives(your_lives, units)
 biography_board(units, calls_told, ends, committed, key="k-never")
 
 # %% [markdown]
-# Is it true? For once we can know: the day was played in a Lab, and the Lab saw every call, trace or not. `day.lives` is
-# what it saw. So what about the letters of mail?
+# Is it true? This time we can know: the day was played in a Lab, and the Lab saw every call, with or without a trace.
+# `day.lives` is what it saw. What about mail's letters?
 
 # %%
 true_lives = [row for row in day.lives if row.outcome != "waiting" and row.traced]
@@ -635,14 +644,14 @@ reveal("lab11.lag_zero", "none" if never == 0 else "few" if never < 10 else "man
 # %% [answer] lab11.lost_when
 # ### Your turn: which letters?
 #
-# Accounting asks for one kind of letters at a time. Set `TAG` to `paid` or to `shipped`. How many orders with this tag are lost
-# for mail?
+# Accounting asks for one kind of letters at a time. Set `TAG` to `paid` or to `shipped`. How many orders with this tag
+# are lost for mail?
 #
 # wrong filtered: Created orders are filtered: mail never wanted them. Look for lost.
 # wrong all: That is all that mail has lost. Count those with your tag.
 # wrong: Among the rows of mail whose outcome is lost, count those whose tag in the log is TAG.
-# note: Where one tag loses more than the other, somebody in the group subscribes to less than the others do: a member of an older
-#   release, say. Where an offset was set ahead, all tags lose.
+# note: If one tag loses more than the other, a member of the group subscribes to fewer tags, for example one of an
+#   older release. If an offset was set ahead, all tags lose.
 
 # %% tags=["parameter"]
 ### BEGIN SOLUTION
@@ -668,9 +677,9 @@ answer("lab11.lost_when", fates["lost"], day.lives, TAG)
 # %% [markdown] minutes=7
 # ## The same tickets, on a platform
 #
-# No Lab saw the platform's day. Accounting asks again: were all letters sent? There the letters are those of `notification`, about
-# orders that are shipped, refunded or cancelled. `big.messages`, `big.calls` and `big.committed` are what your `life` gets. It makes
-# a life for each of some 110,000 messages in each of three groups, so the next cell takes some seconds.
+# No Lab saw the platform's day. Accounting asks again: were all letters sent? There `notification` sends them, about
+# orders that are shipped, refunded or cancelled. Your `life` gets `big.messages`, `big.calls` and `big.committed`. It
+# makes a life for each of some 110,000 messages in each of three groups, so the next cell takes some seconds.
 
 # %%
 try:
@@ -684,8 +693,8 @@ for group, outcome, count in sorted(map(tuple, counted)):
 Stacked(platform, title="What became of the platform's messages")
 
 # %% [markdown]
-# Nothing is pending: each group has come to the end of its queues, its lag is 0. And yet there are letters that nobody got. When were
-# their orders stored, and which are they?
+# Nothing is pending: each group has reached the end of its queues, and its lag is 0. And yet some letters were never
+# sent. When were their orders stored, and which are they?
 
 # %% tags=["parameter", "picture"]
 OUTCOME, BY = "lost", "hour"  # try consumed, filtered; and tags in the place of hour
@@ -705,8 +714,8 @@ Bars(lost_by, title=f"notification: {OUTCOME}, by {BY}", unit="messages")
 # How many letters did notification lose on this day?
 #
 # wrong: Count the rows of notification whose outcome is lost: the picture above has them, if OUTCOME is lost.
-# note: From twelve to two a third member ran, of an older release: it subscribed to `shipped` alone, and the broker takes the latest
-#   subscription for the whole group. Nothing was red on that day. You have the list.
+# note: From twelve to two a third member ran, of an older release. It subscribed to `shipped` alone, and the broker
+#   takes the latest subscription for the whole group. No alarm was red on that day. You have the list.
 
 # %%
 ### BEGIN SOLUTION
@@ -716,21 +725,22 @@ answer("lab11.letters", sum(lost_by.values()), big)
 ### END SOLUTION
 
 # %% [markdown] minutes=12
-# ## Break it
+# ## Break it: gaps in the trace
 #
-# Trace messages are sent without waiting, and a client that cannot send one throws it away. What if every tenth of them had
-# been lost on its way? With `forgets=10` the tables are made as if it had.
+# Trace messages are sent without waiting, and a client that cannot send one throws it away. What if every tenth of them
+# is lost? `forgets=10` makes the tables that way.
 
 # %% [prediction] lab11.trace_gap
-# Audit has consumed all its orders. Every tenth trace message is missing. What will your table of lives say?
+# Audit has consumed all its orders. Every tenth trace message is missing. How does your table of lives change?
 #
-# - same: the same, trace is a diary and decides nothing
-#   > Nothing else shows that a listener was called. A call that nobody wrote down looks like no call at all.
+# - same: not at all, trace is a diary and decides nothing
+#   > Nothing else shows that a listener was called. An unrecorded call looks like no call.
 # - pending: some orders of audit are pending
-#   > Only where the end of a call is missing, and its beginning is there. Both halves of a short call are mostly in one message.
+#   > Only where the end of a call is missing but not its beginning. Both halves of a short call are mostly in one
+#   > message.
 # - lost: some orders of audit are lost
-#   = The offset is past them, and no call is known. That is what a loss looks like, too.
-# note: So "lost" means: nobody wrote down a call. Before you accuse somebody, ask how much of the trace is there.
+#   = The offset is past them, and no call is known. A real loss looks the same.
+# note: So "lost" means that no call was recorded. First check how complete the trace is.
 
 # %% tags=["picture"]
 try:
@@ -741,9 +751,9 @@ gaps = Counter(f"{row['group_name']}: {row['outcome']}" for row in with_gaps)
 Bars(sorted(gaps.items()), title="Every tenth trace message is missing", unit="orders")
 
 # %% [markdown]
-# Can you see that from the trace itself? In two ways. First its coverage (覆盖率): of the orders that audit's offsets say
-# are done, for how many is there a call? Audit reads all tags, so it should be all of them. Second, halves without their
-# other half: a `SubAfter` without a `SubBefore` cannot happen, unless something is missing.
+# The trace itself shows it in two ways. First its coverage (覆盖率): for how many of the orders before audit's offsets is
+# there a call? Audit reads all tags, so it should be all of them. Second, halves without their other half: a `SubAfter`
+# without a `SubBefore` means that an entry is missing.
 
 
 # %%
@@ -772,12 +782,12 @@ reveal("lab11.trace_gap", "lost" if coverage(10) < coverage(0) else "same")
 # %% [answer] lab11.alone
 # ### Your turn: a worse network
 #
-# Set `EVERY` to 2, 3, 4 or 5: every so many trace messages one is missing. How many calls have an end and no beginning?
+# Set `EVERY` to 2, 3, 4 or 5: every N-th trace message is missing. How many calls have an end and no beginning?
 #
-# wrong begun: That is the other way round: calls that have begun and have no end. Some of them never ended.
+# wrong begun: These calls have a beginning and no end. Some of them never ended.
 # wrong: Count the request_ids of SubAfter entries that no SubBefore entry has; `ends_alone` does it.
-# note: Write both numbers beside every table of lives: its coverage, and the halves that stand alone. If they are not 100 % and 0,
-#   "lost" is a guess.
+# note: Write both numbers next to every table of lives: its coverage, and the halves that stand alone. If they are not
+#   100 % and 0, "lost" is a guess.
 
 # %% tags=["parameter"]
 ### BEGIN SOLUTION
@@ -799,15 +809,15 @@ answer("lab11.alone", ends_alone(EVERY), day.stores, EVERY)
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
-# - **That a consumed message has done its work.** `SUCCESS` is what the listener returned. What it did is in the bank and in
-#   the mailbox, see [lab 04b](04b-beginning-again.ipynb).
-# - **That a lost message was never delivered.** Nobody wrote a call down. With a trace that is complete it is so.
-# - **Anything about groups without a trace.** `quiet` has consumed all its orders, and no table here can tell.
-# - **That clocks agree.** `started_ms` comes from the client's clock, `store_timestamp` from the broker's. The second part
-#   meets a client whose clock is wrong.
+# - **That a consumed message has done its work.** `SUCCESS` is what the listener returned. Its effects are in the bank
+#   and in the mailbox, see [lab 04b](04b-beginning-again.ipynb).
+# - **That a lost message was never delivered.** Only a complete trace proves it.
+# - **Anything about groups without a trace.** `quiet` has consumed all its orders, and no table here shows it.
+# - **That clocks agree.** `started_ms` comes from the client's clock, `store_timestamp` from the broker's. The second
+#   part has a client whose clock is wrong.
 
 # %% [markdown] minutes=2 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what you saw | where it is |
 # |---|---|
@@ -815,33 +825,35 @@ answer("lab11.alone", ends_alone(EVERY), day.stores, EVERY)
 # | ten entries or half a second, sent without waiting | `AsyncTraceDispatcher` |
 # | before and after a listener | `ConsumeMessageTraceHookImpl` |
 # | one message's trace | `mqadmin queryMsgTraceById -i MSG_ID`, and the dashboard's page *Message Trace* |
-# | what became of one message in each group | `mqadmin queryMsgById`, `MessageTrack` and its `TrackType` |
+# | the outcome of one message in each group | `mqadmin queryMsgById`, `MessageTrack` and its `TrackType` |
 # | committed offsets | `ConsumerOffsetManager`, `config/consumerOffset.json` |
 
 # %% [markdown] minutes=5 tags=["reading"]
 # ## Reflect
 #
-# Say your answer aloud or write it down, then open the model answer.
+# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab11.three_tickets
 # **1.** Answer the three tickets in one sentence each.
 #
-# answer: Support: some messages had a second call that was no retry, and you have their keys. Accounting: the orders whose
-#   outcome in mail is lost had no call at all; here is the list, and the letters can be sent. Operations: the lag is 0, and it says
-#   how far mail has come, not what it has done.
+# answer: Support: some messages had a second call that was no retry, and you have their keys. Accounting: the orders
+#   that are lost in mail had no call; here is the list, and the letters can be sent. Operations: the lag of 0 shows
+#   mail's position, not what it has done.
 
 # %% [reflection] lab11.track_type
 # **2.** `mqadmin` calls a message CONSUMED when the group's offset is past it. When is that wrong?
 #
-# answer: When an offset was set ahead, when a member with other tags owned the queue, and when a failed message waits in the retry
-#   topic: the offset goes past all of them. It is right about where the group is, and knows nothing of the message.
+# answer: When an offset was set ahead, when a member with other tags owned the queue, and when a failed message waits
+#   in the retry topic: the offset passes all of them. It is right about the group's position, and knows nothing of the
+#   message.
 
 # %% [reflection] lab11.cheap
 # **3.** Three of five messages in these logs are trace. A colleague wants to switch it off for the large groups. What
 # do you lose, and what could you do instead?
 #
-# answer: You lose every answer of this lab for these groups; offsets remain. Trace can have a topic of its own on brokers of its
-#   own (customizedTraceTopic), keep fewer hours, or be on for one member in ten: then you know a share of the calls, and can say which.
+# answer: You lose every answer of this lab for these groups; offsets remain. Trace can have its own topic on its own
+#   brokers (customizedTraceTopic), a shorter retention, or one member in ten: then you know a share of the calls, and
+#   which share.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next

@@ -1,24 +1,23 @@
 # %% [markdown] minutes=2 tags=["reading"]
-# # Lab 11b: Slow, and again
+# # 11b Delays and duplicates: slow, and again
 #
 # ## Why
 #
-# "It was slow this morning." When, and for whom? "The p99 is 300 ms." Of which messages, and what of those that are still
-# waiting? "Twice, again." Because it failed, because somebody died, or because somebody set an offset back?
+# "It was slow this morning." When, and for whom? "The p99 is 300 ms." Of which messages, and what of those that are
+# still waiting? "Twice, again." Because it failed, because a member crashed, or because an operator set an offset back?
 #
-# In [part a](11a-what-happened-to-each-message.ipynb) you have found out what became of each message. Here you ask when it
-# was slow, why it came again, and how much work the repetitions were. Each of the three questions has a number that
-# everybody believes, and that is wrong.
+# In [part a](11a-what-happened-to-each-message.ipynb) you found the outcome of each message. Here you ask when it was
+# slow, why it was delivered again, and what the repetitions cost. Each question has a popular number that is wrong.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [part a](11a-what-happened-to-each-message.ipynb). When you are done you can
+# About {minutes} minutes. You need [part a](11a-what-happened-to-each-message.ipynb). Afterwards you can
 #
-# - say when messages were slow, by the time at which they were stored, and how many of them are not done yet;
-# - say why a percentile (百分位数) of several queues cannot be made from the percentiles of each;
+# - show when messages were slow, by their store time, and how many of them are not done yet;
+# - explain why a percentile (百分位数) of several queues cannot be computed from the percentiles of each;
 # - give each repeated delivery exactly one cause;
-# - see a storm of retries (重试风暴) in the minute in which it blows, and count what it costs.
+# - detect a storm of retries (重试风暴) in its first minute, and count its cost.
 
 # %%
 from collections import Counter
@@ -46,8 +45,8 @@ from mqlab.scales import time_text
 # ## The same day once more
 #
 # This is the day of part a: a shop, and the groups `billing`, `audit` and `mail`. How long does an order wait for mail?
-# From the moment at which it is stored (`store_timestamp`, by the broker's clock) to the end of mail's first call that
-# succeeds. `late` has these times for each of mail's queues.
+# Its wait begins when it is stored (`store_timestamp`, by the broker's clock) and ends with mail's first successful
+# call. `late` has these times for each of mail's queues.
 
 # %%
 day = played_day()
@@ -80,22 +79,21 @@ def in_minutes(rows, name):
 
 
 # %% [prediction] lab11.two_queues
-# One queue has a p99 of 60 ms, another one of 600 ms: 99 of 100 of its messages are done in that time. What is the p99 of both
-# queues together?
+# One queue has a p99 of 60 ms, another one of 600 ms: 99 of 100 of its messages are done in that time. What is the p99
+# of both queues together?
 #
 # - mean: 330 ms, the mean of the two {lab11.percentiles_add}
-#   > The mean of two percentiles is no percentile of anything: it would be the same if the slow queue had a thousand messages
-#   > or three. Put the times of all messages together, and take the percentile of these.
+#   > The mean of two percentiles is no percentile. It would be the same if the slow queue had a thousand messages or
+#   > three. Take the percentile of the times of all messages.
 # - larger: 600 ms, the larger one
-#   > It is never more than that. But if the slow queue has few messages, they are among the one in a hundred that a p99 leaves out.
-# - unknown: anything from 60 to 600 ms; these two numbers do not tell
+#   > It is never more than that. But a few slow messages may be among the one in a hundred that a p99 leaves out.
+# - unknown: anything from 60 to 600 ms; these two numbers are not enough
 #   = It depends on how many messages each queue has, and on all their times.
-# note: So keep times, or counts of times in ranges, for each queue. From those a percentile of all can be made; from percentiles it
-#   cannot.
+# note: So keep times per queue, or counts of times in ranges. A percentile over the union needs those.
 
 # %% [markdown]
-# Try it. Each curve says which share of a queue's messages was done within so long, and the thick one is that of all messages. The fast
-# queue has 1,000 messages. How many has the slow one? Move the sliders; mail's own queues can be chosen as well.
+# Try it. Each curve shows which share of a queue's messages was done within a time; the thick one is the union. The
+# fast queue has 1,000 messages. How many has the slow one? Move the sliders; you can also choose mail's own queues.
 
 # %% tags=["explorer"]
 queues = {
@@ -123,15 +121,15 @@ reveal("lab11.two_queues", "unknown" if together(5) != together(1_000) else "mea
 # %% [markdown] minutes=22
 # ## When was it slow?
 #
-# A board shows for each minute the p99 of the messages that were *done* in it. When the listener hangs, nothing is done, and
-# the board is green. So ask by the minute in which a message was *stored*, and say beside it how many of that minute are not
-# done at all: their times are not known, and they are the worst.
+# A dashboard shows the p99 of the messages that were *done* in each minute. When the listener hangs, no message is
+# done, and the dashboard is green. So group by the minute in which a message was *stored*. Next to it, show how many of
+# that minute are not done at all: their times are unknown, and they are the worst.
 
 # %% [exercise] lab11.slow_when
 # ### Exercise 4: by the minute of storing
 #
-# Write `slow_when`. It gets `messages`, everything in the logs but the trace; `calls` of one group, as in part a; and `tags`, a
-# list of the tags that the group wants. It returns a row for each minute in which such an order was stored:
+# Write `slow_when`. It takes `messages`, everything in the logs but the trace; `calls` of one group, as in part a; and
+# `tags`, a list of the tags that the group wants. It returns a row per minute in which such an order was stored:
 #
 # | column | is |
 # |---|---|
@@ -141,14 +139,15 @@ reveal("lab11.two_queues", "unknown" if together(5) != together(1_000) else "mea
 # | `p50_ms`, `p99_ms` | `functions.percentile` of the times from storing to the end of the first successful call; NULL if none is done |
 #
 # An order is stored first when its first unit in the topic `orders` is stored, by `store_timestamp`.
-# `rows_of_group(slow_when, day.stores, "mail", ["paid", "shipped"])` tries it. The first check of a notebook plays another day, which
+# `rows_of_group(slow_when, day.stores, "mail", ["paid", "shipped"])` tries it. The first check plays another day, which
 # takes some seconds.
 #
-# hint: One row per order: `groupBy("msg_id", "keys")` with the smallest `functions.unix_millis("store_timestamp")`, of topic orders and
-#   the tags only. A retry copy is in another topic.
-# hint: One row per order that is done: the smallest `ended_ms` of its calls with status SUCCESS. A left join keeps the others.
-# hint: `functions.expr("stored_ms div 60000 * 60000")` is the minute. In the `agg`, `functions.percentile("late_ms", 0.99)` leaves NULL
-#   out; `functions.avg(functions.col("late_ms").isNull().cast("double"))` is the share that waits.
+# hint: One row per order: `groupBy("msg_id", "keys")` with the smallest `functions.unix_millis("store_timestamp")`, of
+#   topic orders and the tags only. A retry copy is in another topic.
+# hint: One row per finished order: the smallest `ended_ms` of its calls with status SUCCESS. A left join keeps the
+#   others.
+# hint: `functions.expr("stored_ms div 60000 * 60000")` is the minute. In the `agg`, `functions.percentile("late_ms",
+#   0.99)` leaves NULL out; `functions.avg(functions.col("late_ms").isNull().cast("double"))` is the share that waits.
 # note: Read `waiting` first. A minute with a good p99 and half of its orders waiting is the worst of the day.
 
 
@@ -181,26 +180,26 @@ check("lab11.slow_when")
 # %% [belief] lab11.done_when_slow
 # question: To which minute does a slow message belong?
 # claim: To the minute in which it was done.
-# refutation: In the minute in which it is done the trouble is over, and while it lasts nothing is done and nothing shows. A message
-#   belongs to the minute in which it was stored.
+# refutation: By then the trouble is over, and during it no message is done and nothing shows. A message belongs to the
+#   minute in which it was stored.
 
 # %% [belief] lab11.done_ones_tell
 # question: Which messages does a percentile of waiting times need?
-# claim: Those that are done, for the others there is no time.
-# refutation: Those that are not done have waited longest. They are in orders, and their share is in waiting: without them the worst
-#   minute looks best.
+# claim: Those that are done; the others have no time.
+# refutation: Unfinished messages have waited longest. Count them in orders, and their share in waiting: without them
+#   the worst minute looks best.
 
 # %% [belief] lab11.born_starts_clock
 # question: When does a message begin to wait?
 # claim: At its born_timestamp.
-# refutation: born_timestamp comes from the clock of the sender, which may be wrong by minutes, and counts its own attempts to send. The
-#   broker's store_timestamp is one clock for all of its messages.
+# refutation: born_timestamp comes from the sender's clock, which may be wrong by minutes, and includes its attempts to
+#   send. The broker's store_timestamp is one clock for all of its messages.
 
 # %% [belief] lab11.copy_starts_clock
 # question: A message failed twice. Since when has it waited?
 # claim: Since its last copy was stored.
-# refutation: The customer has waited since the order was stored. The copies in the retry topic and the schedule topic are later: only
-#   what is in the topic orders says when it began.
+# refutation: The customer has waited since the order was stored. Copies in the retry and schedule topics are later:
+#   take the unit in the topic orders.
 
 # %% tags=["picture"]
 try:
@@ -213,8 +212,8 @@ Bars(shares, title="Orders for mail that are not done", unit="%")
 # %% [answer] lab11.slow_minute
 # ### Your turn: the worst minute of a group
 #
-# Set `GROUP` to `billing` or `audit`, and `TAGS` to what it reads: billing wants paid and shipped, audit all three tags. In which
-# minute (minute 0 is the first) was the largest p99 of the group?
+# Set `GROUP` to `billing` or `audit`, and `TAGS` to what it reads: billing wants paid and shipped, audit all three
+# tags. In which minute (minute 0 is the first) was the largest p99 of the group?
 #
 # wrong: Take the row with the largest p99_ms, and count its minute from that of the first row.
 # note: For billing it is a minute with failures: a retry waits ten seconds at first, then thirty.
@@ -244,26 +243,26 @@ answer("lab11.slow_minute", minute, yours, GROUP)
 # %% [markdown] minutes=24
 # ## Why again?
 #
-# Here are the calls of a group. The row says when the order was stored, the column when the group was called with it. A call that comes
-# at once is on the diagonal; what stands to the right of it came late, or again. Click a cell to see its calls, and choose shorter
-# stretches, or another group:
+# Here are the calls of a group. The row is the time of storing, the column the time of the call. A call that comes at
+# once is on the diagonal; one to the right of it is late or repeated. Click a cell for its calls, and choose shorter
+# intervals or another group:
 
 # %% tags=["explorer"]
 echoes = [{**call, "stored_ms": place[call["msg_id"]]["stored_ms"]} for call in told]
 echo_chart(echoes, group="audit", stretch_s=60)
 
 # %% [prediction] lab11.again_why
-# After some minutes somebody set audit's offsets back to the beginning. How many of these repeated calls have a `retry_times`
-# above 0?
+# After some minutes an operator set audit's offsets back to the beginning. How many of these repeated calls have a
+# `retry_times` above 0?
 #
-# - all: all, a message that comes again has been retried {lab11.again_is_retry}
-#   > retry_times counts failures: the copy in the retry topic has it. Here nothing failed, and the broker gave out the same unit
-#   > once more. Look at the calls themselves: what came before each of them?
+# - all: all, a redelivered message has been retried {lab11.again_is_retry}
+#   > retry_times counts failures: the copy in the retry topic has it. Here nothing failed, and the broker delivered the
+#   > same unit again. Look at the call before each of them.
 # - some: some, those that had failed before
 #   > None of audit's calls has failed.
 # - none: none of them
-#   = Nothing failed. The broker was asked for old offsets and gave out the same units again.
-# note: A listener that trusts `reconsumeTimes > 0` to find duplicates finds its own failures, and no other duplicate.
+#   = Nothing failed. The client asked for old offsets, and the broker delivered the same units again.
+# note: A listener that relies on `reconsumeTimes > 0` to find duplicates finds only its own failures.
 
 # %%
 audit = [call for call in told if call["group_name"] == "audit"]
@@ -278,26 +277,27 @@ reveal("lab11.again_why", happened)
 # %% [exercise] lab11.why_again
 # ### Exercise 5: one cause for each call
 #
-# Write `why_again`. It gets `messages` and `calls` as in part a. It returns a row for each call with a message that has keys:
-# `group_name`, `request_id`, `msg_id`, `keys` and `cause`. Look at the calls of one group with one message (`msg_id` and `keys`) in
-# the order of `started_ms`. The first of these that is true is the cause of a call:
+# Write `why_again`. It takes `messages` and `calls` as in part a. It returns a row per call with a message that has
+# keys: `group_name`, `request_id`, `msg_id`, `keys` and `cause`. Order the calls of one group with one message
+# (`msg_id` and `keys`) by `started_ms`. The first true one is the cause of a call:
 #
 # | cause | when |
 # |---|---|
 # | `first` | there was no call before it |
 # | `retry` (重试) | its `retry_times` is larger than in every call before it |
 # | `resend` | there were fewer calls before it than units of this message in the topic `orders` |
-# | `no_result` | the call just before it did not come back (`ended_ms` is NULL) |
+# | `no_result` | the call just before it did not return (`ended_ms` is NULL) |
 # | `soon` | it began 60 s or less after the end of the call just before it: a queue went to another member |
-# | `late` | anything else: somebody has set an offset back |
+# | `late` | anything else: an operator has set an offset back |
 #
 # `rows_with_calls(why_again, day.stores)` tries it.
 #
-# hint: `Window.partitionBy("group_name", "msg_id", "keys").orderBy("started_ms")` sees the calls with one message in order.
-# hint: Over this window: `functions.row_number()`, `functions.lag("ended_ms")`, and for all calls before it `functions.max("retry_times")`
-#   over the same window with `.rowsBetween(Window.unboundedPreceding, -1)`.
-# hint: The units: `messages.where("topic = 'orders'").groupBy("msg_id", "keys").count()`, joined to the calls. Then one chain of
-#   `functions.when` in the order of the table; the number of calls before is the row number less 1.
+# hint: `Window.partitionBy("group_name", "msg_id", "keys").orderBy("started_ms")` sees the calls with one message in
+#   order.
+# hint: Over this window: `functions.row_number()`, `functions.lag("ended_ms")`, and for all calls before it
+#   `functions.max("retry_times")` over the same window with `.rowsBetween(Window.unboundedPreceding, -1)`.
+# hint: The units: `messages.where("topic = 'orders'").groupBy("msg_id", "keys").count()`, joined to the calls. Then one
+#   chain of `functions.when` in the order of the table; the number of calls before is the row number minus 1.
 # note: The causes of a group add up to its calls: no duplicate is counted twice, none is left over.
 
 
@@ -333,26 +333,27 @@ def why_again(messages, calls):
 check("lab11.why_again")
 
 # %% [belief] lab11.time_tells
-# question: Can the time between two calls tell why a message came again?
-# claim: Yes, soon after is a retry or a rebalance, much later is a reset.
-# refutation: A retry of a high level comes after two hours, and is no reset; one of level 3 comes after ten seconds, and is no rebalance. First
-#   look at retry_times, at how often the order was stored, and whether the call before came back.
+# question: Does the time between two calls show why a message was redelivered?
+# claim: Yes; soon after is a retry or a rebalance, much later is a reset.
+# refutation: A retry of a high level comes after two hours, one of level 3 after ten seconds. First check retry_times,
+#   how often the order was stored, and whether the call before returned.
 
 # %% [belief] lab11.sent_once
 # question: How often is an order stored?
-# claim: Once, all further calls are the consumer's fault.
-# refutation: A sender that hears no answer stores it twice, and each unit is delivered once. Count the units of the order in the topic orders:
-#   until there were as many calls, it is a resend.
+# claim: Once; all further calls are the consumer's fault.
+# refutation: A sender without an answer stores it twice, and each unit is delivered once. Until there were as many
+#   calls as units in the topic orders, it is a resend.
 
 # %% [belief] lab11.died_is_soon
-# question: A process was killed in a call, and the message came again. What is the cause?
+# question: A process was killed in a call, and the message was redelivered. What is the cause?
 # claim: A rebalance, like every second call that comes soon.
-# refutation: The call before it did not come back, and that is why: no_result. Without an end there is no time after the end either.
+# refutation: The call before it did not return: no_result. Without an end there is no time after the end either.
 
 # %% [belief] lab11.groups_repeat
 # question: Two groups were called with one message. Was it delivered again?
-# claim: Yes, twice.
-# refutation: Once to each: every group reads every message. Put the group into the window, beside msg_id and keys.
+# claim: Yes; it was delivered twice.
+# refutation: Once to each, because every group reads every message. Put the group into the window, along with msg_id
+#   and keys.
 
 # %% tags=["picture"]
 try:
@@ -366,7 +367,7 @@ for row in causes:
 Stacked(parts, title="Calls after the first, by cause")
 
 # %% [markdown]
-# With your causes the echoes can be looked at one by one: choose `retry` and billing, or `soon` and mail.
+# Look at the echoes one by one with your causes: choose `retry` and billing, or `soon` and mail.
 
 # %% tags=["explorer"]
 names = ("request_id", "msg_id", "keys")
@@ -376,7 +377,7 @@ for call in echoes:
 echo_chart(echoes, group="billing", stretch_s=30)
 
 # %% [markdown]
-# Is it true? The Lab saw every call, and knows which unit it was with:
+# Is it true? The Lab saw every call, and knows its unit:
 
 # %%
 saw = Counter((c.consumer_group, c.cause) for c in day.calls if c.cause and c.keys)
@@ -387,27 +388,28 @@ Table(
 )
 
 # %% [markdown]
-# A right table differs from the Lab's in two places, and it is good to know why. A member of mail was killed after it had consumed and
-# before its trace was sent: for the trace these calls have no result. And the order that was stored twice was read twice again after
-# audit's offsets were set back: the Lab knows which unit each call was with, the trace does not.
+# A correct table differs from the Lab's in two places. A member of mail was killed after it had consumed and before its
+# trace was sent, so these calls have no result in the trace. And after audit's offsets were set back, the order that
+# was stored twice was read twice again. The Lab knows the unit of each call, the trace does not.
 
 # %% [markdown] minutes=20
 # ## The storm
 #
-# A listener fails from 11:00 to 11:20, with every message. One message comes each second. Each failure stores two copies: one waits,
-# and one is delivered (see [lab 07a](07a-failure-takes-time.ipynb)).
+# A listener fails from 11:00 to 11:20, with every message. One message arrives per second. Each failure stores two
+# copies: one waits, and one is delivered (see [lab 07a](07a-failure-takes-time.ipynb)).
 
 # %% [prediction] lab11.last_echo
-# At 11:20 the listener is well again. When is the last retry delivered?
+# At 11:20 the listener recovers. When is the last retry delivered?
 #
 # - once: at 11:20
 #   > The copies wait for their time, whatever the listener does meanwhile.
 # - soon: within ten minutes
-#   = A message that fails at 11:00 waits longer and longer: at 11:15:40 it fails once more, and then it waits for six minutes.
+#   = A message that fails at 11:00 waits longer and longer: at 11:15:40 it fails once more, and then it waits for six
+#   = minutes.
 # - night: at 15:46, after all sixteen retries
-#   > Only if it goes on failing. The first retry after 11:20 succeeds.
-# note: The echo of a failure is about as long as the pause that the oldest message has reached: the longer it lasts, the longer
-#   the echo.
+#   > Only if it keeps failing. The first retry after 11:20 succeeds.
+# note: The echo of a failure is about as long as the pause that the oldest message has reached: longer failures have
+#   longer echoes.
 
 # %% tags=["parameter"]
 FAILS_MIN = 20  # so many minutes long does the listener fail: try 5, 60
@@ -436,22 +438,21 @@ at_twenty = "soon" if FAILS_MIN <= last_min < FAILS_MIN + 10 else "night"
 reveal("lab11.last_echo", at_twenty)
 
 # %% [markdown]
-# The failing group is not alone. Here is an order of the played day that failed once in billing, and went well in the two other
-# groups that read it.
+# The failing group is not alone. Here is an order of the played day that failed once in billing, and succeeded in the
+# two other groups.
 
 # %% [prediction] lab11.once_failed
-# Three groups read an order. It fails once, in billing, and then succeeds. With how many calls does this order keep the listeners
-# busy?
+# Three groups read an order. It fails once, in billing, and then succeeds. How many calls does this order cause?
 #
 # - two: two, the call and its retry {lab11.one_group}
-#   > These are billing's. Audit and mail were called with it as well: each group reads every message for itself. Count calls with
-#   > their group_name.
+#   > Those are billing's. Audit and mail were also called with it, because each group reads every message. Count calls
+#   > with their group_name.
 # - four: four
 #   = Three first calls, one for each group, and one retry.
 # - six: six, all three groups are called again
-#   > The copy lies in %RETRY%billing, and only billing reads that. The other groups never hear of the failure.
-# note: What a message costs is the number of groups that read it, and for each group that fails its retries: in the middle of a
-#   storm, three groups that call one bank fail together.
+#   > The copy is in %RETRY%billing, and only billing reads that.
+# note: A message costs one call per group, plus the retries of each failing group. If three groups call one failing
+#   bank, all three retry.
 
 # %%
 once = next(
@@ -466,8 +467,7 @@ in_words = {2: "two", 4: "four", 6: "six"}
 reveal("lab11.once_failed", in_words[len(its_calls)])
 
 # %% [markdown]
-# So many calls come for each message that is stored: the number of groups, and retries on top of it (重试放大). Try it: how many
-# groups read the messages?
+# Each stored message causes one call per group, plus the retries (重试放大). Try it: how many groups read the messages?
 
 # %% tags=["parameter"]
 GROUPS = 3  # groups that read each message: try 1, 10
@@ -481,8 +481,9 @@ Bars(calls_each, title="Calls with each message of the storm", unit="calls")
 # %% [exercise] lab11.storm
 # ### Exercise 6: the storm by the minute
 #
-# Write `storm`. It gets `messages`, everything in the logs, trace included, and `calls` of all groups, as in part a. It returns a row
-# for each minute in which something other than trace was stored. A unit belongs to the minute of its `store_timestamp`.
+# Write `storm`. It takes `messages`, everything in the logs including trace, and `calls` of all groups, as in part a.
+# It returns a row per minute in which anything but trace was stored. A unit belongs to the minute of its
+# `store_timestamp`.
 #
 # | column | is |
 # |---|---|
@@ -496,15 +497,17 @@ Bars(calls_each, title="Calls with each message of the storm", unit="calls")
 # The name of an application's topic begins neither with `%` nor with `RMQ_SYS_`, and is not `SCHEDULE_TOPIC_XXXX`.
 # `rows_with_trace(storm, day.stores)` tries it.
 #
-# hint: `functions.expr("unix_millis(store_timestamp) div 60000 * 60000").alias("minute_ms")` is the minute, for `groupBy`.
-#   `functions.col("topic").startswith("%RETRY%")` is true or false; cast to "int", its sum is the number of retries. Leave the trace
-#   out with `where` before that; everything else stays in.
-# hint: A second table has a row per message: `groupBy("msg_id", "keys")` of the units in applications' topics, with the smallest minute.
-#   A third one has the number of calls by `msg_id` and `keys`. A left join of these two keeps messages that nobody was called with: 0 calls.
-# hint: By minute, `functions.count("*")` of the second table is `sent`, and the sum of calls divided by it is `calls_each`. Join this to
-#   the first table by `minute_ms`, left again, and give `sent` a 0 with `functions.coalesce` where there is nothing.
-# note: An alarm on the share rings in the first minute of a storm, the mean of the day would ring in the afternoon. The share says when
-#   the broker had the work, calls_each which messages made it.
+# hint: `functions.expr("unix_millis(store_timestamp) div 60000 * 60000").alias("minute_ms")` is the minute, for
+#   `groupBy`. `functions.col("topic").startswith("%RETRY%")` is true or false; cast to "int", its sum is the number of
+#   retries. Exclude only the trace with `where` before that.
+# hint: A second table has a row per message: `groupBy("msg_id", "keys")` of the units in applications' topics, with the
+#   smallest minute. A third one has the number of calls by `msg_id` and `keys`. A left join of these two keeps messages
+#   without a call: 0 calls.
+# hint: By minute, `functions.count("*")` of the second table is `sent`, and the sum of calls divided by it is
+#   `calls_each`. Join this to the first table by `minute_ms`, left again, and give a missing `sent` a 0 with
+#   `functions.coalesce`.
+# note: An alarm on the share rings in the first minute of a storm; the mean of the day would ring in the afternoon. The
+#   share shows when the broker had the work, calls_each which messages made it.
 
 
 # %%
@@ -539,41 +542,42 @@ check("lab11.storm")
 # %% [belief] lab11.waiting_is_retry
 # question: Which units of a log are retries?
 # claim: Those in the retry topics and those that wait in SCHEDULE_TOPIC_XXXX.
-# refutation: One failure stores two copies, one that waits and one that is delivered: counted together, each retry is two. What is in a
-#   %RETRY% topic was delivered again; what waits may also be an ordinary delayed message.
+# refutation: One failure stores two copies, a waiting one and a delivered one: together they count each retry twice. A
+#   unit in a %RETRY% topic was redelivered; a waiting one may also be an ordinary delayed message.
 
 # %% [belief] lab11.dead_is_retry
 # question: Is a dead letter a retry?
-# claim: Yes, the last one.
-# refutation: It is the end of the retries: nobody is called with it. Only topics that begin with %RETRY% are read again by the group.
+# claim: Yes; it is the last one.
+# refutation: It ends the retries, and no listener is called with it. The group re-reads only topics that begin with
+#   %RETRY%.
 
 # %% [belief] lab11.trace_is_load
-# question: Of what is the share of retries a share?
-# claim: Of everything in the log.
-# refutation: More than half of this log is trace, written about the others. With it in the denominator, the same storm looks half as bad
+# question: What is the whole for the share of retries?
+# claim: Everything in the log.
+# refutation: More than half of this log is trace, written about the others. With it, the same storm looks half as bad
 #   when trace is on: leave RMQ_SYS_TRACE_TOPIC out.
 
 # %% [belief] lab11.born_is_stored
 # question: To which minute does a retry belong?
 # claim: To that of its born_timestamp.
-# refutation: A copy keeps the born_timestamp of the first message, hours ago perhaps. The broker had the work when it stored the copy:
-#   store_timestamp.
+# refutation: A copy keeps the born_timestamp of the first message, perhaps hours ago. The broker had the work when it
+#   stored the copy: store_timestamp.
 
 # %% [belief] lab11.cost_when_called
 # question: In which minute does a call count for what its message cost?
 # claim: In the minute of the call.
-# refutation: A retry comes minutes later, when other messages are sent, or none: then these look costly, and those that made the work
-#   look cheap. A call belongs to the minute in which its message was stored first, whenever it came.
+# refutation: A retry comes minutes later, among other messages: then those look costly, and the failing ones look
+#   cheap. A call belongs to the minute in which its message was stored first, whenever it came.
 
 # %% [belief] lab11.uncalled_left_out
-# question: A message was stored, and nobody was called with it. Does it count in the calls of a message?
-# claim: No, without a call there is nothing to count.
-# refutation: It was sent, and it had no call: it is in sent, with 0 calls. An inner join with the calls loses it, and the messages that are
-#   left look as if each had more.
+# question: A message was stored, and no listener was called with it. Does it count in the calls of a message?
+# claim: No; without a call there is nothing to count.
+# refutation: It is in sent, with 0 calls. An inner join with the calls drops it, and the other messages look as if each
+#   had more.
 
 # %% [belief] lab11.mean_is_enough
 # question: Is the share of retries of a whole day a good alarm?
-# claim: Yes, it is more stable.
+# claim: Yes; it is more stable.
 # refutation: In the mean of a day, twenty minutes of storm are one part in seventy-two. Each minute has its own share.
 
 # %% tags=["picture"]
@@ -589,19 +593,20 @@ each = in_minutes(minutes, "calls_each")
 Bars(each, title="Calls with each message, by the minute of storing", unit="calls")
 
 # %% [markdown]
-# With a right `storm` the two pictures do not have their peaks in the same minutes. What was sent in the first minutes cost most, and
-# hardly for its retries: audit has read it twice since somebody set its offsets back.
+# With a correct `storm` the two pictures have their peaks in different minutes. The messages of the first minutes cost
+# most, and hardly for their retries: audit has read them twice since its offsets were set back.
 
 # %% [answer] lab11.longer
 # ### Your turn: a longer failure
 #
-# Set `FAILS_MIN` above to 60 or 120 and run the cells from there. How many retries are delivered for each message that failed, on
-# average, rounded to one decimal?
+# Set `FAILS_MIN` above to 60 or 120 and run the cells from there. How many retries are delivered for each message that
+# failed, on average, rounded to one decimal?
 #
-# wrong all: That is the number of all retries. Divide by the messages: one a second, for FAILS_MIN minutes.
-# wrong: Divide the number of retries by the number of messages that came while the listener failed, and round to one decimal.
-# note: Waits grow, so a failure that lasts six times as long costs far less than six times as many calls a message. That is what the
-#   eighteen levels are for.
+# wrong all: That is the number of all retries. Divide by the messages: one per second, for FAILS_MIN minutes.
+# wrong: Divide the number of retries by the number of messages that came while the listener failed, and round to one
+#   decimal.
+# note: Waits grow, so a failure that lasts six times as long costs far less than six times as many calls per message.
+#   That is the purpose of the eighteen levels.
 
 # %%
 ### BEGIN SOLUTION
@@ -615,30 +620,30 @@ answer("lab11.longer", round(len(retries) / 3_600, 1), retries, FAILS_MIN)
 # %% [markdown] minutes=18
 # ## The day of a platform
 #
-# The played day has 400 messages, and you know its story. This one has 200,000, on two brokers. Six things went wrong between midnight
-# and midnight, and somebody's clock is wrong all day. `written_day` writes it and puts it into tables, which takes some seconds.
-# `big.messages` and `big.calls` are what your functions get; the groups are `billing`, `shipping` and `notification`.
+# The played day has 400 messages, and you know its story. This one has 200,000, on two brokers. Six things went wrong,
+# and one process's clock is wrong all day. `written_day` writes it into tables, which takes some seconds. Your
+# functions get `big.messages` and `big.calls`; the groups are `billing`, `shipping` and `notification`.
 
 # %% tags=["nbval-ignore-output"]
 big = written_day()
 
 # %% [prediction] lab11.slow_until
-# From 10:00 to 11:00 billing's listener is slow: each call takes seconds. At 11:00 it is well again. Which messages are called more
-# than five minutes after they were stored?
+# From 10:00 to 11:00 billing's listener is slow: each call takes seconds. At 11:00 it recovers. Which messages are
+# called more than five minutes after they were stored?
 #
 # - hour: those that were stored from 10:00 to 11:00
-#   > The first ones were still served in time, since the queues were empty at ten. And at eleven the queues are full.
+#   > The first ones were still served in time, because the queues were empty at ten. And at eleven the queues are full.
 # - longer: those that were stored from some minutes after 10:00 until some time after 11:00
-#   = The queue has to grow before anybody waits for five minutes, and at eleven there is a backlog, behind which everything waits that
-#   = comes then.
+#   = The queue must grow before a message waits for five minutes. At eleven there is a backlog, and later messages wait
+#   = behind it.
 # - end: those of the last minutes before 11:00
 #   > The listener falls behind from the first minute on. How long does it take to be five minutes behind?
-# note: The trouble ends when the listener is well, the harm ends when the backlog is gone. A board by the time of storing shows the
-#   harm.
+# note: The trouble ends when the listener recovers, the harm ends when the backlog is gone. A dashboard by store time
+#   shows the harm.
 
 # %% [markdown]
-# This is an echo chart once more, of one group and twelve hours: a row is the half hour of storing, a column that of the call. What is
-# called at once is on the diagonal. A slow listener bends it, and who reads old messages again leaves a column. Try the other groups.
+# Another echo chart, of one group and twelve hours: a row is the half hour of storing, a column that of the call.
+# Prompt calls are on the diagonal. A slow listener bends it, and an offset reset leaves a column. Try the other groups.
 
 # %%
 stored = big.messages.where("topic = 'orders'").groupBy("msg_id")
@@ -678,9 +683,9 @@ print(f"stored from {first} to {last}: called more than five minutes later")
 reveal("lab11.slow_until", "longer" if first > "10:00" and last > "11:00" else "hour")
 
 # %% [markdown]
-# Half an hour is too coarse for a failure of twenty minutes. Here are 39 minutes of the day, one by one, and each call can be looked
-# at. So that the page stays small, it has the calls of one message in four. At four o'clock billing's listener fails: each line beside
-# the diagonal is the wait of one retry more.
+# Half an hour is too coarse for a failure of twenty minutes. Here are 39 minutes of the day, one by one. To keep the
+# page small, it has the calls of one message in four; click one for its details. At four o'clock billing's listener
+# fails: each line next to the diagonal is the wait of one more retry.
 
 # %% tags=["explorer"]
 SINCE, ZOOMED = "16:00", "billing"  # try 10:00; try shipping at 16:00
@@ -692,10 +697,10 @@ part = part.where("crc32(msg_id) % 4 = 0")
 echo_chart(part.toPandas().to_dict("records"), group=ZOOMED, stretch_s=60)
 
 # %% [markdown]
-# Now your own functions. First, when was it slow? One line for each group, by the minute of storing. A minute has some fifty messages
-# of a group, so one that failed and came again ten seconds later is its p99: those are the thin spikes. Messages that nobody got have
-# no time, and their share is in the second picture, for groups that have any. Your function passes over all messages and calls once for
-# each group, which takes some seconds.
+# Now your own functions. First, when was it slow? One line per group, by the minute of storing. A minute has some fifty
+# messages of a group, so a single retry after ten seconds is its p99: a thin spike. Messages without a call have no
+# time; the second picture shows their share, for groups that have any. Your function runs once per group over all
+# messages and calls, which takes some seconds.
 
 # %%
 TAGS_OF = {
@@ -740,7 +745,7 @@ Lines(
 )
 
 # %% [markdown]
-# Next, how much came again, and why? And how large was the storm?
+# Next, how much was redelivered, and why? And how large was the storm?
 
 # %% tags=["picture"]
 try:
@@ -758,14 +763,14 @@ Stacked(repeated, title="Messages that came again, by cause")
 # %% [answer] lab11.for_nothing
 # ### Your turn: what was it good for?
 #
-# A retry repeats what failed. The other causes repeat what had been done. Set `CAUSE` to `late`, `soon` or `resend`. How many messages
-# came again for this cause, in all groups together?
+# A retry repeats failed work. The other causes repeat finished work. Set `CAUSE` to `late`, `soon` or `resend`. How
+# many messages were redelivered for this cause, in all groups together?
 #
 # wrong: Add up the bars below.
-# note: late is somebody who set offsets back at six in the evening; soon is a deploy at nine that killed processes before they had
-#   stored their offsets; resend is a sender who heard no answer between nine and ten in the morning. Nobody of the three got an error.
-#   For soon you have two more than the diary: one was stored twice and failed, so that its copies were retried soon after each other,
-#   and one had failed before the deploy brought it again.
+# note: late: an operator set offsets back at six in the evening. soon: a deploy at nine killed processes before they
+#   had stored their offsets. resend: a sender got no answer between nine and ten in the morning. None of the three saw
+#   an error. soon has two more than the incident log. One message was stored twice and failed, so its copies were
+#   retried soon after each other. The other had failed before the deploy.
 
 # %% tags=["parameter"]
 ### BEGIN SOLUTION
@@ -796,8 +801,8 @@ Lines(
 )
 
 # %% [markdown]
-# Is it true? Who wrote the day knows what was to go wrong on it, and exactly whom it harmed: who got it late (more than five minutes
-# after it was stored), twice, or not at all. The wrong clock harmed nobody; it comes below.
+# Is it true? The generator of the day knows what went wrong on it, and exactly which messages it harmed: late (more
+# than five minutes after storing), twice, or never. The wrong clock harmed none; see below.
 
 # %%
 Table(
@@ -814,22 +819,23 @@ Table(
 )
 
 # %% [markdown] minutes=8
-# ## Break it
+# ## Break it: a wrong clock
 #
-# `started_ms` and `ended_ms` come from the client's clock, `store_timestamp` from the broker's. What if the clock of audit's machine is
-# slow?
+# `started_ms` and `ended_ms` come from the client's clock, `store_timestamp` from the broker's. What if the clock of
+# audit's machine is slow?
 
 # %% [prediction] lab11.skew
 # Audit's clock is 90 s behind. How many of its calls seem to end before their message was stored?
 #
 # - none: none; percentiles are differences, and differences do not depend on the clock
-#   > They do when the two times come from two clocks. A difference within one clock, from started_ms to ended_ms, stays right.
+#   > They do when the two times come from two clocks. A difference within one clock, from started_ms to ended_ms, stays
+#   > right.
 # - most: most of them
 #   = All that were done within 90 seconds.
 # - half: about half, errors of clocks cancel out
 #   > One clock has one error, and it goes in one direction.
-# note: A time below zero shows the fault. With the clock 90 s ahead everything looks slow, and nothing looks impossible: compare the
-#   clients of one group with each other.
+# note: A time below zero shows the fault. With the clock 90 s ahead everything only looks slow: compare the clients of
+#   one group with each other.
 
 # %% [markdown]
 # `SKEW_S` seconds behind, all its times are earlier than they were:
@@ -856,8 +862,8 @@ Bars(
 reveal("lab11.skew", "none" if part == 0 else "most" if part > 0.7 else "half")
 
 # %% [markdown]
-# One process of the platform has such a clock. It is a sender, and its clock is ahead: its messages seem to be stored before they were
-# born. Which one is it?
+# One process of the platform has such a clock. It is a sender with a fast clock: its messages seem to be stored before
+# they were born. Which one is it?
 
 # %%
 ahead = functions.expr("unix_millis(born_timestamp) - unix_millis(store_timestamp)")
@@ -871,11 +877,12 @@ Table([row.asDict() for row in by_host.collect()])
 # ## What this does not prove
 #
 # - **That two messages of one minute waited for the same reason.** A minute is a place to look, not a cause.
-# - **That `late` was a person.** A group that begins at the first offset, or a broker whose offsets were lost, reads again as well.
-# - **That retries were useless work.** Most of them succeeded. What they cost is in the log; what they saved is not.
+# - **That `late` was a person.** A group that begins at the first offset also re-reads, and so does one whose broker
+#   lost its offsets.
+# - **That retries were useless work.** Most of them succeeded. The log shows their cost, not what they saved.
 
 # %% [markdown] minutes=2 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what you saw | where it is |
 # |---|---|
@@ -888,19 +895,20 @@ Table([row.asDict() for row in by_host.collect()])
 # %% [markdown] minutes=4 tags=["reading"]
 # ## Reflect
 #
-# Say your answer aloud or write it down, then open the model answer.
+# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab11.green_board
-# **4.** The board showed a p99 of 310 ms all morning, and mail had lost sixty orders. How?
+# **4.** The dashboard showed a p99 of 310 ms all morning, and mail had lost sixty orders. How?
 #
-# answer: It showed the times of the orders that were done. Those that nobody got have no time at all. The share that is not done must stand
-#   beside every percentile.
+# answer: It showed the times of finished orders. Lost orders have no time at all. Show the unfinished share next to
+#   every percentile.
 
 # %% [reflection] lab11.idempotent
 # **5.** Which of the causes can you abolish, and which must a listener live with?
 #
-# answer: A resend can be made rare, and a reset can be announced. But a process may die after its work and before its commit, and then
-#   the message comes again: a listener must know what it has done, by the key of the order (lab 04b).
+# answer: A resend can be made rare, and a reset can be announced. But a process may crash after its work and before its
+#   commit, and then the message is redelivered. A listener must know what it has done, by the key of the order (lab
+#   04b).
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next

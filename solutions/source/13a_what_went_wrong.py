@@ -1,25 +1,24 @@
 # %% [markdown] minutes=3 tags=["reading"]
-# # Lab 13a: What went wrong
+# # 13a Post-mortem: what went wrong
 #
 # ## Why
 #
-# It is twenty past midnight, and the telephone rings. "Something was wrong yesterday," says the duty manager. "Six people
-# have told me what, and each of them something else. At eight I need to know: what, from when to when, which messages,
-# and who. I have put the disks of the three brokers on your machine."
+# It is twenty past midnight, and the telephone rings. "Something was wrong yesterday," says the duty manager. "Six
+# people have given me six different stories. At eight I need to know: what, from when to when, which messages, and who.
+# I have put the disks of the three brokers on your machine."
 #
-# There is no log of a program, no dashboard, and nobody awake to ask. There are files: what was stored, which offsets the
-# groups have committed, and the trace that clients wrote about each call of their listeners. That is enough. One of your
-# colleagues is right, one cannot know what she says, and four are wrong in ways in which everybody is wrong at midnight.
+# You have files only: stored messages, committed offsets, and the clients' trace of each call. That is enough. One of
+# your colleagues is right, one cannot know what she says, and four make the usual mistakes of midnight.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 07a](07a-failure-takes-time.ipynb), [lab 04b](04b-beginning-again.ipynb) and a little
-# pandas. When you are done you can
+# About {minutes} minutes. You need [lab 07a](07a-failure-takes-time.ipynb), [lab 04b](04b-beginning-again.ipynb) and a
+# little pandas. Afterwards you can
 #
-# - say from disks alone which messages were lost, late, or given twice, and leave out what only looks so;
-# - say when harm (损害) began and when it ended, which is not when the trouble did;
-# - tell a process from its group, and what is known from what is guessed;
+# - find from disks alone which messages were lost, late, or delivered twice, and exclude false positives;
+# - determine when harm (损害) began and ended, which differs from when the trouble did;
+# - distinguish a process from its group, and known facts from guesses;
 # - write a first triage (分诊) of a day that you have never seen.
 
 # %%
@@ -43,8 +42,8 @@ from mqlab.scales import SECOND, time_text
 # %% [markdown] minutes=7
 # ## Yesterday's disks
 #
-# The day is made, not recorded, so you can have as many as you like. Each name gives another one, with three incidents and
-# two things that only look like incidents. This takes a few seconds:
+# The day is generated, so you can have as many as you like. Each name gives another one, with three incidents and two
+# things that only look like incidents. This takes a few seconds:
 
 
 # %%
@@ -63,19 +62,19 @@ made, facts = disks_of("night 2410")
 facts
 
 # %% [markdown]
-# Five tables, read from the brokers' files without Spark. (At home, with a hundred million messages, the pipeline of
-# [lab 10](10a-spark-reads-the-broker.ipynb) makes such tables.)
+# Five tables, read from the brokers' files without Spark. (For a hundred million messages, the pipeline of [lab
+# 10](10a-spark-reads-the-broker.ipynb) makes such tables.)
 #
 # | table | one row per | what you will use |
 # |---|---|---|
-# | `facts.messages` | stored message, trace left out | `topic`, `tags`, `keys`, `msg_id`, `stored_ms`, `sender` |
+# | `facts.messages` | stored message, without trace | `topic`, `tags`, `keys`, `msg_id`, `stored_ms`, `sender` |
 # | `facts.calls` | call of a listener and message in it | `group`, `msg_id`, `client`, `started_ms`, `ended_ms`, `status` |
 # | `facts.life` | order message and group | `reads`, `calls`, `successes`, `stored_ms`, `first_ms`, `done_ms`, `dead` |
 # | `facts.offsets` | group and queue | `committed`, `end` |
 # | `facts.damaged` | unreadable trace entry | empty today |
 #
-# Times are ms since 1970, as the broker writes them; what never happened is NaN. `reads` is false where a group does not
-# subscribe to the message's tag. `done_ms` is the end of the first call that succeeded. `client` and `sender` are addresses
+# Times are ms since 1970, as the broker writes them; a missing event is NaN. `reads` is false where a group does not
+# subscribe to the message's tag. `done_ms` is the end of the first successful call. `client` and `sender` are addresses
 # of processes. A call that never ended has the status `NO_RESULT`. One order of the morning, as the groups saw it:
 
 # %% tags=["parameter"]
@@ -95,7 +94,7 @@ Table(
 )
 
 # %% [markdown]
-# On the wall of the operators' room hangs a calendar of what had been planned:
+# On the wall of the operators' room hangs a calendar of planned work:
 
 
 # %%
@@ -117,20 +116,24 @@ Table(
 # %% [markdown] minutes=35
 # ## Lost, late, or twice
 #
-# Nobody is harmed by a slow listener as such, nor by a failed call that a retry has healed. So let us say once what harm is.
-# A message harms somebody in a group that reads its tag, if it is
+# A slow listener alone harms no customer, nor does a failed call with a successful retry. So define harm first. A
+# message is harmed in a group that reads its tag, if it is
 #
 # | word | means |
 # |---|---|
-# | **lost** | it was never consumed, and nobody will read it any more: it is a dead letter, or the offset went past it |
+# | **lost** | it was never consumed and never will be: it is a dead letter, or the offset passed it |
 # | **late** | it was consumed more than five minutes after it was stored; or it still waits at midnight, for more than five minutes |
 # | **twice** | a call began after another call of the same message, which succeeded or never ended |
 #
-# And the harm of an incident lasts **from** when its first harmed message was stored (for *twice*: when the first needless call
-# began) **until** the last one was consumed, given up, or called again. A message is given up when its dead letter is stored.
-# One that was never called is given up when it is stored, and one that still waits has harmed until midnight.
+# The harm of an incident lasts
 #
-# These helpers are yours to use in all exercises:
+# - **from** when its first harmed message was stored (for *twice*: when the first needless call began)
+# - **until** the last one was consumed, given up, or called again.
+#
+# A message is given up when its dead letter is stored, or, without a call, when it is stored itself. One that still
+# waits is harmed until midnight.
+#
+# You may use these helpers in all exercises:
 
 
 # %% tags=["setup"]
@@ -164,26 +167,27 @@ def by_group(rows):
 
 
 # %% [markdown]
-# The **war room** has the rest of the day: one group, five minutes by five minutes, and one cursor through all charts.
-# Choose a group, click into the charts, and note at the cursor what strikes you. The number at the right of a chart is its
-# value at the cursor. It draws no conclusion, and does not ring.
+# The **war room** shows the rest of the day: one group, in steps of five minutes, with one cursor through all charts.
+# Choose a group, click into the charts, and note at the cursor what you notice. The number to the right of a chart is
+# its value at the cursor. It draws no conclusion and raises no alarm.
 
 # %% tags=["explorer"]
 room = war_room(facts, group="billing", at="12:30")
 room
 
 # %% [prediction] lab13.repaired
-# Billing's listener took many times as long as usual, until somebody repaired it at 13:03. From then on it was as quick as
+# Billing's listener took many times as long as usual, until it was repaired at 13:03. From then on it was as fast as
 # ever. Nothing failed. When was the last message handled that was more than five minutes late?
 #
 # - at_once: at 13:03 {lab13.repaired_is_over}
-#   > When the cause is gone, messages still wait, and each new one waits behind them. Harm ends when the last harmed message
-#   > is consumed, given up, or called again; if one still waits, it ends at midnight.
+#   > When the cause is gone, messages still wait, and each new one waits behind them. Harm ends when the last harmed
+#   > message is consumed, given up, or called again; if one still waits, it ends at midnight.
 # - five: at 13:08, five minutes later
-#   > The backlog does not know of your five minutes. It is gone when the listener has worked it off, beside what is new.
+#   > The length of the backlog does not depend on your five minutes. It ends when the listener has processed it along
+#   > with the new messages.
 # - later: half an hour later, or more
-#   = The backlog had to be worked off, beside what was new.
-# note: A post-mortem has two pairs of times: when something was wrong, and when somebody was harmed. Customers know the second.
+#   = The listener had to process the backlog along with the new messages.
+# note: A post-mortem has two pairs of times: the trouble, and the harm. Customers know the second.
 
 # %%
 life = facts.life.query("reads")
@@ -198,16 +202,16 @@ kinds = {minutes_after > 20: "later", minutes_after < 2: "at_once"}
 reveal("lab13.repaired", kinds.get(True, "five"))
 
 # %% [prediction] lab13.planned
-# The deploy of shipping is in the calendar, at the time at which it took place. Whom did it harm?
+# The deploy of shipping took place at the time in the calendar. What harm did it do?
 #
-# - nobody: nobody, it was planned
-#   > A plan says when, and not how. These processes were killed before they had stored their offsets, so those that took over
+# - nobody: none, it was planned
+#   > A plan states when, not how. These processes were killed before they had stored their offsets, so their successors
 #   > began at older ones.
 # - twice: some messages were handled twice
-#   = The processes were killed before they had stored their offsets. Those that took over began at older ones.
+#   = The processes were killed before they had stored their offsets, so their successors began at older ones.
 # - lost: some messages were lost
-#   > A group that loses its processes loses no message: offsets do not go forward by themselves.
-# note: A planned deploy without harm is on other days. What tells them apart is not in the calendar but in the calls.
+#   > A group that loses its processes loses no message: its offsets do not advance on their own.
+# note: Other days have a planned deploy without harm. The calls distinguish them, not the calendar.
 
 # %%
 again = repeated(facts)
@@ -227,18 +231,18 @@ reveal("lab13.planned", "twice" if len(again) else "nobody")
 # %% [exercise] lab13.when
 # ### Exercise 1: from when to when
 #
-# Write `when`. It gets the tables of a day and whom **one** incident harmed, as `{group: [msg_id]}`. It returns the beginning and
-# the end of the harm, in ms. It will be asked about incidents of all kinds, on days that you have not seen. An answer is
-# good when it shares four fifths of its time with the truth, or is a minute away at each end. The check reads days that have
-# incidents of all kinds, which takes three to five seconds.
+# Write `when`. It takes the tables of a day and the messages that **one** incident harmed, as `{group: [msg_id]}`. It
+# returns the beginning and the end of the harm, in ms. An answer is good if it shares four fifths of its time with the
+# truth, or is within a minute at each end. The check reads days with incidents of all kinds, which takes three to five
+# seconds.
 #
-# hint: Three sorts of rows: those of `only(facts.life, harmed)` that are lost or late, those of `only(repeated(facts), harmed)`,
-#   and those of `only(dead_letters(facts), harmed)`. A list of beginnings, a list of ends.
-# hint: A message may have been late for one reason and called twice for another. Rows of `life` count only where the message
-#   was not consumed, or more than five minutes after it was stored.
-# hint: Ends: `done_ms` of the late ones, `stored_ms` of dead letters, `started_ms` of repeated calls, `stored_ms` of what was
-#   never called, and `MIDNIGHT` if one was called, was not consumed and is not dead.
-# note: Now you have the first line of the report. Note that neither time is one at which somebody noticed anything.
+# hint: Three sorts of rows: those of `only(facts.life, harmed)` that are lost or late, those of `only(repeated(facts),
+#   harmed)`, and those of `only(dead_letters(facts), harmed)`. Make a list of beginnings and a list of ends.
+# hint: A message may have been late for one reason and called twice for another. Rows of `life` count only where the
+#   message was not consumed, or more than five minutes after it was stored.
+# hint: Ends: `done_ms` of the late ones, `stored_ms` of dead letters, `started_ms` of repeated calls, `stored_ms` of
+#   messages without a call, and `MIDNIGHT` if one was called, was not consumed and is not dead.
+# note: This is the first line of the report. At neither time did anyone notice anything.
 
 
 # %%
@@ -264,21 +268,21 @@ def when(facts, harmed):
 check("lab13.when")
 
 # %% [belief] lab13.local_time
-# question: The files say 1731306600000. Which time is that in the report?
-# claim: What the clock on my wall shows then.
-# refutation: Your times are whole hours away from the right ones. The ms of a store are UTC: a time zone that creeps in moves
+# question: The files contain 1731306600000. Which time is that in the report?
+# claim: The time on my wall clock.
+# refutation: Your times are whole hours away from the right ones. The ms of a store are UTC: a time zone shifts
 #   everything, and the report must name the one it uses.
 
 # %% [belief] lab13.first_alarm
 # question: When does an incident begin?
-# claim: When somebody notices it.
-# refutation: Harm begins when the first harmed message is stored, or the first needless call begins. It is noticed later: when
-#   a late message is done, or a dead letter comes.
+# claim: When it is noticed.
+# refutation: Harm begins when the first harmed message is stored, or the first needless call begins. It is noticed
+#   later: when a late message is done, or a dead letter is stored.
 
 # %% [markdown] minutes=14
 # ## What six people say
 #
-# All times are UTC, as in the files. Somebody in Shanghai has to take eight hours off what her watch showed.
+# All times are UTC, as in the files. In Shanghai, subtract eight hours from your watch.
 
 # %%
 CLAIMS = (
@@ -295,7 +299,7 @@ board = claim_board(facts, CLAIMS)
 board
 
 # %% [markdown]
-# Begin with what everybody looks at first, the lag (消费堆积) of each group at midnight:
+# Begin with the usual first look, the lag (消费堆积) of each group at midnight:
 
 
 # %%
@@ -311,14 +315,13 @@ Bars(lag(facts), title="Behind at midnight", unit="messages")
 # listener never handle?
 #
 # - none: none, there is nothing left {lab13.lag_zero}
-#   > A lag of 0 says that a group's offset is at the end of its queues. It does not say what happened to the messages that
-#   > the offset went past: filtered out by a wrong subscription, skipped by a reset, or dead. Ask for each message whether a
-#   > call of it succeeded.
+#   > A lag of 0 means that a group's offset is at the end of its queues. The messages before it may have been filtered
+#   > out by a wrong subscription, skipped by a reset, or dead. Check for each message whether a call of it succeeded.
 # - some: some, though the lag is 0
-#   = An offset that is at the end has gone past these messages, and that is all it says.
+#   = An offset at the end has passed these messages, and it shows nothing more.
 # - lag: as many as analytics is behind
-#   > Those wait, and nobody has called them lost: analytics writes no trace, and the calendar says that it was switched off.
-# note: The lag counts what will be read. What was passed by is not in it.
+#   > Those wait: analytics writes no trace, and by the calendar it was switched off.
+# note: The lag counts messages that will be read, not those that were passed.
 
 # %%
 never = life[life["successes"] == 0]
@@ -329,17 +332,17 @@ Bars(lost_by_group, title="Never handled", unit="messages")
 reveal("lab13.lag_zero", "some" if len(never) else "none")
 
 # %% [prediction] lab13.dead_letters
-# Three of these are dead letters (死信) of shipping: it has refused them six times each. How many customers wait for a parcel
-# in vain?
+# Three of these are dead letters (死信) of shipping: it has refused them six times each. How many customers wait for a
+# parcel that never comes?
 #
 # - three: three {lab13.tests_count}
-#   > Look at whose orders they are before you wake somebody. The calendar names a key: orders with this key are a load
-#   > test's, and the group refuses them on purpose.
-# - none: none, as far as the disks tell
-#   = The orders have the key that the calendar names. Shipping refuses what a load test orders, as it should.
-# - unknown: nobody can know that
-#   > The dead letter has the keys of the message that it was, and the calendar is there to be read.
-# note: A dead letter is a fact. That somebody is harmed by it is a conclusion, and it needs a second look.
+#   > First check whose orders they are. The calendar names a key: orders with this key are a load test's, and the group
+#   > refuses them on purpose.
+# - none: none, as far as the disks show
+#   = The orders have the key that the calendar names. Shipping refuses a load test's orders, as it should.
+# - unknown: that cannot be known
+#   > The dead letter has the keys of its original message, and you have the calendar.
+# note: A dead letter is a fact. Harm is a conclusion, and it needs a second look.
 
 # %%
 dead = never[never["dead"]]
@@ -359,24 +362,26 @@ Table(
 reveal("lab13.dead_letters", "none" if all(for_the_test) else "three")
 
 # %% [markdown] minutes=35
-# ## Exactly whom
+# ## Exactly which messages
 #
-# The duty manager does not want a number. She wants the orders, so that somebody can write to each customer. One name too many
-# is an apology for nothing, one too few is somebody who hears nothing.
+# The duty manager wants the orders rather than a number, because each customer gets a letter. One name too many is an
+# apology for nothing. One too few is a customer who hears nothing.
 
 # %% [exercise] lab13.whom
 # ### Exercise 2: whom
 #
-# Write `whom`. It gets the tables of a day and its calendar, and returns everybody who was harmed on it, by whatever
-# incident: `{group: [msg_id]}`. What a load test has ordered harms nobody when it is refused. An answer is good when what it has
-# in common with the truth is 99 percent of both together.
+# Write `whom`. It takes the tables of a day and its calendar, and returns all messages harmed on it, by any incident:
+# `{group: [msg_id]}`. Refused orders of a load test are no harm. An answer is good if its intersection with the truth
+# is 99 percent of their union.
 #
-# hint: Begin with `facts.life[facts.life["reads"]]`. A row can be lost, or late; `repeated(facts)` has those that came twice.
-# hint: Not consumed is `done_ms.isna()`. It is harm if the message is dead, or was stored before `MIDNIGHT - FIVE_MINUTES`; except
-#   for the dead letters whose keys hold the key of a load test: `entry.get("key")` of the calendar's entries.
-# hint: `by_group(pandas.concat([lost_or_late[columns], repeated(facts)[columns]]))` with columns `["group", "msg_id"]` makes the
-#   answer of rows.
-# note: That was the list of the letters to write. It has no kind of incident in it: whoever is harmed does not care.
+# hint: Begin with `facts.life[facts.life["reads"]]`. A row can be lost, or late; `repeated(facts)` has the repeated
+#   ones.
+# hint: Not consumed is `done_ms.isna()`. It is harm if the message is dead, or was stored before `MIDNIGHT -
+#   FIVE_MINUTES`; except dead letters whose keys contain the key of a load test: `entry.get("key")` of the calendar's
+#   entries.
+# hint: `by_group(pandas.concat([lost_or_late[columns], repeated(facts)[columns]]))` with columns `["group", "msg_id"]`
+#   makes the answer of rows.
+# note: That is the list of letters to write. The kind of incident does not matter to a customer.
 
 
 # %%
@@ -402,43 +407,42 @@ check("lab13.whom")
 
 # %% [belief] lab13.filtered_is_lost
 # question: A group was never called with a message. Is the message lost for it?
-# claim: Yes, nobody has handled it.
-# refutation: A group that does not subscribe to a tag is not called with it, and misses nothing. Only messages whose tag it
-#   reads can be lost.
+# claim: Yes; the group has not handled it.
+# refutation: A group that does not subscribe to a tag is not called with it, and misses nothing. Only messages whose
+#   tag it reads can be lost.
 
 # %% [belief] lab13.retry_is_harm
-# question: The first call of a message failed, and a retry a minute later succeeded. Was somebody harmed?
-# claim: Yes, the call failed.
-# refutation: A retry has healed it within five minutes, and that is what retries are for. It is neither lost nor late, and the
-#   second call is not one too many, because the first did not succeed.
+# question: The first call of a message failed, and a retry a minute later succeeded. Was there harm?
+# claim: Yes; the call failed.
+# refutation: The retry succeeded within five minutes, so the message is neither lost nor late. The second call is not
+#   needless, because the first did not succeed.
 
 # %% [belief] lab13.consumed_is_well
 # question: A message was consumed. Is all well with it?
-# claim: Yes, it is done.
-# refutation: Consumed is not all: it can be consumed more than five minutes late, or a second time. Both are harm by the words
-#   of the table.
+# claim: Yes; it is done.
+# refutation: It may have been consumed more than five minutes late, or twice. Both are harm by the table.
 
 # %% [belief] lab13.dead_is_done
 # question: Some dead letters are those of a load test. And the others?
 # claim: A dead letter was refused on purpose, so none of them counts.
-# refutation: A dead letter without the key of a load test is a message that nobody will handle any more: it is lost. And what was
-#   called, is not dead and not done still waits.
+# refutation: A dead letter without the key of a load test is lost: it will never be handled. And a called message that
+#   is neither dead nor done still waits.
 
 # %% [belief] lab13.one_broker
-# question: Where is the day?
+# question: Where is the day stored?
 # claim: In the store of broker-a.
-# refutation: Nothing of one broker is in your answer. Each broker has messages, calls and dead letters of its own, and the day is
-#   all of them.
+# refutation: Your answer has nothing of one broker. Each broker has its own messages, calls and dead letters, and the
+#   day is all of them.
 
 # %% [answer] lab13.another_night
 # ### Your turn: another night
 #
-# Choose a name of your own. How many messages did the most harmful of its three incidents harm?
+# Choose your own name. How many messages did the most harmful of its three incidents harm?
 #
-# wrong all: That is everybody who was harmed on that day. Its three incidents are in different groups, or in the sender.
-# wrong: Look at the bars, which are made with your exercise 2. A message that was stored twice (one id, two rows of orders) belongs to
-#   the sender, in whatever group it came twice.
-# note: Each name has a day of its own. In class you get one for your name, made with a secret that only your course has.
+# wrong all: Those are all messages harmed on that day. Its three incidents are in different groups, or in the sender.
+# wrong: Look at the bars, which your exercise 2 makes. A message that was stored twice (one id, two rows of orders)
+#   belongs to the sender, in whatever group it was repeated.
+# note: Each name has its own day. In class you get one for your name, made with your course's secret.
 
 # %% tags=["parameter"]
 ### BEGIN SOLUTION
@@ -468,24 +472,25 @@ answer("lab13.another_night", max(counts.values()), other_night, NAME)
 ### END SOLUTION
 
 # %% [markdown] minutes=30
-# ## Who did it
+# ## Which process did it
 #
-# "Billing was slow" is not enough at eight o'clock: which machine do we switch off? A group is several processes, and often one
-# of them is at fault. Then it stands out among its like: the others did at the same time what they do on every day.
+# "Billing was slow" is not enough at eight o'clock: which machine do we switch off? A group is several processes, and
+# often only one is at fault. Then it differs from the others, which behaved as on every day.
 
 
 # %% [prediction] lab13.third
-# Notification has two processes beside each of the three brokers. From 12:40 to 14:34 letters vanished, but only some. What will
-# a table of its processes and their calls in that time show?
+# Notification has two processes next to each of the three brokers. From 12:40 to 14:34 some letters vanished, but not
+# all. What does a table of its processes and their calls in that time show?
 #
 # - alike: six processes, all alike
-#   > Then the whole group would have lost letters of that kind all day. Look for a difference: in calls, in time, in who is there.
+#   > Then the whole group would have lost letters of that kind all day. Look for a difference: in calls, in time, in
+#   > members.
 # - idle: six processes, and one of them is hardly called
-#   > An idle process leaves its messages in its queues, and the lag would grow. These messages were passed by.
+#   > An idle process leaves its messages in its queues, and the lag would grow. Here the offset passed the messages.
 # - third: more than six processes
-#   = Beside each broker a third member was there, in that time only. It subscribed to fewer tags, and the broker takes the latest
-#   = subscription for the whole group.
-# note: Who started them is not on the disks. A third member with fewer tags is a finding; a person is a guess.
+#   = Next to each broker a third member ran, in that time only. It subscribed to fewer tags, and the broker takes the
+#   = latest subscription for the whole group.
+# note: The disks do not show who started them. A third member with fewer tags is a finding; a person is a guess.
 
 # %% tags=["parameter"]
 GROUP, SINCE, UNTIL = "notification", "12:39", "14:35"
@@ -520,34 +525,34 @@ strangers = [
 reveal("lab13.third", "third" if len(strangers) == BROKERS else "alike")
 
 # %% [markdown]
-# What stands out depends on the kind of incident. These are the kinds that your days have:
+# The sign depends on the kind of incident. Your days have these kinds:
 #
-# | kind | what happened | whom it can point to |
+# | kind | what happened | culprit |
 # |---|---|---|
-# | `slow_consumer` | the listener took several times as long | one process beside each broker, or all of the group |
+# | `slow_consumer` | the listener took several times as long | one process next to each broker, or all of the group |
 # | `failing_consumer` | the listener failed, for some minutes | the same |
 # | `inconsistent_tags` | a member joined that subscribes to fewer tags | the member that joined |
 # | `stuck_message` | a call that never returned | the process that was called |
 # | `killed_listener` | calls hung, and the process was killed, several times | that process |
 # | `lost_answer` | answers to a sender were lost, it sent again | the sender |
-# | `deploy` | processes were killed in turn, before they stored their offsets | nobody: all of them, by a plan |
-# | `wrong_reset`, `skipped` | somebody set the group's offsets back, or to the end | nobody: a person, who is not on the disks |
-# | `poison_message` | a message that fails at each try | nobody: the message |
+# | `deploy` | processes were killed in turn, before they stored their offsets | none: all of them, by a plan |
+# | `wrong_reset`, `skipped` | an operator set the group's offsets back, or to the end | none: a person, who is not on the disks |
+# | `poison_message` | a message that fails at each attempt | none: the message |
 
 # %% [exercise] lab13.why
 # ### Exercise 3: who
 #
-# Write `why`. It gets the tables of a day and a finding: a dictionary with `kind`, `group` (`""` for `lost_answer`), `since` and
-# `until`, which are the times of the harm. It returns the addresses of the processes that did it, as in the columns `client`
-# and `sender`; an empty list if no process stands out among those of its group.
+# Write `why`. It takes the tables of a day and a finding: a dictionary with `kind`, `group` (`""` for `lost_answer`),
+# `since` and `until`, the times of the harm. It returns the addresses of the processes at fault, as in the columns
+# `client` and `sender`; an empty list if no process of the group stands out.
 #
-# hint: Take the calls of the group in the time, and ask for each client what the kind says: how long its calls took, share of
-#   calls that failed, calls with `NO_RESULT`. For `lost_answer`: who has sent the messages that are stored twice?
-# hint: Slow compared with what? With the same client outside the time. The harm lasts longer than the slowness, so a mean may
-#   hide it: compare the slowest tenth, `quantile(0.9)`. If all of the group's clients are slow, or fail, none stands out.
-# hint: The member that joined was there before the first message vanished and after the last one: its calls lie within half an
-#   hour around the time. The others have calls all day.
-# note: An address is something one can act on. An empty list is an answer too: look for a plan, a person, or a message.
+# hint: Take the group's calls in that time, and compute per client what the kind needs: duration of its calls, share of
+#   failed calls, calls with `NO_RESULT`. For `lost_answer`: which sender has sent the messages that are stored twice?
+# hint: Compare a slow client with itself outside that time. The harm lasts longer than the slowness, which hides in a
+#   mean: compare the slowest tenth, `quantile(0.9)`. If all of the group's clients are slow, or fail, none stands out.
+# hint: The member that joined was there before the first message vanished and after the last one: all its calls are
+#   within half an hour of that time. The others have calls all day.
+# note: You can act on an address. An empty list is also an answer: look for a plan, a person, or a message.
 
 
 # %%
@@ -595,37 +600,37 @@ check("lab13.why")
 # %% [belief] lab13.whole_group
 # question: Billing was slow. Who did it?
 # claim: Billing did.
-# refutation: These are all processes of the group that were at work. Compare them with each other, and each with itself at other
-#   times: only those that stand out did it, and if none does, no process did.
+# refutation: These are all running processes of the group. Compare them with each other, and each with itself at other
+#   times. Only those that stand out are at fault; if none does, no process is.
 
 # %% [belief] lab13.all_alike
 # question: A group's processes run the same program. Can one of them be at fault?
-# claim: No, they are all alike.
-# refutation: One process stands out: its calls are slower, fail, or never end, or it was not there at other times. The same program
-#   runs with another configuration, on another machine, or in another version.
+# claim: No; they are all alike.
+# refutation: One process stands out: its calls are slower, fail, or never end, or it was absent at other times. It may
+#   have another configuration, machine, or version.
 
 # %% [belief] lab13.reader_did_it
-# question: Messages were handled twice. Where is the process that did it?
-# claim: Among the group's processes, for they handled them.
-# refutation: These messages are stored twice. Their readers handled what is there; look at who has sent them.
+# question: Messages were handled twice. Where is the process at fault?
+# claim: Among the group's processes, because they handled them.
+# refutation: These messages are stored twice. Their readers handled what is there; look at their sender.
 
 # %% [belief] lab13.busiest
 # question: Which process is at fault?
 # claim: The one with the most calls in that time.
-# refutation: Many calls are no fault: whoever does the work of another has many. Look for what only the one at fault did: slow
-#   calls, failed ones, calls without an end.
+# refutation: A large number of calls is not a fault: a process may do another's work. Look for slow calls, failed ones,
+#   and calls without an end.
 
 # %% [belief] lab13.in_doubt
-# question: A process was called with a message, and after its death another one was. Who did it?
-# claim: Both had the message.
-# refutation: Some of these did nothing wrong: they were given what another had left. Name those whose calls never ended, were slow or
-#   failed in that time, and nobody in doubt.
+# question: A process was called with a message, and after its crash another one was. Which is at fault?
+# claim: Both, because both had the message.
+# refutation: Some of these only took over another's messages. Name only those whose calls never ended, were slow or
+#   failed in that time.
 
 # %% [markdown] minutes=45
 # ## Three findings, no more
 #
-# At last, the first page of the report: what went wrong, with the worst first. The war room has a place for what you have
-# noticed. Look once more at each group before you write a program that does:
+# Now the first page of the report: what went wrong, the worst first. The war room has a place for your notes. Look at
+# each group again before you write a program that does:
 
 # %%
 findings = war_room(facts, group="shipping", at="11:20")
@@ -648,22 +653,23 @@ table_of_signs()
 # %% [exercise] lab13.triage
 # ### Exercise 4: triage
 #
-# Write `triage`. It gets the tables of a day, what a first look sees, as `{group: [msg_id]}`, and the calendar. What a first
-# look sees is whom the incidents harmed, and beside them the dead letters of a load test, if there was one. Return a list of
-# findings `(kind, group)`, the one that harmed most messages first. The group of `lost_answer` is `""`.
+# Write `triage`. It takes the tables of a day, the result of a first look as `{group: [msg_id]}`, and the calendar.
+# Return a list of findings `(kind, group)`, the most harmful first.
 #
-# Each day has three incidents, and no group has two. So the question is: which kind is it? Each kind leaves its sign, as the table above says.
+# - A first look contains the harmed messages, and the dead letters of a load test, if there was one.
+# - The group of `lost_answer` is `""`.
+# - Each day has three incidents, and no group has two. Find the kind of each by its sign in the table above.
+# - A wrong finding costs as much as a right one gains. A wrong order costs a quarter.
 #
-# A wrong finding takes away what a right one gives. A wrong order costs a quarter.
-#
-# hint: First take away the load test's: dead letters with the calendar's key. Then those that are stored twice: if any of them is
-#   seen, that is one finding. What is left of each group is one incident.
-# hint: Go through the signs in the order of the table: a call without an end of a message that is not done, never called at all,
-#   called again, failed, late.
-# hint: *Never called*: take all messages of the group that were stored between the first and the last of them. If more than half
-#   of each tag was never called, the group was stopped. *Called again*: `started_ms` minus the `stored_ms` of the message.
-# note: There are triages of this kind in every large operations team. They find what was thought of. In the second part you will
-#   repair the day, and write an alarm for the next one.
+# hint: First remove the load test's dead letters, by the calendar's key. Then those that are stored twice: if there are
+#   any, that is one finding. The rest of each group is one incident.
+# hint: Check the signs in the order of the table: a call without an end of a message that is not done, never called at
+#   all, called again, failed, late.
+# hint: *Never called*: take all messages of the group that were stored between the first and the last of them. If more
+#   than half of each tag was never called, the group was stopped. *Called again*: `started_ms` minus the `stored_ms` of
+#   the message.
+# note: Every large operations team has such a triage. It finds known kinds only. In the second part you repair the day,
+#   and write an alarm for the next one.
 
 
 # %%
@@ -718,30 +724,32 @@ check("lab13.triage")
 # %% [belief] lab13.tests_alarm
 # question: A group has dead letters. Is that an incident?
 # claim: Yes, and so it is a finding.
-# refutation: What a load test has ordered, and what a plan has switched off, looks like trouble and is none. The calendar has the
-#   key of the test: take its dead letters away before you look at a group.
+# refutation: A load test's orders and planned shutdowns look like trouble and are none. The calendar has the test's
+#   key: remove its dead letters before you look at a group.
 
 # %% [belief] lab13.few_is_none
 # question: Two messages of thousands were handled twice. Does that belong into the report?
-# claim: No, such small numbers are noise.
-# refutation: An incident is missing that harmed few. In these tables nothing happens by chance: a message that is harmed has a
-#   cause. And two customers who were billed twice do not count themselves as noise.
+# claim: No; such small numbers are noise.
+# refutation: An incident is missing that harmed few. In these tables nothing happens by chance: a harmed message has a
+#   cause. And two customers who were billed twice are not noise.
 
 # %% [belief] lab13.by_time
-# question: In which order do findings stand?
-# claim: As they happened.
-# refutation: The most harmful comes first: whoever reads only one line must read that one. When each began is in its line.
+# question: In which order are findings listed?
+# claim: In the order in which they happened.
+# refutation: The most harmful comes first, because some readers read only one line. Each line has its beginning.
 
 # %% [answer] lab13.false_claims
 # ### Your turn: the wall
 #
-# Ask the tables about each claim, and judge it: true, false, or cannot be told. The first two are done. How many of the six
-# are false?
+# Check each claim against the tables, and judge it: true, false, or cannot be told. The first two are done. How many of
+# the six are false?
 #
-# wrong five: That somebody started a process is not false. It cannot be told: the disks show the process, and nobody's hand.
-# wrong planned: The deploy took place as planned, and yet messages were handled twice: José says that it harmed nobody.
-# wrong: Look at each claim to its end: a lag of 0, three dead letters of a test, the last late bill, the repeated calls.
-# note: José has the facts right and the conclusion wrong. That is the most expensive kind of claim, for nobody checks it.
+# wrong five: That a person started a process is not false. It cannot be told: the disks show only the process.
+# wrong planned: The deploy took place as planned, and yet messages were handled twice: José claims that it did no harm.
+# wrong: Look at each claim to its end: a lag of 0, three dead letters of a test, the last late bill, the repeated
+#   calls.
+# note: José has the facts right and the conclusion wrong. That is the most expensive kind of claim, because it is never
+#   checked.
 
 # %%
 board.ask("Chloé", lambda known: f"never handled: {lost_by_group}")
@@ -772,14 +780,14 @@ answer("lab13.false_claims", 4, board)
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
-# - **That the trace is complete.** It is a topic like others: a process that is killed takes its last half second with it, and a
-#   broker may lose what was not flushed. Here a call without an end is one whose second half is missing, whatever the reason.
-# - **That a harmed message harmed somebody.** A listener that handles a message twice may be idempotent
-#   ([lab 04b](04b-beginning-again.ipynb)). The disks say what came, not what was done.
-# - **That a cause is a reason.** You know which process. Why it had fewer tags is a question to people.
+# - **That the trace is complete.** A killed process loses its last half second of trace, and a broker may lose what was
+#   not flushed. Here a call without an end lacks its second half, whatever the reason.
+# - **That a harmed message harmed a customer.** A listener that handles a message twice may be idempotent ([lab
+#   04b](04b-beginning-again.ipynb)).
+# - **That a cause is a reason.** You know which process. Ask people why it had fewer tags.
 
 # %% [markdown] minutes=2 tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what you used | where it is |
 # |---|---|
@@ -787,32 +795,32 @@ answer("lab13.false_claims", 4, board)
 # | where it is kept | the topic `RMQ_SYS_TRACE_TOPIC` |
 # | one id for all copies of a message | the property `UNIQ_KEY`, made by `MessageClientIDSetter` |
 # | committed offsets | `config/consumerOffset.json`, by `ConsumerOffsetManager` |
-# | dead letters | `%DLQ%` and the group's name, by `SendMessageProcessor` when the tries are over |
+# | dead letters | `%DLQ%` and the group's name, by `SendMessageProcessor` after the last attempt |
 # | the broker keeps one subscription of a group, the latest | `ConsumerManager.registerConsumer`, `ConsumerGroupInfo.updateSubscription` |
 
 # %% [markdown] minutes=5 tags=["reading"]
 # ## Reflect
 #
-# Say your answer aloud or write it down, then open the model answer.
+# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab13.two_times
-# **1.** The report says: "Incident from 12:08 to 13:03." Support has complaints from 13:30. Who is wrong?
+# **1.** The report says: "Incident from 12:08 to 13:03." Support has complaints from 13:30. Which is wrong?
 #
-# answer: Nobody; they speak of two things. From 12:08 to 13:03 the listener was slow. From 12:16, when the first message was
-#   stored that was to be late, until 13:43, when the last of the backlog was done, customers were billed late. A report needs both,
-#   and says which is which.
+# answer: Neither; they describe different things. From 12:08 to 13:03 the listener was slow. Customers were billed late
+#   from 12:16, when the first late message was stored, until 13:43, when the backlog was gone. A report needs both,
+#   labelled.
 
 # %% [reflection] lab13.same_harm
 # **2.** Two incidents of one day harmed the same message. In which list does it belong?
 #
-# answer: In the list of letters to write once, and in the finding of each incident. Whoever repairs one of them must know
-#   that it is not repaired for this message. (On the days of this lab it does not happen: each harms another group.)
+# answer: In the list of letters once, and in the finding of each incident. If you repair one incident, this message is
+#   not yet repaired. (On the days of this lab it does not happen: each harms another group.)
 
 # %% [reflection] lab13.no_trace
 # **3.** Analytics writes no trace. What could you say if it had lost messages?
 #
-# answer: From offsets alone, very little: how far it is, and at several moments how it got there, if somebody keeps old copies
-#   of consumerOffset.json. A jump forward is a skip, a step back is a reset. What its listener did with each message cannot be told.
+# answer: From offsets alone, very little: its position, and its history if there are old copies of consumerOffset.json.
+#   A jump forward is a skip, a step back is a reset. You cannot tell what its listener did with each message.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next

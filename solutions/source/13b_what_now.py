@@ -1,21 +1,21 @@
 # %% [markdown] minutes=2 tags=["reading"]
-# # Lab 13b: What now
+# # 13b Repair and alarm: what now
 #
 # ## Why
 #
-# It is six in the morning, and the [first part](13a-what-went-wrong.ipynb) is in the report. "Good," says the duty manager. "And
-# now? The letters have to go out before eight. And I want to be told next time, before a customer tells me."
+# It is six in the morning, and the [first part](13a-what-went-wrong.ipynb) is in the report. "Good," says the duty
+# manager. "And now? The letters must go out before eight. And next time I want to know before a customer does."
 #
-# "Set the offsets back to noon," says somebody, "then everything comes again." That is true, and it is what happened to somebody
-# else last year: everything came again.
+# "Set the offsets back to noon," says a colleague, "then everything is delivered again." That is true, and last year it
+# did exactly that: everything was delivered again.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the first part. When you are done you can
+# About {minutes} minutes. You need the first part. Afterwards you can
 #
 # - plan a repair, count its deliveries before it runs, and carry it out on a copy;
-# - say which dead letters may be sent again, and which may not;
+# - decide which dead letters may be sent again, and which may not;
 # - write an alarm (告警) that rings in time, and is quiet on a good day.
 
 # %%
@@ -41,8 +41,8 @@ from mqlab.scales import time_text
 # %% [markdown] minutes=4
 # ## The same night, smaller
 #
-# A repair is carried out in a Lab, so the night has 12,000 messages here. Notification lost letters: a third member had joined with
-# fewer tags, and the offset went past what it did not subscribe to.
+# A repair is carried out in a Lab, so this night has 12,000 messages. Notification lost letters: a third member joined
+# with fewer tags, and the offset passed the letters that it did not subscribe to.
 
 # %%
 folder = Path(tempfile.mkdtemp(prefix="mqlab-lab13-"))
@@ -60,11 +60,11 @@ Bars(lost.groupby("broker").size().to_dict(), title="Lost letters", unit="letter
 #
 # | part of the plan | what it does | in RocketMQ |
 # |---|---|---|
-# | `offsets` | sets the group's offset in a queue, while nobody reads | `mqadmin resetOffsetByTime`, for one queue with `-b`, `-q` and `-o` |
+# | `offsets` | sets the group's offset in a queue, while no member reads | `mqadmin resetOffsetByTime`, for one queue with `-b`, `-q` and `-o` |
 # | `again` | sends a dead letter back to its group, as a new message | here `lab.admin.resend_dlq`; the dashboard's page of dead letters hands it to one member |
-# | `skip` | a list of messages that the listener acknowledges without doing anything | a table that your listener looks into |
+# | `skip` | a list of messages that the listener acknowledges without doing anything | a table that your listener checks |
 #
-# A reset to a moment is a plan too: the offset of each queue is that of the first message that was stored then.
+# A reset to a point in time is also a plan: each queue gets the offset of the first message stored then.
 
 
 # %%
@@ -80,17 +80,17 @@ def reset_to(known, group, clock):
 
 
 # %% [prediction] lab13.reset_twice
-# Notification lost its first letter at 12:41. Its offsets are set back to 12:30, and it reads to the end. What comes, besides the
-# lost letters?
+# Notification lost its first letter at 12:41. Its offsets are set back to 12:30, and it reads to the end. What else is
+# delivered besides the lost letters?
 #
-# - nothing: nothing else; what was handled is not handled again {lab13.reset_is_repair}
-#   > Broker and client know an offset, and not which messages behind it were handled. All letters since that moment come, and those
-#   > that were handled come a second time, unless somebody passes over them.
+# - nothing: nothing else; handled letters are not handled again {lab13.reset_is_repair}
+#   > Broker and client know an offset, but not which later messages were handled. All letters since then are delivered,
+#   > and the handled ones come a second time unless the listener skips them.
 # - again: all letters since then that were handled, a second time
-#   = An offset is a number: whatever stands behind it is delivered, handled or not.
+#   = An offset is a number: every later message is delivered, handled or not.
 # - some: some that were handled, those of the same queues
-#   > All queues lost something, and in each of them everything behind the offset comes.
-# note: A reset is a tool for groups whose listeners are idempotent, and for nobody else.
+#   > All queues lost letters, and in each of them every message after the offset is delivered.
+# note: Use a reset only for groups whose listeners are idempotent.
 
 # %% tags=["picture"]
 plan = reset_to(facts, "notification", "12:30")
@@ -103,13 +103,13 @@ reveal("lab13.reset_twice", "again" if shown.again > 100 else "nothing")
 # %% [answer] lab13.again
 # ### Your turn: another moment
 #
-# Nobody needs a reset to half past twelve. Choose another `MOMENT`, later or much earlier. How many letters would notification
-# get a second time?
+# A reset to half past twelve is not the only one. Choose another `MOMENT`, later or much earlier. How many letters
+# would notification get a second time?
 #
-# wrong first: Those come for the first time: they are the lost ones, and why you do this.
+# wrong first: Those come for the first time: they are the lost ones, the purpose of the reset.
 # wrong all: That is everything that comes. How much of it had been handled?
-# wrong: The line above the bars says it: for the first time, and again.
-# note: There is no moment that is right: where lost and handled letters lie side by side, no offset divides them.
+# wrong: Read the line above the bars: for the first time, and again.
+# note: No moment is right: where lost and handled letters alternate, no offset divides them.
 
 # %% tags=["parameter"]
 ### BEGIN SOLUTION
@@ -131,22 +131,24 @@ answer("lab13.again", another.again, another, MOMENT)
 # %% [exercise] lab13.repair
 # ### Exercise 5: the repair
 #
-# Write `repair`. It gets the tables of a day, its findings as in exercise 4, and the calendar. It returns a dictionary with three
-# lists: `offsets` of `(group, broker, queue_id, offset)`, and `again` and `skip` of `(group, msg_id)`. Your plan is carried out
-# in a Lab on a copy of the stores. Then
+# Write `repair`. It takes the tables of a day, its findings as in exercise 4, and the calendar. It returns a dictionary
+# with three lists: `offsets` of `(group, broker, queue_id, offset)`, and `again` and `skip` of `(group, msg_id)`. The
+# check carries out your plan in a Lab on a copy of the stores. Then
 #
-# - every message that was not handled is delivered once, dead letters included, if they can be handled now;
-# - nothing that was handled is delivered again;
+# - every unhandled message is delivered once, including dead letters that can be handled now;
+# - no handled message is delivered again;
 # - dead letters of a group come in the order in which their messages were stored;
-# - nothing is sent again whose cause lives: a poison message fails at every try, and shipping refuses a load test's orders.
+# - no message is sent again while its cause remains: a poison message fails at every attempt, and shipping refuses a
+#   load test's orders.
 #
-# hint: Offsets: take what is read, not handled and not dead. For each group, broker and queue, the smallest `queue_offset` of it is
-#   where to begin.
-# hint: Skip: in the queues that you set back, everything from that offset on that was handled or is dead; a dead letter comes by
-#   `again`, or not at all.
-# hint: Again: dead letters, sorted by `stored_ms`, without the groups that have a finding `poison_message`, and without those whose
-#   keys hold the key of a load test.
-# note: You have written what a runbook rarely has: the list of what must not happen again. It is longer than the repair.
+# hint: Offsets: take the messages that are read, not handled and not dead. Per group, broker and queue, begin at their
+#   smallest `queue_offset`.
+# hint: Skip: in the queues that you set back, every message from that offset on that was handled or is dead. A dead
+#   letter comes by `again`, or not at all.
+# hint: Again: dead letters, sorted by `stored_ms`, without the groups that have a finding `poison_message`, and without
+#   those whose keys contain the key of a load test.
+# note: You have written what a runbook rarely has: the list of what must not happen again. It is longer than the
+#   repair.
 
 
 # %%
@@ -180,23 +182,23 @@ check("lab13.repair")
 # %% [belief] lab13.resend_all
 # question: There are dead letters in the morning. What do you do with them?
 # claim: Send all of them again; at worst they fail again.
-# refutation: These fail again, at every try: a load test's orders are refused on purpose, and a poison message has not changed since
-#   yesterday. First the cause, then the letter.
+# refutation: These fail at every attempt: a load test's orders are refused on purpose, and a poison message has not
+#   changed since yesterday. First fix the cause, then send the letter.
 
 # %% [belief] lab13.resend_is_repair
-# question: Which messages does a repair have to bring back?
+# question: Which messages must a repair bring back?
 # claim: The dead letters; they are all that is lost.
-# refutation: These messages are in no dead letter queue. The offset went past them, and it has to be set back for them.
+# refutation: These messages are in no dead letter queue. The offset has passed them, so you must set it back for them.
 
 # %% [belief] lab13.any_order
 # question: In which order are dead letters sent again?
-# claim: In any order, they are separate messages.
-# refutation: An order that is cancelled before it is paid is another order. Send the dead letters of a group again in the order in
+# claim: In any order; they are separate messages.
+# refutation: An order that is cancelled before it is paid is another order. Send a group's dead letters in the order in
 #   which their messages were stored.
 
 # %% [markdown]
-# What does your plan do on the night above? Before anything is done, the replay counts. Then the plan is carried out: a Lab
-# takes copies of the three stores, sets the offsets, and starts the groups again. (Until exercise 5 is solved, it is the reset.)
+# What does your plan do on the night above? First the replay counts. Then the plan is carried out: a Lab copies the
+# three stores, sets the offsets, and restarts the groups. (Until exercise 5 is solved, it is the reset.)
 
 # %%
 findings = [
@@ -225,16 +227,16 @@ comes = {
 Bars(comes, title="Carried out", unit="calls")
 
 # %% [markdown] minutes=45
-# ## Before a customer tells us
+# ## An alarm before a customer calls
 #
-# Suppose somebody had watched that day. Every five minutes a collector writes a row for each group and tag, with what can be known
-# then, and never more:
+# Suppose a collector had watched that day. Every five minutes it writes a row per group and tag, with only what can be
+# known then:
 #
 # | column | is |
 # |---|---|
-# | `minute`, `group`, `tag` | when and whose; analytics and warehouse write no trace, and have one row each, with the tag `""` |
+# | `minute`, `group`, `tag` | when, which group and tag; analytics and warehouse write no trace, and have one row each, with the tag `""` |
 # | `stored`, `called`, `failed` | messages stored; calls begun; calls that ended without success, in the five minutes |
-# | `again` | calls of the five minutes that were one too many |
+# | `again` | needless calls in the five minutes |
 # | `lag` | messages stored by now and not consumed by now |
 # | `waiting`, `oldest_s` | messages that no listener was called with by now; how long the oldest has waited |
 # | `running_s` | for how long the oldest unfinished call has been running |
@@ -253,15 +255,15 @@ def moments_of(number, quiet):
 # "Ring if a lag is greater than 100," says the runbook. How often does that ring on a good day?
 #
 # - never: never, nothing goes wrong
-#   > Look at analytics in the evening: it lets its messages lie, as on each day.
+#   > Look at analytics in the evening: it leaves its messages, as on each day.
 # - evening: in the evening, as on each evening
-#   = Analytics lets its messages lie from half past ten. Nobody minds, except whoever is called.
+#   = Analytics leaves its messages from half past ten. That harms no customer, but it wakes the operator.
 # - noon: at noon, when most orders come
 #   > Groups that keep up have no lag, however many orders come.
-# note: An alarm that rings each evening is switched off in the second week, and nobody tells the one who needs it.
+# note: An alarm that rings each evening is silently switched off in the second week.
 
 # %% [markdown]
-# Here is a good day. Look at the other quantities, too:
+# Here is a good day. Also look at the other quantities:
 
 # %% tags=["parameter"]
 QUANTITY = "lag"  # or failed, again, waiting, oldest_s
@@ -294,7 +296,7 @@ by_day = {first_hour >= 20: "evening", not too_many: "never"}
 reveal("lab13.lag_rings", by_day.get(True, "noon"))
 
 # %% [markdown]
-# And the other way: a bad day, on which a group loses messages and its lag tells nothing. What rises?
+# And the opposite: on this bad day a group loses messages and its lag shows nothing. What rises?
 
 # %%
 bad_day, truth = moments_of(3, quiet=False)
@@ -325,21 +327,21 @@ Curve(
 # %% [exercise] lab13.alarm
 # ### Exercise 6: the alarm
 #
-# Write `alarm`. It gets what is known so far: a list with the rows of each moment, the latest last. It returns whether to ring
-# now. It is asked every five minutes of a day, and it is good if it
+# Write `alarm`. It takes what is known so far: a list with the rows of each time, the latest last. It returns whether
+# to ring now. The check asks it every five minutes of a day. It must
 #
-# - rings within ten minutes of the beginning of the harm, on bad days of six kinds: slow and failing listeners, vanished
+# - ring within ten minutes of the beginning of the harm, on bad days of six kinds: slow and failing listeners, vanished
 #   tags, a reset, a skip, a deploy that kills;
-# - never rings before, and never on a good day, although there are campaigns and planned deploys.
+# - never ring earlier, and never on a good day, despite campaigns and planned deploys.
 #
-# `rung(alarm, bad_day)` tries it on the day above: the moments at which it rings.
+# `rung(alarm, bad_day)` returns when it rings on the day above.
 #
-# hint: `so_far[-1]` are the rows of now. Most kinds show themselves in one moment.
+# hint: `so_far[-1]` are the rows of now. Most kinds are visible at a single time.
 # hint: Two columns are 0, or nearly, on a good day: `again`, and `oldest_s`, which stays under a minute or two. Lost
 #   messages wait for ever.
-# hint: For failing listeners compare `failed` with `called` of the same row: a few failures are everyday life, half of all calls is
-#   not.
-# note: It rings for what customers feel: waiting, failing, and getting twice. None of it is a lag.
+# hint: For failing listeners compare `failed` with `called` of the same row: a few failures are normal, half of all
+#   calls is not.
+# note: It rings for what customers feel: waiting, failing, and duplicates. None of these is a lag.
 
 
 # %%
@@ -359,22 +361,22 @@ def alarm(so_far):
 check("lab13.alarm")
 
 # %% [belief] lab13.lag_alarm
-# question: When does an alarm ring?
+# question: When should an alarm ring?
 # claim: When a lag is greater than a number.
-# refutation: It rings on good evenings: analytics lets its messages lie from half past ten, and nobody is harmed. A lag says how
-#   much is left, and not whether anybody waits for it.
+# refutation: That rings on good evenings: analytics leaves its messages from half past ten, without harm. A lag shows
+#   how much is left, not whether a customer waits for it.
 
 # %% [belief] lab13.end_of_day
 # question: When is it certain that a message is lost?
 # claim: In the evening, when all others are done.
-# refutation: It rings more than ten minutes after the harm began. An alarm that waits until all is certain is a report. Ask what
-#   can be known now, such as how long the oldest message has waited.
+# refutation: Then it rings more than ten minutes after the harm began, and is only a report. Use what is known now,
+#   such as how long the oldest message has waited.
 
 # %% [belief] lab13.failures_only
 # question: What shows that something is wrong?
 # claim: Calls that fail.
-# refutation: It never rings on this day, because no call fails: messages that are never called, or called twice, do not fail. Look at
-#   what waits and at what comes again, too.
+# refutation: It never rings on this day, because no call fails: a message that is never called, or called twice, does
+#   not fail. Also look at waiting and repeated messages.
 
 # %%
 try:
@@ -385,9 +387,9 @@ by_hour = Counter(f"{time_text(at_ms)[:2]}:00" for at_ms in when_it_rings)
 Bars(sorted(by_hour.items()), title="Your alarm on the bad day", unit="rings")
 
 # %% [markdown]
-# One day says little. Thirty-two days were watched and recorded: twenty good ones, and two of each kind. A bad day is heard if it
-# rings within ten minutes of the beginning of the harm. What rings before that, or on a good day, is a false alarm. Here is your alarm
-# beside rules from other people's runbooks, one with a number of yours, and what the model answer reaches:
+# One day says little. Thirty-two days were recorded: twenty good ones, and two of each kind. An alarm finds a bad day
+# if it rings within ten minutes of the beginning of the harm. An earlier ring, or one on a good day, is a false alarm.
+# Here is your alarm next to other runbooks' rules, one with your number, and the model answer:
 
 # %% tags=["parameter", "picture"]
 WAITS_S = 600  # ring if somebody waits for longer: try 30, 200
@@ -403,27 +405,27 @@ league({"yours": alarm, f"one waits for {WAITS_S} s": waits})
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
-# - **That the repair is right tomorrow.** While a plan is carried out here, nobody sends. On a running cluster new messages come, and
-#   a group that is stopped for the repair makes them late.
-# - **That the alarm finds what it was not made for.** It was tried on six kinds. Reality has a seventh.
-# - **That a skip list is free.** Somebody has to build it into the listener, before it is needed.
+# - **That the repair is right tomorrow.** Here no producer sends during the repair. On a running cluster new messages
+#   arrive, and a stopped group makes them late.
+# - **That the alarm finds an unknown kind.** It was tried on six kinds. Reality has a seventh.
+# - **That a skip list is free.** Build it into the listener before you need it.
 
 # %% [markdown] minutes=4 tags=["reading"]
 # ## Reflect
 #
-# Say your answer aloud or write it down, then open the model answer.
+# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab13.idempotent
 # **1.** With which property of notification's listener would the repair have been one command?
 #
-# answer: If it were idempotent: if it remembered which letters it has written, as in lab 04b. Then a reset to noon would have brought
-#   the lost ones, and nothing twice.
+# answer: With idempotence: if it remembered its letters, as in lab 04b, a reset to noon would have delivered the lost
+#   ones, and none twice.
 
 # %% [reflection] lab13.who_is_called
-# **2.** The alarm rings at 12:50. What has to be in its message so that somebody can act on it?
+# **2.** The alarm rings at 12:50. What must its message contain so that the operator can act on it?
 #
-# answer: Group and tag, what is measured and its usual value, since when, the oldest message's id, and a link to the page of the
-#   group. Not: the word "critical".
+# answer: Group and tag, the measured and the usual value, since when, the oldest message's id, and a link to the page
+#   of the group. Not the word "critical".
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next

@@ -1,32 +1,31 @@
 # %% [markdown] minutes=3 tags=["reading"]
-# # Lab 14: Find the bug
+# # 14 Simulation: find the bug
 #
 # ## Why
 #
-# Three warehouses run three clusters: Tunis, Turin and Warsaw. Each of them has a release of its own, patched by somebody
-# who has left. Every few days an alarm comes from one of them: a message is lost, or two were handled at once. The meeting
-# next morning knows why:
+# Three warehouses run three clusters: Tunis, Turin and Warsaw. Each has its own release, patched by an employee who has
+# left. Every few days one of them raises an alarm: a message is lost, or two were handled at once. The meeting next
+# morning knows why:
 #
 # - "It never happens twice, so it must be the network."
 # - "The alarm says LOST, so the store has lost it."
 # - "Right before it, the broker was killed. That is the cause."
 # - "We have read the code for two days. It looks right."
 #
-# In this lab nobody reads code. The three clusters run the mqlab that you have, with one thing changed in the memory of
-# their nodes: no file shows it, and their nodes' classes have the names and the source of all others. What you have is a
-# seed, which plays the same bad day as often as you like, and a time machine. You find out **on which day, at which step
-# and which rule** each of them breaks, and you write the tools with which the next one takes you minutes.
+# In this lab you read no code. The clusters run your mqlab, with one thing changed in memory only. With a seed that
+# replays the same bad day, and a time machine, you find **on which day, at which step and which rule** each of them
+# breaks.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need labs [01](01a-what-the-broker-writes.ipynb), [04](04a-how-far-have-we-read.ipynb) and
-# [07](07a-failure-takes-time.ipynb). When you are done you can
+# About {minutes} minutes. You need labs [01](01a-what-the-broker-writes.ipynb), [04](04a-how-far-have-we-read.ipynb)
+# and [07](07a-failure-takes-time.ipynb). Afterwards you can
 #
-# - play a failure again until you understand it, and follow one message through it;
-# - make the schedule (故障计划) of a failure short (缩减), without an idea of its cause;
-# - say what must hold (不变式) at every step, and find the first step at which it does not;
-# - tell a cause (根因) from its consequences, and a quiet day from a sound system.
+# - replay a failure until you understand it, and follow one message through it;
+# - shorten the schedule (故障剧本) of a failure (收缩), without an idea of its cause;
+# - state what must hold (不变式) at every step, and find the first step at which it does not;
+# - distinguish a cause (根因) from its consequences, and a quiet day from a sound system.
 
 # %%
 from collections import Counter
@@ -40,9 +39,9 @@ from mqlab.lab.views import Bars, Table
 # %% [markdown] minutes=7
 # ## A day in Bern
 #
-# We practise with a fourth cluster, Bern. A cluster has days, one for each number, and the number is the seed (随机种子) of everything:
-# of what is sent, of what breaks and when, of each delay. A day has some twenty events. `billing` reads the topic `orders`
-# with two members, `ledger` reads `steps` in order (顺序消费).
+# We practise with a fourth cluster, Bern. A cluster has numbered days, and the number is the seed (随机种子) of everything:
+# messages, faults and their times, every delay. A day has some twenty events. `billing` reads the topic `orders` with
+# two members, `ledger` reads `steps` in order (顺序消费).
 
 # %%
 bern = cluster("Bern")
@@ -60,11 +59,11 @@ def events_table(events):
 events_table(day.events)
 
 # %% [markdown]
-# A send has the number of its message, how often its listener will refuse it (99: always), and how many ms each call takes.
-# A message of `billing` is tried three times: once, and after two retries it is dead (死信). A fault ends by itself after
-# `for` ms, and when the last event is over everything is mended, and the cluster gets more than a minute to come to rest.
-# Then the monitoring compares: what was acknowledged, what is stored, what was handled? This is its **alarm** (告警):
-
+# A send has its message's number, how often its listener will refuse it (99: always), and how many ms each call takes.
+# A message of `billing` is tried three times: once, and after two retries it is dead (死信). A fault ends after `for` ms.
+# After the last event all faults end, and the cluster has more than a minute to settle. Then the monitoring compares
+# acknowledged, stored and handled messages. This is its **alarm** (告警):
+#
 # | line | means |
 # |---|---|
 # | LOST | an acknowledged message is in no log, or a stored one was neither finished nor is it dead |
@@ -85,16 +84,17 @@ Bars(
 )
 
 # %% [prediction] lab14.again
-# You play day 1 of Bern once more. What does the monitoring say?
+# You play day 1 of Bern once more. What does the monitoring report?
 #
 # - same: the same lines
-#   = The seed decides everything that happens, so the defect shows in the same step again. That is what a simulation is for.
+#   = The seed decides everything that happens, so the defect shows in the same step again. That is the purpose of a
+#   = simulation.
 # - other: other lines, or none: such a failure comes and goes
-#   > In production it does, because nobody can repeat the order in which things happened. Here the order is the seed.
+#   > In production it does, because the order of events cannot be repeated. Here the order is the seed.
 # - more: more lines, because the first run has left something behind
-#   > A run has a Lab of its own, with files of its own. Nothing is left of the one before.
-# note: FoundationDB, TigerBeetle and others are tested like this: the network, the disks and the clock are simulated, and a
-#   failure is a number that one can write on a piece of paper.
+#   > Each run has its own Lab with its own files.
+# note: FoundationDB, TigerBeetle and others are tested like this: network, disks and clock are simulated, and a failure
+#   is a number on a piece of paper.
 
 # %%
 first, second = (bern.play(day).journal.digest() for _ in range(2))
@@ -105,8 +105,8 @@ reveal("lab14.again", "same" if first == second else "other")
 # %% [markdown] minutes=16
 # ## What happened to message 9?
 #
-# The alarm names message 9: stored, and `billing` never finished it. What did happen to it? A message has an id which all of
-# its copies have. This is the day from its point of view:
+# The alarm names message 9: stored, and `billing` never finished it. What happened to it? All copies of a message share
+# its id. This is the day from its point of view:
 
 # %%
 lab = bern.play(day)
@@ -125,44 +125,45 @@ for row in rows[24:34]:
     print(row)
 
 # %% [markdown]
-# All rows have `step`, `ms`, `node` and `what`. What else is there:
+# All rows have `step`, `ms`, `node` and `what`. Other keys:
 #
 # | `what` | other keys |
 # |---|---|
 # | `message.stored` | `queue`, `offset`, `start`, `end` (bytes of the log), `id` |
-# | `store.flushed` | `end`: the log of this node is on the disk (刷盘) up to this byte |
+# | `store.flushed` | `end`: this node's log is on disk (刷盘) up to this byte |
 # | `message.dispatched` | `queue`, `offset`: the entry in the consume queue is written |
-# | `message.sent` | `queue`, `offset`, `status`, `id`: what a producer was told |
+# | `message.sent` | `queue`, `offset`, `status`, `id`: the producer's result |
 # | `message.pulled` | `group`, `queue`, `first`, `next`, `offsets`: asked from, continues at, what came |
 # | `listener.started`, `listener.returned` | `group`, `queue`, `call`, `offsets`, `ids`, and `status` when it has returned |
-# | `result.discarded` | `group`, `queue`, `call`, `offsets`, `ids`: the queue had gone to somebody else |
+# | `result.discarded` | `group`, `queue`, `call`, `offsets`, `ids`: the queue had moved to another member |
 # | `message.sent_back`, `message.dead` | `group`, `id`, `retries`: what the broker's copy counts |
 # | `offset.updated`, `offset.committed` | `group`, `queue`, `offset`: in the member's memory, in the broker's table |
 # | `queue.added`, `queue.dropped` | `group`, `queue`, and `next`, where the member begins |
 # | `queue.locked`, `queue.unlocked` | `group`, `queue`, `member` |
-# | `fault.killed`, `fault.powered_off`, `fault.start` | nothing: `node` died, or came back |
+# | `fault.killed`, `fault.powered_off`, `fault.start` | none: `node` crashed, or restarted |
 #
-# A queue is one text of three words: topic, broker, number.
+# A queue is one string of three words: topic, broker, number.
 
 # %% [exercise] lab14.follow
 # ### Exercise 1: follow a message
 #
-# Write `follow`. It gets the rows of a day and the id of a message, and returns the steps at which some row is about it, each
+# Write `follow`. It takes the rows of a day and the id of a message, and returns the steps with a row about it, each
 # step once, in order. A row is about a message
 #
 # - if its `id` is the message's, or its `ids` contain it;
-# - if it is `message.dispatched` or `message.pulled` and names a place where the message is. A place is a queue with an
-#   offset. At a place is what was stored there **last**: after a power cut, numbers of messages that the disk did not keep
-#   may be given again.
+# - if it is `message.dispatched` or `message.pulled` and names a place of the message. A place is a queue with an
+#   offset. It contains what was stored there **last**: after a power cut, numbers of messages that the disk did not
+#   keep may be given again.
 #
-# A message that is tried again has copies in other queues. They have its id, and places of their own.
+# A retried message has copies in other queues. They have its id, and their own places.
 #
 # hint: Walk through the rows once. Keep a dictionary: (queue, offset) -> id of what was stored there last.
 # hint: `message.stored` sets `at[row["queue"], row["offset"]] = row["id"]`. Rows that name a place have one `offset`
 #   (dispatched) or several `offsets` (pulled).
-# hint: Collect the ids of each row in a set: `{row.get("id"), *row.get("ids", ())}`, and for the two kinds with places add
-#   `at.get((queue, offset))` for each offset. If `msg_id` is in the set, append the step, unless it is the last one already.
-# note: This is what a trace is made of. In production the rows come from five machines whose clocks differ; here they have a
+# hint: Collect the ids of each row in a set: `{row.get("id"), *row.get("ids", ())}`, and for the two kinds with places
+#   add `at.get((queue, offset))` for each offset. If `msg_id` is in the set, append the step, unless it is already the
+#   last one.
+# note: A trace is made of this. In production the rows come from five machines whose clocks differ; here they have a
 #   number.
 
 
@@ -189,39 +190,38 @@ def follow(rows, msg_id):
 check("lab14.follow")
 
 # %% [belief] lab14.rows_have_ids
-# question: How does one find all that happened to a message?
-# claim: By its id: every row about it has it.
+# question: How do you find all that happened to a message?
+# claim: By its id; every row about it has it.
 # refutation: Queues do not know ids. A row of a dispatch or a pull names a place, and the message is at that place.
 
 # %% [belief] lab14.offset_is_place
 # question: Where is offset 1?
 # claim: There is one message with offset 1.
-# refutation: Every queue counts for itself. A place is a queue and an offset together.
+# refutation: Every queue counts independently. A place is a queue and an offset together.
 
 # %% [belief] lab14.one_place
-# question: How many places has a message?
-# claim: One, where it was stored.
-# refutation: A message that is tried again is stored again: while it waits, and in the retry topic. Each copy has a place of
-#   its own.
+# question: In how many places is a message stored?
+# claim: In one, where it was first stored.
+# refutation: A retried message is stored again: while it waits, and in the retry topic. Each copy has its own place.
 
 # %% [belief] lab14.place_for_ever
 # question: A place has a message. Can it have another one later?
-# claim: No, a log is never written over.
-# refutation: The log is not, but a number may be given again, after a power cut or by a broken store. From then on the place
-#   means the message that was stored there last.
+# claim: No; a log is never overwritten.
+# refutation: The log is not, but a number may be given again after a power cut or by a broken store. From then on the
+#   place means the message that was stored there last.
 
 # %% [prediction] lab14.when_wrong
-# Message 9 is lost, says the alarm. When did something go wrong first?
+# The alarm reports that message 9 is lost. When did something go wrong first?
 #
 # - end: at the end of the day, when the monitoring found it
-#   > That is when it was noticed. Everything that the alarm compares had been as it is for a long time.
+#   > That is when it was noticed. The compared state had existed for a long time.
 # - fault: in step 187, when the power was cut {lab14.fault_is_cause}
-#   > A fault is allowed to happen, be it a power cut or a kill: what was acknowledged is on the disk, and comes back with the
-#   > log. The first wrong step is the first one that a sound cluster would not do.
+#   > A fault may happen, be it a power cut or a kill: acknowledged messages are on disk, and come back with the log.
+#   > The first wrong step is the first one that a sound cluster would not do.
 # - stored: in step 205, when message 9 was stored, and its send was answered SEND_OK
-#   = It got a number that was given to message 0 before, and message 0 was on the disk. Two messages have one place, and a
-#   = reader at offset 0 can get only one of them.
-# note: The alarm names messages that are lost. The first thing that was wrong is not among its words: a number.
+#   = It got message 0's number, and message 0 was on disk. Two messages have one place, and a reader at offset 0 can
+#   = get only one of them.
+# note: The alarm names lost messages. The first wrong thing is a number, which it does not mention.
 
 # %% tags=["picture"]
 stored = [row for row in rows if row["what"] == "message.stored"]
@@ -240,21 +240,21 @@ reveal("lab14.when_wrong", "stored" if twice["id"] == ids[9] else "end")
 # %% [markdown] minutes=10
 # ## The time machine
 #
-# The same day to move in. *Seed* is the number of the day, *follow* the number of a message whose rows stand beside each
-# stop, *first events* how many of the day's events happen. Each of them plays the day again. Choose a stop with the slider,
-# and click what you want to see with all that belongs to it.
+# Move through the same day. *Seed* is the number of the day, *follow* the number of a message whose rows are next to
+# each stop, *first events* the number of events played. Each of them replays the day. Choose a stop with the slider,
+# and click on an item to highlight everything related to it.
 
 # %% [answer] lab14.twice
-# ### Your turn: a day of your own
+# ### Your turn: another day
 #
-# Choose another day of Bern, 2 or 3, with *seed*. At which step does its store give a number for the second time, first of
-# all? Rows of one message are beside the picture: follow one that the day's alarm names, then the one that has its place.
+# Choose another day of Bern, 2 or 3, with *seed*. At which step does its store give a number for the second time, first
+# of all? Rows of one message are next to the picture: follow one that the day's alarm names, then the one at its place.
 #
-# wrong last: That is the last time that something is wrong on this day. Look for the first.
-# wrong: Look at the first messages that are stored after the broker has come back: which offset do they get, and which did
-#   their queue have already?
-# note: One line of a recovery is wrong, and it shows seconds later, in another message. Nothing in that step looks like an
-#   error.
+# wrong last: That is the last wrong step of this day. Look for the first.
+# wrong: Look at the first messages that are stored after the broker's restart: which offset do they get, and which did
+#   their queue already have?
+# note: One line of a recovery is wrong, and it shows seconds later, in another message. Nothing in that step looks like
+#   an error.
 
 # %% tags=["explorer"]
 machine = hunt(bern, day=1, follow=9)
@@ -269,10 +269,10 @@ answer("lab14.twice", 316, machine)
 ### END SOLUTION
 
 # %% [markdown] minutes=18
-# ## Make it short
+# ## Shrink the schedule
 #
-# Nineteen events, and you do not know which of them matter. You need not know: leave some out, play, look whether the alarm
-# still comes. A run takes half a second.
+# There are nineteen events. You can find out which of them matter without knowing the cause: leave some out, play, and
+# see whether the alarm still comes. A run takes half a second.
 
 # %% tags=["parameter"]
 faults = [event for event in day.events if event["do"] != "send"]
@@ -288,13 +288,13 @@ alarms = {name: len(bern.alarm(day, events)) for name, events in tries.items()}
 Bars(alarms, title="Lines of the alarm", unit="lines")
 
 # %% [prediction] lab14.how_many
-# Nothing more can be left out without the alarm going silent. How many of the 19 events are left?
+# The alarm now needs every remaining event. How many of the 19 events are left?
 #
 # - most: fifteen or more, everything hangs together
-#   > It looks so, because each message moves all others a little. But few of them matter.
+#   > It looks so, because each message delays all others a little. But few of them matter.
 # - few: ten or fewer
-#   = A message before the power cut, the power cut, and a few that come after it: a number is given twice, and somebody has
-#   = gone past it.
+#   = A message before the power cut, the power cut, and a few after it: a number is given twice, and a reader has
+#   = passed it.
 # - fault: one, the power cut {lab14.faults_are_causes}
 #   > Faults alone raise no alarm: look at the bars. Without a message, nothing can get lost.
 # note: A short failure is worth more than a long one: you can read it, and it becomes a test.
@@ -302,19 +302,18 @@ Bars(alarms, title="Lines of the alarm", unit="lines")
 # %% [exercise] lab14.shrink
 # ### Exercise 2: shrink
 #
-# Write `shrink`. It gets a list of events and a function: `fails(events)` plays a schedule and says whether it goes wrong.
-# Return a schedule which goes wrong and from which no single event can be left out. Its events are some of those given, in
-# their order. Runs are dear: for 64 events **at most 60 runs**, so leave out many at a time while that works.
+# Write `shrink`. It takes a list of events and a function: `fails(events)` plays a schedule and returns whether it goes
+# wrong. Return a schedule that goes wrong and from which no single event can be left out. Its events are some of those
+# given, in their order. Runs are expensive: **at most 60 runs** for 64 events, so leave out many at a time while that
+# works. Do not assume that one event is the cause: it may matter only together with another one.
 #
-# What you may not take for granted: that one event is the cause; that what was needed once is needed for ever. An event may
-# matter only beside another one.
-#
-# hint: Try to leave out a half, then quarters, eighths, … and at last single events. What can go, goes at once.
-# hint: Walk over the list with `size` events at a time: `shorter = events[:start] + events[start + size:]`. If it fails, go on
-#   with it at the same start; else move on by `size`. At the end of the list, halve `size`.
-# hint: With size 1, repeat the round until it has left out nothing: `while True: … if size == 1 and not cut: return events`.
-# note: This is ddmin, delta debugging (Zeller and Hildebrandt, 2002), in its plainest form. `git bisect` is its little
-#   sister, for histories in which one commit is the cause.
+# hint: Try to leave out a half, then quarters, eighths, … and finally single events. Drop what you can at once.
+# hint: Walk over the list with `size` events at a time: `shorter = events[:start] + events[start + size:]`. If it
+#   fails, continue with it at the same start; otherwise advance by `size`. At the end of the list, halve `size`.
+# hint: With size 1, repeat the round until it has left out nothing: `while True: … if size == 1 and not cut: return
+#   events`.
+# note: This is ddmin, delta debugging (Zeller and Hildebrandt, 2002), in its simplest form. `git bisect` is a special
+#   case, for histories in which one commit is the cause.
 
 
 # %%
@@ -341,23 +340,25 @@ def shrink(events, fails):
 check("lab14.shrink")
 
 # %% [belief] lab14.one_half
-# question: A failure is in one half of a schedule or in the other. Is it?
-# claim: Yes: play both, and go on with the one that fails.
-# refutation: It may need an event of each half, and then neither fails alone. Leave a part out and keep everything else.
+# question: Is a failure always in one half of a schedule or in the other?
+# claim: Yes; play both, and continue with the one that fails.
+# refutation: It may need an event of each half, and then neither fails alone. Leave a part out and keep everything
+#   else.
 
 # %% [belief] lab14.once_needed
 # question: An event could not be left out. Do you have to try it again?
-# claim: No, it is needed.
-# refutation: It was needed beside another event that has gone meanwhile. Go on until a whole round leaves out nothing.
+# claim: No; it is needed.
+# refutation: It was needed together with another event that is gone now. Continue until a whole round leaves out
+#   nothing.
 
 # %% [belief] lab14.one_at_a_time
-# question: How does one find out which of 64 events are needed?
+# question: How do you find out which of 64 events are needed?
 # claim: Try each of them.
-# refutation: That is a run for each event, and most are needless. Leave out 32 at a time, then 16, and so on: when few matter,
-#   few runs are enough.
+# refutation: That is a run per event, and most are needless. Leave out 32 at a time, then 16, and so on: when few
+#   matter, few runs are enough.
 
 # %% [markdown]
-# Now with your `shrink`, on day 1 of Bern. This cell takes some seconds: it plays the day two dozen times.
+# Now with your `shrink`, on day 1 of Bern. This cell plays the day two dozen times, which takes some seconds.
 
 # %% tags=["picture"]
 runs = []
@@ -378,7 +379,7 @@ Bars({f"run {number}": count for number, count in enumerate(runs, 1)}, title="Ev
 events_table(small)
 
 # %%
-# The few that it comes to, if exercise 2 is open: five messages and the power cut.
+# What remains, if exercise 2 is open: five messages and the power cut.
 numbers = (0, 11, 3, 7, 2)
 few = [e for e in day.events if e.get("number") in numbers or e["do"] == "power_off"]
 for line in bern.alarm(day, few):
@@ -386,20 +387,20 @@ for line in bern.alarm(day, few):
 reveal("lab14.how_many", "few" if bern.alarm(day, few) else "most")
 
 # %% [markdown]
-# Look at the words of this alarm: another message is lost. Shrinking asks only whether *something* goes wrong, and so it may
-# slip from one failure to the next. Whoever minds asks `fails` for the same kind of line, or for the same broken rule.
+# Read this alarm: another message is lost. Shrinking only checks that *something* goes wrong, so it may slip from one
+# failure to the next. To avoid that, let `fails` compare the same kind of line, or the same broken rule.
 
 # %% [prediction] lab14.kill_too
-# Break it in another way. In the short schedule the broker's power is cut. We kill its process instead, at the same moment
-# and for the same time. Does the alarm come?
+# In the short schedule the broker's power is cut. We kill its process instead, at the same time and for as long. Does
+# the alarm come?
 #
 # - yes: yes, the broker recovers in both cases
-#   > It does, with the same defect. But a killed process closes its connections: senders hear of it at once and give up
-#   > messages which after a power cut arrive when the broker is back. So the queue that would count again gets no message.
+#   > It does, with the same defect. But a killed process closes its connections, so senders give up at once. After a
+#   > power cut their messages arrive when the broker is back. So the queue that would count again gets no message.
 # - no: no
-#   = Senders hear of a kill at once and give up, and the queue that would count again gets no second message. The defect is
-#   = the same; an alarm needs a day that suits it as well.
-# note: A defect without an alarm is still there. Keep that in mind for the last section.
+#   = Senders notice a kill and give up at once, so the queue that would count again gets no second message. The defect
+#   = is the same; an alarm also needs a suitable day.
+# note: A defect without an alarm still exists. Remember that for the last section.
 
 # %% tags=["parameter"]
 INSTEAD = "kill"  # or "slow_disk", or "power_off" as before
@@ -414,27 +415,28 @@ reveal("lab14.kill_too", "yes" if bern.alarm(day, killed) else "no")
 # %% [markdown] minutes=32
 # ## The first wrong step
 #
-# An alarm compares the end with the beginning. Between the two are some thousand steps, and only one of them is the first that
-# is wrong. To find it one needs rules that hold at *every* step (不变式). These nine are enough for all that can happen here:
+# An alarm compares the end with the beginning. Between them are some thousand steps, and only one is the first wrong
+# one. To find it you need rules that hold at *every* step (不变式). These nine are enough for everything that can happen
+# here:
 #
-# | rule | room | what must hold at every step | allowed |
+# | rule | component | what must hold at every step | allowed |
 # |---|---|---|---|
-# | `acknowledged` | store | who is told SEND_OK has a message that is on the disk, up to its last byte | other answers than SEND_OK, before it is there |
+# | `acknowledged` | store | after SEND_OK a message is on disk, up to its last byte | other answers than SEND_OK, before it is there |
 # | `dispatched` | store | units get their queue entries in the order of the log, each of them, and only from the disk | |
-# | `numbered` | store | the offsets of a queue have no gap, and none is given twice | again, if a power cut took the unit before it was on the disk |
+# | `numbered` | store | the offsets of a queue have no gap, and none is given twice | again, if a power cut took the unit before it was on disk |
 # | `committed` | broker | an offset in the broker's table is not beyond what some member of the group had in its memory | smaller ones, after a crash |
-# | `locked` | broker | a queue in order has one holder, as long as the holder lives and has not given it back | another one after that |
+# | `locked` | broker | an ordered queue has one holder, as long as the holder lives and has not given it back | another one after that |
 # | `tried` | broker | a message goes back with `retries` 1 and 2, and is dead with 3 | |
 # | `finished` | client | a member's offset passes no message that it was given and has neither finished nor given back | |
-# | `pulled` | client | a pull brings all offsets from `first` to `next`, and begins where the last one of this member ended | further back; anywhere, once the queue was dropped or added, or the member died |
+# | `pulled` | client | a pull brings all offsets from `first` to `next`, and begins where the last one of this member ended | further back; anywhere, once the queue was dropped or added, or the member crashed |
 # | `in order` | client | `ledger` has one call at a time in a queue, and gets the next message when the one before has succeeded | |
 
 # %% [exercise] lab14.first_wrong_step
 # ### Exercise 3: the first wrong step
 #
-# Write `first_wrong_step` for four of them: `acknowledged`, `committed`, `tried` and `pulled`. It gets the rows of a day and
-# returns the name of the rule that is broken first, and the step at which this shows: `("tried", 642)`. If none of the four is
-# broken it returns `(None, None)`. What shows a broken rule is
+# Write `first_wrong_step` for four of them: `acknowledged`, `committed`, `tried` and `pulled`. It takes the rows of a
+# day and returns the name of the rule that is broken first, and the step at which this shows: `("tried", 642)`. If none
+# of the four is broken it returns `(None, None)`. These rows show a broken rule:
 #
 # | rule | the row |
 # |---|---|
@@ -443,16 +445,17 @@ reveal("lab14.kill_too", "yes" if bern.alarm(day, killed) else "no")
 # | `tried` | a `message.sent_back` or `message.dead` |
 # | `pulled` | a `message.pulled` |
 #
-# It is judged by days of clusters that you do not know, and by days of sound ones.
+# The check uses days of unknown clusters, and days of sound ones.
 #
-# hint: One loop over the rows, and a dictionary for each rule: how far a node's log is on the disk; the end of the unit at
-#   each place; the largest offset that a member of (group, queue) had; where the last pull of (node, group, queue) ended.
+# hint: One loop over the rows, and a dictionary per rule: how far a node's log is on disk; the end of the unit at each
+#   place; the largest offset that a member of (group, queue) had; where the last pull of (node, group, queue) ended.
 # hint: The broker of a queue is `row["queue"].split()[1]`. A place that was never stored has the end 0. An offset that
-#   nobody had is 0.
-# hint: pulled: `row["offsets"] != list(range(row["first"], row["next"]))` is a gap, and so is a `first` larger than where the
-#   last pull ended. Forget that end when the queue is added or dropped, and forget all ends of a node that dies.
-# note: You have written what Jepsen calls a checker. mqlab's own simulation has one that found real mistakes of mqlab, see
-#   docs/simulation.md.
+#   no member had is 0.
+# hint: pulled: `row["offsets"] != list(range(row["first"], row["next"]))` is a gap, and so is a `first` larger than
+#   where the last pull ended. Forget that end when the queue is added or dropped, and forget all ends of a node that
+#   crashes.
+# note: You have written what Jepsen calls a checker. mqlab's own simulation has one that found real mistakes of mqlab,
+#   see docs/simulation.md.
 
 
 # %%
@@ -497,63 +500,63 @@ def first_wrong_step(rows):
 check("lab14.first_wrong_step")
 
 # %% [belief] lab14.last_is_cause
-# question: A rule is broken in many steps. Which of them tells the cause?
+# question: A rule is broken in many steps. Which of them shows the cause?
 # claim: The last one, right before the alarm.
-# refutation: The first one. What comes later may be a consequence of it: return as soon as a rule is broken.
+# refutation: The first one. Later ones may be consequences: return as soon as a rule is broken.
 
 # %% [belief] lab14.every_answer_promises
-# question: A producer gets FLUSH_DISK_TIMEOUT. What was it promised?
-# claim: That the message is on the disk, for the send did not fail.
-# refutation: Nothing of that kind: the message is written, and the disk was too slow. Only SEND_OK promises that it is on the
-#   disk.
+# question: A producer gets FLUSH_DISK_TIMEOUT. What does it promise?
+# claim: That the message is on disk, because the send did not fail.
+# refutation: Only SEND_OK promises that. Here the message is written, and the disk was too slow.
 
 # %% [belief] lab14.written_is_safe
 # question: A message is in the log. Is it safe?
-# claim: Yes, it is written.
-# refutation: Written is not on the disk. Under SYNC_FLUSH, SEND_OK may be said only when store.flushed has reached the end of
-#   the unit.
+# claim: Yes; it is written.
+# refutation: Written is not on disk. Under SYNC_FLUSH, the broker may answer SEND_OK only when store.flushed has
+#   reached the end of the unit.
 
 # %% [belief] lab14.offset_is_done
 # question: A group has committed 5. Which messages are done?
 # claim: Those up to 5.
-# refutation: An offset names the next message to read: 5 means that 0 to 4 are done. An offset that a member had is allowed as
-#   it is.
+# refutation: An offset names the next message to read: 5 means that 0 to 4 are done. An offset equal to a member's is
+#   allowed.
 
 # %% [belief] lab14.retries_are_calls
 # question: Two retries are allowed. With which count is a message dead?
-# claim: With 2.
-# refutation: The first delivery is not a retry: copies with 1 and 2 are the two retries, and the copy that dies counts 3.
+# claim: It is dead with 2.
+# refutation: The first delivery is not a retry: copies with 1 and 2 are the two retries, and the dead letter counts 3.
 
 # %% [belief] lab14.again_is_wrong
 # question: A member pulls an offset that it had already. What is wrong?
-# claim: A message comes twice.
-# refutation: Nothing. At least once is the promise; an answer that comes late may bring messages again. Only what is left out is
-#   wrong.
+# claim: The message is delivered twice.
+# refutation: Nothing. The promise is at least once, and a late answer may bring messages again. Only a gap is wrong.
 
 # %% [belief] lab14.owner_for_ever
 # question: A queue goes to another member and comes back. Where does its first owner's next pull begin?
 # claim: Where its last pull ended.
-# refutation: At the group's offset, wherever that is now. What a member knew of a queue is over when the queue is dropped or
-#   added, or when the member dies.
+# refutation: At the group's current offset. A member's knowledge of a queue ends when the queue is dropped or added, or
+#   when the member crashes.
 
 # %% [belief] lab14.one_disk
-# question: SEND_OK is said for a unit of broker-b. Whose disk has to have it?
-# claim: The disk, up to that byte.
-# refutation: Each broker has a log and a disk of its own, and positions in two logs cannot be compared. Look at the disk of the
+# question: A unit of broker-b gets SEND_OK. On which disk must it be?
+# claim: On the disk, up to that byte.
+# refutation: Each broker has its own log and disk, and offsets in two logs cannot be compared. Check the disk of the
 #   queue's broker.
 
 # %% [belief] lab14.one_group
-# question: billing has come to 5 in a queue. May audit have 5 in the broker's table?
-# claim: Yes, a queue has one offset.
-# refutation: Each group has an offset of its own in each queue. Only what a member of the same group had is allowed.
+# question: billing is at offset 5 in a queue. May audit have 5 in the broker's table?
+# claim: Yes; a queue has one offset.
+# refutation: Each group has its own offset in each queue. Only an offset that a member of the same group had is
+#   allowed.
 
 # %% [belief] lab14.all_forget
-# question: A member dies. Whose next pull may begin anywhere?
-# claim: That of any member, for the group is divided anew.
-# refutation: Only that of the member that died. The others keep what they know of their queues until these are dropped or added.
+# question: A member crashes. Whose next pull may begin anywhere?
+# claim: That of any member, because the group is divided again.
+# refutation: Only that of the crashed member. The others keep what they know of their queues until these are dropped or
+#   added.
 
 # %% [markdown]
-# A cluster that you have not seen yet, Wuhan, through your function. Which day you look at is yours.
+# Now your function meets an unknown cluster, Wuhan. You choose the day.
 
 # %% tags=["picture", "parameter"]
 WUHAN_DAYS = range(4)
@@ -579,12 +582,12 @@ Table(
 # %% [answer] lab14.quiet
 # ### Your turn: a quiet day
 #
-# Find a day of Wuhan on which the monitoring raises no alarm, and a rule is broken all the same. Which day is it?
+# Find a day of Wuhan on which the monitoring raises no alarm, although a rule is broken. Which day is it?
 #
-# wrong sound: On this day there is no alarm, and no rule is broken either.
+# wrong sound: On this day there is no alarm, but no rule is broken either.
 # wrong loud: On this day there is an alarm. Look for a quiet one.
-# wrong: Set QUIET to the day that you mean and run the cell: it has to be the day that you answer.
-# note: The group's offset was too far for a moment, and nobody began there. Next time somebody will. A quiet day is not a
+# wrong: Set QUIET to the day that you mean and run the cell: it must be the day that you answer.
+# note: The group's offset was too far for a moment, and no member began there. Next time one will. A quiet day is not a
 #   sound system.
 
 # %% tags=["parameter"]
@@ -605,22 +608,23 @@ answer("lab14.quiet", QUIET, quiet_alarm, quiet_lab)
 ### END SOLUTION
 
 # %% [markdown] minutes=6
-# ## In which room?
+# ## In which component?
 #
-# A cluster's code has three rooms: store, broker, client. If you do not know in which of them to look, put back (回滚) the sound
-# release of one room after the other, and play the same day.
+# A cluster's code has three components: store, broker, client. To find the one at fault, roll back (回滚) one after the
+# other to the sound release, and play the same day.
 
 # %% [prediction] lab14.rolled_back
-# The alarm of Turin, day 2: `LOST: message 40 is stored, billing never finished it`. With the sound release of which room does
-# it go silent?
+# The alarm of Turin, day 2: `LOST: message 40 is stored, billing never finished it`. The sound release of which
+# component silences it?
 #
 # - store: the store, for a message is lost {lab14.alarm_names_the_cause}
-#   > The message is stored, says the alarm. LOST says what is missing in the end, and not who has made it so.
+#   > The alarm reports that the message is stored. LOST names what is missing at the end, not its cause.
 # - broker: the broker, for it did not deliver it
 #   > With a sound broker the same message is lost.
 # - client: the client
-#   = The message is in the log, and its queue has it. Somebody went past it.
-# note: This narrows a cause from a million lines to one room without reading any of them. It needs a failure that comes again.
+#   = The message is in the log and in its queue. A member passed it.
+# note: This narrows a cause from a million lines to one component without reading any of them. It needs a reproducible
+#   failure.
 
 # %% tags=["parameter"]
 PATIENT, SICK_DAY = "Turin", 2  # yours to change
@@ -640,15 +644,15 @@ silent = [r for r in rooms if not turin.rolled_back(r).alarm(turin.day(2))]
 reveal("lab14.rolled_back", silent[0])
 
 # %% [answer] lab14.room
-# ### Your turn: the room of Oslo
+# ### Your turn: the component of Oslo
 #
-# Oslo is a cluster that you have not seen yet. Choose a day on which it has an alarm, and roll back one room after the other.
-# With the sound release of which room does the alarm go silent? Answer with the room's name.
+# Oslo is an unknown cluster. Choose a day on which it has an alarm, and roll back one component after the other. The
+# sound release of which component silences the alarm? Answer with its name.
 #
-# wrong loud: With the sound release of this room the alarm still comes, so the defect is in another one.
-# wrong last: With the sound release of this room the alarm still comes, so the defect is in another one.
+# wrong loud: With the sound release of this component the alarm still comes, so the defect is in another one.
+# wrong last: With the sound release of this component the alarm still comes, so the defect is in another one.
 # wrong: Answer with "store", "broker" or "client".
-# note: Six of the nine rules are out after three runs. At work: roll back one component at a time, and play the same load.
+# note: Three runs exclude six of the nine rules. At work: roll back one component at a time, and play the same load.
 
 # %% tags=["parameter", "picture"]
 ### BEGIN SOLUTION
@@ -673,14 +677,13 @@ answer("lab14.room", "broker", oslo_alarm, oslo_rooms)
 # %% [markdown] minutes=40
 # ## Three clusters
 #
-# Now they are yours: Tunis, Turin, Warsaw. Each has one defect, and the three are different. A way that works:
+# Now they are yours: Tunis, Turin, Warsaw. Each has a different defect. One way that works:
 #
 # 1. Play days until there is an alarm.
-# 2. Roll back one room after the other: three runs, and six of the nine rules are out.
-# 3. Shrink the day, and read what is left of it. It tells *what* has to happen. (The steps of the short schedule are others
-#    than those of the day.)
-# 4. Go back to the whole day in the time machine, follow the message that the alarm names, and go from the end to the
-#    beginning until everything is right.
+# 2. Roll back one component after the other: three runs exclude six of the nine rules.
+# 3. Shrink the day, and read the rest. It shows *what* must happen. (The short schedule has other steps than the day.)
+# 4. Return to the whole day in the time machine, follow the message that the alarm names, and go backwards until
+#    everything is right.
 
 # %% tags=["parameter", "picture"]
 SEARCHED, DAYS = "Tunis", range(4)  # yours to change
@@ -695,7 +698,7 @@ room_of_proof = hunt(cluster("Tunis"), day=1)
 room_of_proof
 
 # %% [markdown]
-# Rows can be chosen as well: by node, by what they are, by queue, between two steps.
+# You can also select rows: by node, by kind, by queue, between two steps.
 
 
 # %% tags=["picture", "parameter"]
@@ -720,8 +723,8 @@ chosen_rows(lab, node="broker-a", queue="orders", begin=170, end=230)
 # - same: the same, for the same thing happens
 #   > The same thing happens, after other things. Steps are counted over everything that happens in the cluster.
 # - other: another one
-#   = Fewer messages are fewer steps, and moments move as well. Find the same *rows* in the whole day.
-# note: The day, too, is another one, as far as its delays go. A short schedule shows what is needed, and the day shows when.
+#   = Fewer messages are fewer steps, and times also shift. Find the same *rows* in the whole day.
+# note: The full day also has different delays. A short schedule shows what is needed, and the day shows when.
 
 # %%
 short_rows = history(bern.play(day, few))
@@ -742,16 +745,16 @@ reveal("lab14.short_step", "same" if len(set(again_at.values())) == 1 else "othe
 # %% [exercise] lab14.finding
 # ### Exercise 4: three findings
 #
-# Write `finding`. It takes nothing, and returns what you have found out: for each cluster a tuple of a day, a step and the
-# name of a rule. On that day the rule is broken first at that step, and no other rule before it. Any day is right on which the
+# Write `finding`. It takes no arguments, and returns your findings: per cluster a tuple of a day, a step and the name
+# of a rule. On that day the rule is broken first at that step, and no other rule earlier. Any day is right on which the
 # cluster's own defect shows first.
 #
-# hint: Which room? Roll back. Then three rules are left for each cluster. Warsaw's alarm is rare: try four days.
+# hint: Which component? Roll back. Then three rules are left per cluster. Warsaw's alarm is rare: try four days.
 # hint: Tunis: compare `message.stored` with `message.dispatched`, in the order of the log. Turin: follow the message
-#   from its failed call on; what becomes of the copy, and what of the offset? Warsaw: `chosen_rows(…, what="queue.")`.
-# hint: The step is that of the row which must not be there: a dispatch of a later unit, an `offset.updated` beyond a
-#   message that is neither finished nor given back, a `queue.locked` for a second member.
-# note: Day, step, rule: with these three, whoever knows the code finds the line within minutes. You have not read any.
+#   from its failed call on, its copy and the offset. Warsaw: `chosen_rows(…, what="queue.")`.
+# hint: The step is that of the forbidden row: a dispatch of a later unit, an `offset.updated` beyond a message that is
+#   neither finished nor given back, a `queue.locked` for a second member.
+# note: With day, step and rule, a developer finds the line within minutes. You have not read any.
 
 
 # %%
@@ -772,56 +775,57 @@ check("lab14.finding")
 
 # %% [belief] lab14.any_breach
 # question: A rule is broken in many steps. Which one names a finding?
-# claim: Any of them shows the defect.
-# refutation: The rule is broken here, and not for the first time. Go back: only the first step has nothing wrong before it.
+# claim: Any of them; each shows the defect.
+# refutation: The rule is broken here, but not for the first time. Go back: only before the first step is everything
+#   right.
 
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
-# - **That the rest is right.** Nine rules are nine rules. A defect that breaks none of them is not seen, however many days you
-#   play. mqlab's simulation draws far more than these days do, and still only what somebody thought of.
-# - **That real failures are like this.** Here one thing is wrong, and it is wrong all the time. Two defects that hide each other
-#   take more than three roll-backs.
-# - **That a room which silences the alarm is guilty.** Another release is also faster or slower, and a failure that needs a
-#   certain moment goes away with anything. Here the sound release does the same steps.
-# - **That you could do it in production.** You had the seed. There you have logs of five machines and one chance; the rules are
-#   the same.
+# - **That the rest is right.** A defect that breaks none of the nine rules stays unseen, however many days you play.
+#   mqlab's simulation draws far more than these days, but only faults that its authors thought of.
+# - **That real failures are like this.** Here one defect is active all the time. Two defects that hide each other need
+#   more than three roll-backs.
+# - **That a component whose roll-back silences the alarm is guilty.** Another release is also faster or slower, and may
+#   hide a race. Here the sound release does the same steps.
+# - **That you could do it in production.** You had the seed. There you have logs of five machines and one chance; the
+#   rules are the same.
 
 # %% [markdown] minutes=2 tags=["reading"]
-# ## Others do it so
+# ## Where else this technique is used
 #
 # | what you did | where it is done |
 # |---|---|
 # | a run from a seed | FoundationDB's simulation, TigerBeetle's VOPR, here `mqlab sim --seed 17` |
 # | a schedule made short | ddmin; QuickCheck and Hypothesis shrink in the same way; `mqlab sim` does it before it reports |
 # | rules over a history | Jepsen's checkers (Knossos, Elle); here [`model.py`](../mqlab/lab/simulation/model.py) |
-# | defects on purpose | mutation testing: do your tests see them? mqlab has fifty of its own |
+# | defects on purpose | mutation testing: do your tests find them? mqlab has fifty of its own |
 # | where RocketMQ keeps these rules | `CommitLog`, `ReputMessageService`, `ConsumeQueue.correctMinOffset`, `RebalanceLockManager`, `ProcessQueue` |
 
 # %% [markdown] minutes=4 tags=["reading"]
 # ## Reflect
 #
-# Say your answer aloud or write it down, then open the model answer.
+# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab14.no_seed
 # **1.** A customer has no seed, and the failure came once. What do you ask for first?
 #
-# answer: For what does not change any more: the brokers' files, with commit log, queues and `consumerOffset.json`, and the logs
-#   of all members with their times. From the files you get places, numbers and offsets, so `numbered` and `dispatched` can be
-#   judged afterwards. For the others somebody must have noted what members did: a trace, if it was on.
+# answer: For data that does not change any more: the brokers' files, with commit log, queues and `consumerOffset.json`,
+#   and the logs of all members with their times. The files show places, numbers and offsets, so you can check
+#   `numbered` and `dispatched`. For the other rules you need a trace of what members did.
 
 # %% [reflection] lab14.always_on
 # **2.** Which of the nine rules could run in production all the time?
 #
-# answer: Those that one machine can judge by itself, from a few numbers: `pulled`, `in order` and `tried` in a member or broker,
-#   `dispatched` in a store. `acknowledged` and `finished` as assertions in the code. `committed` needs both ends, so a trace
-#   and a job that joins it.
+# answer: Those that one machine can check from a few numbers: `pulled`, `in order` and `tried` in a member or broker,
+#   `dispatched` in a store. `acknowledged` and `finished` as assertions in the code. `committed` needs both ends, so a
+#   trace and a job that joins it.
 
 # %% [reflection] lab14.test
 # **3.** You have repaired Warsaw. What do you leave behind?
 #
-# answer: The short schedule as a test that fails with the old code, and the rule as a check in the simulation, so that the next
-#   one that breaks it is found by a seed and not by a customer.
+# answer: The short schedule as a test that fails with the old code, and the rule as a check in the simulation. Then a
+#   seed finds the next violation before a customer does.
 
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next

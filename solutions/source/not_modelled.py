@@ -2,13 +2,13 @@
 # # What is not modelled, and why
 #
 # mqlab is a complete small broker with its clients, but it does not have everything that RocketMQ 5.3 has. This page
-# says what is missing, what RocketMQ does there, and what happens here instead, so that nobody takes a gap for a fact.
-# The rule was: what a lab needs to be honest is here, to the byte. What would make the code longer without teaching
-# anything new is not here.
+# lists what is missing, what RocketMQ does there, and what happens here instead, so that you do not take a gap for a fact.
+# The rule was: everything that a lab needs to be honest is here, byte for byte. Code that would teach
+# nothing new is not here.
 #
-# Three pages together say where mqlab and RocketMQ differ. This one lists what is missing. [Where mqlab differs on
-# purpose](../docs/differences.md) lists what is here and behaves in another way. *What this does not prove* in each lab
-# says what its simulation cannot show. A module that leaves something out names it in the last lines of its docstring.
+# Three pages together show where mqlab and RocketMQ differ. This one lists what is missing. [Where mqlab differs on
+# purpose](../docs/differences.md) lists features that behave differently. *What this does not prove* in each lab
+# lists what its simulation cannot show. A module that leaves something out names it at the end of its docstring.
 # The terms are explained in the [glossary](glossary.ipynb); all labs are in the [index](index.ipynb).
 
 # %% [markdown]
@@ -17,10 +17,10 @@
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
 # | **POP** | a consumer takes messages with a lease and acknowledges each one by a receipt; the broker remembers what is leased, and queues have no owner | request codes of POP are answered "not supported" (3), and its retry topics are ordinary topics. A second, different model of consuming would double the code of the consumer; the labs are about the first one |
-# | **client_rebalance=false**, message request mode | the broker tells a group's members which queues are theirs | members compute it themselves, which is the default; a broker of mqlab divides queues for other clients that ask (modes other than PULL are refused) |
+# | **client_rebalance=false**, message request mode | the broker assigns queues to a group's members | members compute it themselves, which is the default; a broker of mqlab divides queues for other clients that ask (modes other than PULL are refused) |
 # | **proxy** and gRPC clients | a stateless server between new clients and brokers, which speaks POP for them | clients talk to brokers in the remoting protocol |
 # | **request-reply** | a producer sends a message and waits for another program's answer, which is also a message | a broker pushes replies to a waiting client of another language; mqlab's own producer does not wait for one: two ordinary topics do the same and show how it works |
-# | **recall** | a delayed message is taken back before its time has come | not known, because it needs the timer wheel |
+# | **recall** | a delayed message is taken back before its time has come | missing, because it needs the timer wheel |
 # | **automatic batches** | a producer collects small messages and sends them as one request | off in RocketMQ by default; `send` sends at once |
 # | **class filters** | Java code uploaded to a filter server | tags and SQL92; RocketMQ itself has abandoned class filters |
 
@@ -33,8 +33,8 @@
 # | **RocksDB** | queues and configuration in an embedded database instead of files | files, which a learner can open; a store's other files are reported and left alone |
 # | **tiered** storage | old log segments in object storage | retention deletes; a Parquet copy of a store (lab 10) is the nearest thing |
 # | **compaction** topics | only the newest message of each key is kept | all topics are ordinary topics |
-# | **batch** consume queues, INNER_BATCH | several messages are stored in one unit with one queue entry | each message of a batch is stored in a unit of its own, which is the default |
-# | queue **extension**, filter **bitmap** | tag codes of any length, and SQL results computed in advance, are stored beside the queue | SQL is evaluated when a pull is answered; both are off by default |
+# | **batch** consume queues, INNER_BATCH | several messages are stored in one unit with one queue entry | each message of a batch is stored in its own unit, which is the default |
+# | queue **extension**, filter **bitmap** | tag codes of any length, and SQL results computed in advance, are stored next to the queue | SQL is evaluated when a pull is answered; both are off by default |
 # | **LMQ** (light queues) | thousands of queues that share one topic's messages, for MQTT | ordinary queues |
 # | **transient** store pool, warm-up, swap | messages are written through off-heap memory; pages are touched in advance | messages are written straight into the mapped file. The difference is one of speed, and mqlab does not have RocketMQ's speed |
 # | **cold-data** control | pulls that read cold data are slowed down | answers to cold reads have fewer messages (8 instead of 32); nothing is slowed down |
@@ -44,12 +44,12 @@
 #
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
-# | **DLedger** | the commit log replicated by Raft | a master and its slaves with RocketMQ's own protocol; elections would be a course of their own |
-# | **controller** | elects a new master among in-sync replicas, with epochs in the log | a master that is down stays down until it is started again |
+# | **DLedger** | the commit log replicated by Raft | a master and its slaves with RocketMQ's own protocol; elections would be a separate course |
+# | **controller** | elects a new master among in-sync replicas, with epochs in the log | a master that is down stays down until it is restarted |
 # | **acting master** | a slave takes over some duties, such as queue locks and delayed messages | clients can read from slaves; slaves do nothing else |
 # | **static topics** (logical queues) | queues keep their numbers while they move between brokers | a queue stays on one broker |
 # | **namespace**s | a prefix on topics and groups keeps tenants apart | names are used as they are |
-# | broker **container** | several brokers run in one process | each broker is a node of its own |
+# | broker **container** | several brokers run in one process | each broker is a separate node |
 # | **VIP** channel | a second port for sends and administration, so that pulls cannot delay them | one port |
 
 # %% [markdown]
@@ -57,24 +57,24 @@
 #
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
-# | **ACL** | requests are signed; there are permissions per user and resource | in a Lab everybody may do everything, because nobody there is an attacker; `mqlab serve` checks signatures, and no permissions |
+# | **ACL** | requests are signed; there are permissions per user and resource | in a Lab every client may do everything, because a Lab has no attacker; `mqlab serve` checks signatures, and no permissions |
 # | **TLS** | connections are encrypted; HAProxy headers are understood | plain frames, so that students can look at them |
-# | **HTTP** or DNS lists of name servers | a client looks up its name servers under an address | clients are told their name servers when they are made |
+# | **HTTP** or DNS lists of name servers | a client looks up its name servers under an address | clients get their name servers when they are created |
 # | heartbeat **V2** | a short heartbeat has a digest instead of the whole list of subscriptions | the broker's answer does not offer V2, so clients send whole heartbeats |
-# | thread **pool**s per kind of request | overload in one kind does not block another; a full pool answers `SYSTEM_BUSY` | one mailbox per node: requests are handled one after the other, and a node's own code costs no time |
+# | thread **pool**s per kind of request | overload in one kind does not block another; a full pool answers `SYSTEM_BUSY` | one mailbox per node: requests are handled one after another, and a node's own code costs no time |
 # | OpenTelemetry **metrics** | counts, lags and latencies are exported to Prometheus | counters and statistics that the journal and `lab.admin` show |
 # | **Windows** | RocketMQ runs on it | Linux and macOS, or WSL on Windows |
-# | **jstack** in running info | running info has the stacks of a consumer's threads | a coroutine has no thread whose stack could be shown; the journal says what it waits for |
+# | **jstack** in running info | running info has the stacks of a consumer's threads | a coroutine has no thread whose stack could be shown; the journal shows what it waits for |
 
 # %% [markdown]
 # ## The world around
 #
-# These are not parts of RocketMQ. What a Lab shows about them is true in the Lab only.
+# These are not parts of RocketMQ. What a Lab shows about them is true only in the Lab.
 #
 # | not here | in a data centre | here instead |
 # |---|---|---|
 # | time that code takes | a broker under load is slow because it computes | the code of a node costs no time; only `context.sleep` and `context.compute` in a listener do |
-# | **bandwidth** | large bodies take longer | one latency for all frames, unless a fault says otherwise |
+# | **bandwidth** | large bodies take longer | one latency for all frames, unless a fault changes it |
 # | lost and repeated packets | TCP hides them, which costs time | a partition holds frames back and delivers them in order when it heals; a drop loses them |
 # | disks that lie, **torn pages** | after a power cut a page may be half new and half old | a page of 4 KiB is either written or not |
 # | clocks that disagree | each machine has its own time | one virtual clock for all, unless `skew_clock` changes a node's |

@@ -37,4 +37,4 @@ def test_the_second_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterL
     ran_to_its_end(page, exercises=2)
     rings = '    return any(row["lag"] > 100 for row in so_far[-1])'
     check = write_and_check(page, "lab13.alarm", f"def alarm(so_far):\n{rings}")
-    check.locator(RED, has_text="analytics lets its messages lie").wait_for()
+    check.locator(RED, has_text="analytics leaves its messages").wait_for()

@@ -162,15 +162,15 @@ PLAN = (
     ("task", "value", "given", "state", "said"),
     [
         ("share", 56, (560, 1000, "orders"), "good", "all topics in one file"),
-        ("share", 100, (560, 1000, "orders"), "bad", "what `where` decodes"),
-        ("share", 44, (560, 1000, "orders"), "bad", "what it leaves out"),
+        ("share", 100, (560, 1000, "orders"), "bad", "`where` decodes that much"),
+        ("share", 44, (560, 1000, "orders"), "bad", "what it skips"),
         ("share", 56, (560, 1000, "stock"), "open", "change TOPIC first"),
         ("floor", 500, (CUSTOMERS, FILL), "good", "busiest customer"),
         ("floor", 700, (CUSTOMERS, FILL), "bad", "fullest queue of your run"),
         ("floor", 636, (CUSTOMERS, FILL), "bad", "That is the mean"),
         ("floor", 500, (CUSTOMERS, dict(list(FILL.items())[:64])), "open", "change QUEUES first"),
         ("looked", 10.0, (TAGS, ["cancelled"]), "good", "one message in fifty"),
-        ("looked", 0.1, (TAGS, ["cancelled"]), "bad", "the other way round"),
+        ("looked", 0.1, (TAGS, ["cancelled"]), "bad", "Divide the other way"),
         ("looked", 100, (TAGS, ["cancelled"]), "bad", "altogether"),
         ("looked", 10, (TAGS, ["gift"]), "open", "no order has one of these tags"),
         ("looked", 10, (TAGS, ["shipped", "refunded", "cancelled"]), "open", "change WANTED first"),
@@ -181,8 +181,8 @@ PLAN = (
         ("cores", 3.6, (SIZES,), "bad", "fuller the fullest part is than the mean"),
         ("cores", 16, ([1] * 16,), "open", "change PARTS first"),
         ("cores", "many", (SIZES,), "bad", "Divide the number of all messages"),
-        ("pieces", 300, (SIDES, 10), "good", "the other table larger"),
-        ("pieces", 30, (SIDES, 10), "bad", "needed once for each piece"),
+        ("pieces", 300, (SIDES, 10), "good", "the other table grows"),
+        ("pieces", 30, (SIDES, 10), "bad", "needed once per piece"),
         ("pieces", 900, (SIDES, 10), "bad", "they are cut, not copied"),
         ("pieces", 31, (SIDES, 10), "bad", "Multiply the number of customers"),
         ("pieces", 120, (SIDES, 4), "open", "change PIECES first"),
@@ -204,7 +204,7 @@ def test_a_worse_morning_is_counted_in_the_log() -> None:
     lab = play(worse, seed=3, client={"enable_trace": False})
     assert answer("lab10.amplify", 42 + 2 * 3 * 2, lab).state == "good"
     assert "what the shop has sent" in answer("lab10.amplify", 42, lab).note
-    assert "one copy for each failure" in answer("lab10.amplify", 48, lab).note
+    assert "one copy per failure" in answer("lab10.amplify", 48, lab).note
     first = play(story_of_the_morning(), seed=3, client={"enable_trace": False})
     assert answer("lab10.amplify", 48, first).state == "open"
 

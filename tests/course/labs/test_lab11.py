@@ -246,7 +246,7 @@ TOLD = [
 @pytest.mark.parametrize(
     ("task", "value", "given", "state", "said"),
     [
-        ("cut", 1, (BODY, len(BODY) - 3), "good", "One byte less"),
+        ("cut", 1, (BODY, len(BODY) - 3), "good", "One missing byte"),
         ("cut", 2, (BODY, len(BODY) - 3), "bad", "the row without an end mark"),
         ("cut", 2, (BODY, 400), "open", "change CUT first"),
         ("again", 2, (TOLD, "audit"), "good", "None of them was a retry"),

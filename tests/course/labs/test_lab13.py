@@ -240,7 +240,7 @@ def test_an_alarm_must_ring_in_time_and_not_before() -> None:
     early, evening = lab13_alarm.rings(bad, [since - 1, since]), lab13_alarm.rings(good, [days.MIDNIGHT])
     assert late is not None and late.belief == "lab13.end_of_day"
     assert never is not None and never.belief == "lab13.failures_only"
-    assert early is not None and "nobody is harmed" in early.rule
+    assert early is not None and "without harm" in early.rule
     assert evening is not None and evening.belief == "lab13.lag_alarm"
 
 
@@ -320,9 +320,9 @@ class Wall:
 @pytest.mark.parametrize(
     ("value", "verdicts", "state", "said"),
     [
-        (4, 6, "good", "nobody checks it"),
-        (5, 6, "bad", "nobody's hand"),
-        (3, 6, "bad", "it harmed nobody"),
+        (4, 6, "good", "never checked"),
+        (5, 6, "bad", "show only the process"),
+        (3, 6, "bad", "it did no harm"),
         (4, 2, "open", "4 claims have no verdict yet"),
     ],
 )

@@ -154,7 +154,7 @@ BUSIEST = Rows(
     ],
     explain=_names,
     rules={
-        "": "List the customers with the most messages of the topic orders, as many as most says; equal ones by name",
+        "": "List the customers with the most messages of the topic orders, at most `most` of them; equal ones by name",
         "messages": refutation("lab10.one_key"),
     },
     weights={"": 1, "keys of all kinds": 2},
@@ -213,7 +213,7 @@ COST = Rows(
         ),
     ],
     rules={
-        "": "Every broker has a queue 0 of its own: give one row for each broker_name and queue_id",
+        "": "Every broker has its own queue 0: return one row per broker_name and queue_id",
         "looked_at": refutation("lab10.reads_little"),
         "matched": refutation("lab10.tag_in_text"),
     },

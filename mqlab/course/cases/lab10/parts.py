@@ -17,11 +17,11 @@ from mqlab.course.teach.exercises import Call
 
 PARTS = 16
 FULLEST_PART = 1.5
-ALL_RULE = "Every message of the topic orders is in one part, and in one only"
+ALL_RULE = "Every message of the topic orders must be in exactly one part"
 RANGE_RULE = "A part is a number from 0 to parts - 1; a hash may be negative, and % keeps its sign"
-ORDER_RULE = "All messages of one order are in one part: otherwise following an order needs a shuffle"
-EVEN_RULE = f"The fullest part holds no more than {FULLEST_PART} times the mean: one hot customer must not fill it"
-SAME_RULE = "The same question has the same answer: a task that is run again must not move messages"
+ORDER_RULE = "All messages of one order must be in one part: otherwise following an order needs a shuffle"
+EVEN_RULE = f"The fullest part may hold at most {FULLEST_PART} times the mean: one hot customer must not fill it"
+SAME_RULE = "The same question must have the same answer: a repeated task must not move messages"
 
 
 def parts_of(store: Store, parts: int) -> list[Call]:

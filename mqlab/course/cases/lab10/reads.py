@@ -110,7 +110,9 @@ def _ms(row: dict[str, Any]) -> int:
     return round(stored.timestamp() * 1000)
 
 
-CHOSEN_RULE = "Messages that the query does not want are left out by topic and queues, before anything is decoded"
+CHOSEN_RULE = (
+    "Use topic and queues so that unwanted messages are left out by topic and queues before anything is decoded"
+)
 
 
 def _in_seconds(call: Call) -> dict[str, Any]:
@@ -131,11 +133,11 @@ OPTIONS_OF_A_READ = Pure(
     returns={str: object},
     compares=_first_difference,
     rules={
-        "a list": "An option is one string: the names or numbers of a list are joined by commas",
+        "a list": "An option is one string: join the names or numbers of a list with commas",
         "another name": "The options have the names of the table: topic, queues, startTime, endTime, columns",
-        "another value": "columns and topic name what the source has; several are joined by commas, without blanks",
-        "columns": "columns names what the query uses, and nothing else: what only selects need not be decoded",
-        "time": "startTime and endTime are store times in ms: read from startTime on, and before endTime",
+        "another value": "columns and topic use the source's names; join several with commas, without spaces",
+        "columns": "columns names only what the query uses: a selecting column need not be decoded",
+        "time": "startTime and endTime are store times in ms: the read begins at startTime and ends before endTime",
         "chosen": CHOSEN_RULE,
     },
     slips=[

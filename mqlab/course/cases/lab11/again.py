@@ -130,10 +130,10 @@ WHY_AGAIN = Rows(
         Slip("without the group", _wrongly(of=_without_group), belief="lab11.groups_repeat"),
     ],
     rules={
-        "missing": "Each call with a message that has keys has a row, the first one too: its cause is 'first'",
+        "missing": "Each call with a message that has keys has a row, including the first: its cause is 'first'",
         "extra": "Calls with messages that have no keys are left out: two of them may look alike",
         "cause": "The first that is true: first, retry if retry_times is larger than in all calls before, resend if "
-        "there were fewer calls before than units in orders, no_result if the call before did not come back, "
+        "there were fewer calls before than units in orders, no_result if the call before did not return, "
         "soon if it began 60 s or less after the end of the call before, late",
     },
 )

@@ -207,14 +207,14 @@ ENTRIES = Rows(
         Slip("null is a text", _null_is_text, belief="lab11.null_is_text"),
     ],
     rules={
-        "missing": "Each entry has a row, also one that cannot be read: it has its position and a reason",
+        "missing": "Each entry has a row. An unreadable one has its position and a reason",
         "extra": "An entry ends with 0x02. After the last end mark there is nothing, or an entry that was cut",
         "reason": f"The first that is true: {trace.NO_END_MARK!r} after the last 0x02, {trace.UNKNOWN_KIND!r} if "
         f"FIELDS has no such kind, {trace.TOO_SHORT!r} if it has fewer fields than FEWEST, "
-        f"{trace.NOT_A_NUMBER!r} if a field of NUMBERS is no number",
+        f"{trace.NOT_A_NUMBER!r} if a field of NUMBERS is not a number",
         "kind": "kind is field 0; an entry that has a reason has None in every column but position and reason",
         "success": refutation("lab11.false_is_true"),
         "keys": refutation("lab11.counted_from_the_end"),
-        "": "FIELDS has the number of the field for each column of a kind; what the kind does not have is None",
+        "": "FIELDS has the number of the field for each column of a kind; a missing field is None",
     },
 )

@@ -114,10 +114,10 @@ CALLS = Rows(
         ),
     ],
     rules={
-        "missing": "Each SubBefore entry has a row, whatever came back: a left join",
+        "missing": "Each SubBefore entry has a row, with or without an end: a left join",
         "extra": "A row is a call that has begun: it has a SubBefore entry",
-        "twice": "One row for each request_id and msg_id: a call, and a message in it",
-        "status": "status is SUCCESS or FAILED, as success of the SubAfter entry says, and NO_RESULT without one",
+        "twice": "One row per request_id and msg_id: a call, and a message in it",
+        "status": "status is SUCCESS or FAILED by success of the SubAfter entry, and NO_RESULT without one",
         "started_ms": "started_ms is time_ms of the SubBefore entry",
         "ended_ms": "ended_ms is time_ms of the SubAfter entry; an old client has none: started_ms + cost_ms",
         "": "The group, the keys and retry_times are those of the SubBefore entry",

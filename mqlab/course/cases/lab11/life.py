@@ -217,7 +217,7 @@ LIFE = Rows(
         Slip("always lost", _wrongly(passed=lambda reads: "lost"), belief="lab11.passed_is_lost"),
     ],
     rules={
-        "missing": "Each order has a row for each group that has calls and has committed an offset for its queue",
+        "missing": "Each order has a row per group that has calls and has committed an offset for its queue",
         "extra": "A row is an order and a group that reads orders and has a trace",
         "twice": refutation("lab11.copies_are_messages"),
         "outcome": "The first that is true: consumed if one call succeeded, dead if a copy is in %DLQ% and the group's "

@@ -42,10 +42,8 @@ SLICES, CALLS, PATIENCE_MS = 5, 15, 2 * MINUTE
 LATE_MINUTES = (5, 4, 7)
 SLACK_MS, SLACK_ROWS = MINUTE, 10
 CallKey = tuple[str, str]  # request_id, msg_id
-EARLY = "A call is told when it is older than two minutes, and not before"
-SOON = (
-    "A call without an answer is told as soon as its answer cannot come any more: two minutes and late after it began"
-)
+EARLY = "Report a call when it is older than two minutes, and not before"
+SOON = "Report a call without an answer as soon as its answer cannot come any more: two minutes and late after it began"
 ANSWERED = "Only calls are told that have no answer within two minutes"
 NO_ANTI = "Spark has no left anti join of two streams: join them with leftOuter, and keep the rows without an answer"
 APPEND_ONLY = "An outer join of two streams can only be written in append mode: a row comes when it is sure"
@@ -181,10 +179,10 @@ def _not_told(call: Call, run: Run, batch: int, key: CallKey, began: int) -> Fin
     what, expected = f"call {key[0]} of {key[1]}", f"told: it began at {clock(began)}"
     again = [row for row in film.until(batch) if row["msg_id"] == key[1] and row["request_id"] != key[0]]
     if not run.rows and _kept(run) > 2 * len(film.slices[0]):
-        found = f"nothing is told, and {_kept(run)} rows are in state"
+        found = f"nothing is reported, and {_kept(run)} rows are in state"
         return told_by(call, "lab12.one_watermark_is_enough", batch, expected, found, what)
     if not run.rows:
-        return told_by(call, "lab12.inner_join_tells", batch, expected, "nothing is told", what)
+        return told_by(call, "lab12.inner_join_tells", batch, expected, "nothing is reported", what)
     if again and any(row["batch"] <= batch for row in run.rows):
         found = f"not told; {again[0]['request_id']} is another call of {key[1]}"
         return told_by(call, "lab12.message_is_a_call", batch, expected, found, what)

@@ -35,7 +35,7 @@ TABLE_RULE = (
     "table when it is not there yet: CREATE TABLE IF NOT EXISTS"
 )
 RAISED_RULE = (
-    "A batch that comes again is not an error, and neither is a table that is there already: INSERT OR IGNORE leaves "
+    "A repeated batch is not an error, and neither is an existing table: INSERT OR IGNORE leaves "
     "out a row that the table's key has"
 )
 COMMIT_RULE = (

@@ -46,7 +46,7 @@ def _behind(board: Sequence[Row], group: str = "") -> int:
 
 def _no_board(board: Sequence[Row], more_minutes: int) -> str:
     if not board:
-        return "there is no board yet: exercise 3 comes first"
+        return "There is no board yet: solve exercise 3 first"
     return "the day has not gone on: change MORE_MINUTES first" if more_minutes == 0 else ""
 
 
@@ -95,7 +95,7 @@ def _gap_of_the_copy(gaps: Sequence[int], run: Mapping[str, Any]) -> int | None:
 
 def _no_copy(gaps: Sequence[int], run: Mapping[str, Any] | None) -> str:
     if run is None:
-        return "there is no stream without repeats yet: exercise 2 comes first"
+        return "There is no stream without repeats yet: solve exercise 2 first"
     if list(gaps) == FIRST_GAPS:
         return "no copy comes out again yet: change GAPS first"
     return "not exactly one copy comes out again: change GAPS" if _gap_of_the_copy(gaps, run) is None else ""
@@ -103,7 +103,7 @@ def _no_copy(gaps: Sequence[int], run: Mapping[str, Any] | None) -> str:
 
 def _no_alarms(run: Mapping[str, Any], late: int, _hung: object) -> str:
     if not run["batches"]:
-        return "nothing is told yet: exercise 3 comes first"
+        return "No call is reported yet: solve exercise 3 first"
     return "ninety minutes are asked for: change LATE_MINUTES first" if late != MINUTES_ASKED_FOR else ""
 
 

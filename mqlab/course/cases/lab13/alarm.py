@@ -58,7 +58,7 @@ def rings(call: Call, fired: list[int]) -> Finding | None:
     if early:
         if min(early) > _EVENING:
             return _told(call, "quiet", f"rings at {time_text(early[0])}", "lab13.lag_alarm")
-        rule = "It rings when nobody is harmed: a campaign, a planned deploy and a failed call or two are everyday life"
+        rule = "It rings without harm: a campaign, a planned deploy and a failed call or two are normal"
         return _told(call, "quiet", f"rings at {time_text(early[0])}", rule=rule)
     if not day.kind:
         return None

@@ -124,7 +124,7 @@ def delivers(call: Call, value: Mapping[str, Any]) -> Finding | None:
             if belief
             else "A dead letter whose cause is over is missing: it has to be sent again, and not to be passed over"
         )
-        return _told(call, f"{len(missing)} that nobody gets", "none", belief, missing[0], rule)
+        return _told(call, f"{len(missing)} never delivered", "none", belief, missing[0], rule)
     order = [pair for pair in done.done if pair in set(plan.again)]
     for before, after in itertools.pairwise(order):
         if before[0] == after[0] and asked.stored_ms[before] > asked.stored_ms[after]:

@@ -23,8 +23,7 @@ Named = tuple[str, str]
 OUT_OF_ORDER = 0.75
 FEW = 10  # messages
 NOT_THERE = (
-    "On every day some calls fail, and retries heal them: a finding needs somebody who was harmed, and each day has "
-    "three"
+    "On every day some calls fail, and their retries succeed: a finding needs harmed messages, and each day has three"
 )
 
 

@@ -19,7 +19,7 @@ from mqlab.course.words import refutation
 
 ENOUGH = 0.99
 LATE_MS = 300_000
-NOBODY_HARMED = "Consumed within five minutes, or stored less than five minutes before midnight: nobody was harmed"
+NOBODY_HARMED = "Consumed within five minutes, or stored less than five minutes before midnight: no harm was done"
 Reason = tuple[Pairs, str, str]  # what is wrong, the belief behind it, or a rule
 
 BELIEVED_HARMED: tuple[tuple[str, Callable[[JudgedDay, Any], bool]], ...] = (

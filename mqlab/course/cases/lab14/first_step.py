@@ -114,7 +114,7 @@ RULES = {
     ),
     "nothing": "first_wrong_step returns (None, None) only where none of the four rules is broken in any row",
     "something": (
-        "Here no rule is broken. What comes again, is told to be late, or begins further back is legal: see the "
+        "Here no rule is broken. A repeated message, a late answer, or a pull from further back is allowed: see the "
         "last column of the table"
     ),
 }

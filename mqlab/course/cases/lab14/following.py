@@ -20,7 +20,7 @@ from mqlab.course.kit.slips import OneOf
 from mqlab.course.teach.exercises import Call
 
 AT_PLACES = ("message.dispatched", "message.pulled")
-ONCE_RULE = "follow lists each step once, in order, however many of its rows are about the message"
+ONCE_RULE = "follow lists each step once, in order, even if several of its rows are about the message"
 IDS_RULE = "A row is about the message if its id is the message's, or its ids contain it: rows of listeners have ids"
 PLACES_RULE = (
     "A message.dispatched names one place, a message.pulled all places of its offsets. Such a row is about the message "
