@@ -165,9 +165,19 @@ def summary_of(store: StoreInspector, problems: list[Problem], deep: bool | None
         "index": [{camel_case(name): value for name, value in asdict(file).items()} for file in store.index_files()],
         "checkpoint": None if checkpoint is None else {_CHECKPOINT_NAMES[n]: value for n, value in checkpoint.items()},
         "sizes": {camel_case(name): value for name, value in asdict(store.sizes()).items()},
+        "timer": _timer_of(store),
         "otherParts": store.other_parts(),
         "problems": [{camel_case(name): value for name, value in asdict(problem).items()} for problem in problems],
     }
+
+
+def _timer_of(store: StoreInspector) -> dict[str, Any] | None:
+    """The timer wheel of a store; None for a store that never had a timed message."""
+    units, checkpoint = store.timer_units(), store.timer_checkpoint()
+    if not units and checkpoint is None:
+        return None
+    numbers = None if checkpoint is None else {camel_case(name): value for name, value in checkpoint.items()}
+    return {"units": len(units), "slots": len(store.timer_slots()), "checkpoint": numbers}
 
 
 _CHECKPOINT_NAMES = {
@@ -188,6 +198,7 @@ def _print_summary(summary: dict[str, Any]) -> None:
         f"commit log  {summary['minPhysicalOffset']}..{summary['maxPhysicalOffset']}, "
         f"{summary['dispatchBehindBytes']} bytes not dispatched, {len(summary['blanks'])} full files",
         f"checkpoint  {summary['checkpoint']}",
+        f"timer       {summary['timer'] or 'never used'}",
         f"not read    {', '.join(summary['otherParts']) or 'nothing'}",
         "",
         str(Table(summary["queues"], title="queues")),

@@ -16,11 +16,9 @@
 #
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
-# | **POP** | a consumer takes messages with a lease and acknowledges each one by a receipt; the broker remembers what is leased, and queues have no owner | request codes of POP are answered "not supported" (3), and its retry topics are ordinary topics. A second, different model of consuming would double the code of the consumer; the labs are about the first one |
-# | **client_rebalance=false**, message request mode | the broker assigns queues to a group's members | members compute it themselves, which is the default; a broker of mqlab divides queues for other clients that ask (modes other than PULL are refused) |
+# | **POP** on RocksDB, limits of messages in flight | a second implementation of POP; a limit on what one group has out | the classic implementation, which is the default; both are off in RocketMQ |
 # | **proxy** and gRPC clients | a stateless server between new clients and brokers, which speaks POP for them | clients talk to brokers in the remoting protocol |
 # | **request-reply** | a producer sends a message and waits for another program's answer, which is also a message | a broker pushes replies to a waiting client of another language; mqlab's own producer does not wait for one: two ordinary topics do the same and show how it works |
-# | **recall** | a delayed message is taken back before its time has come | missing, because it needs the timer wheel |
 # | **automatic batches** | a producer collects small messages and sends them as one request | off in RocketMQ by default; `send` sends at once |
 # | **class filters** | Java code uploaded to a filter server | tags and SQL92; RocketMQ itself has abandoned class filters |
 
@@ -29,7 +27,6 @@
 #
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
-# | **timer wheel** | messages delayed by any time, up to days, in files `timerlog` and `timerwheel` | the 18 delay levels; messages with timer properties are refused as by a broker with `timerWheelEnable=false` |
 # | **RocksDB** | queues and configuration in an embedded database instead of files | files, which a learner can open; a store's other files are reported and left alone |
 # | **tiered** storage | old log segments in object storage | retention deletes; a Parquet copy of a store (lab 10) is the nearest thing |
 # | **compaction** topics | only the newest message of each key is kept | all topics are ordinary topics |

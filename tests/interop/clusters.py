@@ -76,8 +76,8 @@ def mqlab_cluster(directory: Path, *settings: str, profile: Path | None = None) 
 
 @contextmanager
 def real_cluster(directory: Path, classpath: str, *settings: str) -> Iterator[Where]:
-    """A real RocketMQ."""
-    directory.mkdir(parents=True)
+    """A real RocketMQ; ``directory`` may hold a store for it already."""
+    directory.mkdir(parents=True, exist_ok=True)
     name_server, broker = free_port(), free_port()
     home = {**os.environ, "ROCKETMQ_HOME": str(directory)}
     (directory / "conf").mkdir()

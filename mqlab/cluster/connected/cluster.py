@@ -30,7 +30,14 @@ from mqlab.rocketmq.machine.files import RealFiles
 if TYPE_CHECKING:
     from mqlab.cluster.connected.guarded_admin import GuardedAdmin
     from mqlab.rocketmq.admin import Admin
-    from mqlab.rocketmq.client import LitePullConsumer, Producer, PullConsumer, PushConsumer, TransactionProducer
+    from mqlab.rocketmq.client import (
+        LitePullConsumer,
+        Producer,
+        PullConsumer,
+        PushConsumer,
+        SimpleConsumer,
+        TransactionProducer,
+    )
     from mqlab.rocketmq.ports import Access, Ports
 
 DEFAULT_INSTANCE = "DEFAULT"
@@ -145,6 +152,13 @@ class Cluster:
         from mqlab.rocketmq.client import LitePullConsumer
 
         consumer: LitePullConsumer = self._client(LitePullConsumer, group, name, _offsets_at_home(settings))
+        return consumer
+
+    def simple_consumer(self, group: str, *, name: str | None = None, **settings: Any) -> SimpleConsumer:
+        """A consumer that receives on lease and acknowledges each message, not started. Mirrors SimpleConsumer."""
+        from mqlab.rocketmq.client import SimpleConsumer
+
+        consumer: SimpleConsumer = self._client(SimpleConsumer, group, name, _offsets_at_home(settings))
         return consumer
 
     @property

@@ -6,12 +6,13 @@ RocketMQ has no such tool: its own tools start a store to read it. Lab 01 uses i
       .messages(topic=, queue=, key=, ...)   messages in the order of the log        .message_at(physical_offset)
       .queue("orders", 0)   .queues()        bounds and units of consume queues      .index_files()   .checkpoint()
       .problems()                            what is damaged or missing              .tree()          .map(message)
+      .timer_units()   .timer_slots()   .timer_checkpoint()   the files of the timer wheel
       .hexdump(offset)   .checkpoint_hexdump()   .queue(…).hexdump(n)   .index.hexdump(entry=, slot=)   .index.chain(…)
 
 A running store and one of 500 GB can be read as well: files are opened when a question needs them, and a log of more
 than 64 MiB is not read from its start but found through its queues and its index.
 
-Left out: units of the timer wheel, batch consume queues, queue extensions and compaction; ``tree`` names their files.
+Left out: batch consume queues, queue extensions and compaction; ``tree`` names their files.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from mqlab.rocketmq.store.reading.store_problems import find_problems
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
 from mqlab.rocketmq.wire.message import MessageExt
 from mqlab.rocketmq.wire.record import Record, field_map
+from mqlab.rocketmq.wire.timer_units import Slot, TimerUnit
 
 if TYPE_CHECKING:
     from mqlab.lab.views.hexdump import Hexdump
@@ -133,6 +135,18 @@ class StoreInspector(StoreReader):
         """The segment sizes the store was written with, as far as its files show them."""
         return found_sizes(self.files, self.directory)
 
+    def timer_units(self) -> list[tuple[int, TimerUnit]]:
+        """The units of the timer log with their positions, oldest first; [] without one."""
+        return list(self.timer.units())
+
+    def timer_slots(self) -> dict[int, Slot]:
+        """The slots of the wheel's file that were ever used, by their number."""
+        return self.timer.slots()
+
+    def timer_checkpoint(self) -> dict[str, int] | None:
+        """The numbers of the timer's check file by name; None when there is none."""
+        return self.timer.checkpoint()
+
     def tree(self) -> Table:
         """All files: path, kind, bytes, and which part of the store they hold."""
         from mqlab.lab.views.table import Table
@@ -140,7 +154,7 @@ class StoreInspector(StoreReader):
         return Table(store_tree.rows(self.files, self.directory), title=self.directory, empty="an empty directory")
 
     def other_parts(self) -> list[str]:
-        """Parts of a RocketMQ store that are here and that mqlab does not read: timer wheel, batch consume queue."""
+        """Parts of a RocketMQ store that are here and that mqlab does not read: batch consume queue, compaction."""
         return store_tree.other_parts(self.files, self.directory)
 
     def problems(self, *, deep: bool | None = None) -> list[Problem]:

@@ -71,6 +71,12 @@ class ClientVerbs(LabState):
 
         return self._client("consumer", group, name, 2, LitePullConsumer, settings)
 
+    def simple_consumer(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
+        """A consumer that receives on lease and acknowledges each message, not started. Mirrors SimpleConsumer."""
+        from mqlab.rocketmq.client import SimpleConsumer
+
+        return self._client("consumer", group, name, 2, SimpleConsumer, settings)
+
     def start_work(self, client: NodeHandle | str, function: Callable[..., Any], *args: Any) -> Any:
         """Begin a function as a program of a client's process: it is interleaved with all others and dies with it.
 

@@ -39,6 +39,7 @@ LAB_STORE = StoreConfig(
     mapped_file_size_consume_queue=20_000,
     max_hash_slot_num=1_000,
     max_index_num=4_000,
+    mapped_file_size_timer_log=1 << 18,
 )
 """Small segments, so that a lab sees files roll; a real broker's are 1 GiB, 6 MB and 420 MB."""
 

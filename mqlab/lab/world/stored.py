@@ -20,7 +20,7 @@ from mqlab.lab.runtime.crash_files import PAGE, CrashFiles, Unsynced
 from mqlab.lab.world.handles import BROKERS, NodeHandle
 from mqlab.lab.world.state import LabState
 from mqlab.rocketmq.wire import property_names
-from mqlab.rocketmq.wire.names import DLQ_PREFIX, HALF_TOPIC, OP_HALF_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC
+from mqlab.rocketmq.wire.names import DLQ_PREFIX, HALF_TOPIC, OP_HALF_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 
 if TYPE_CHECKING:
     from mqlab.lab.inspector.inspector import StoreInspector
@@ -40,7 +40,7 @@ COPY_COLUMNS = [
     "store_timestamp",
     "broker",
 ]
-ROLES = {SCHEDULE_TOPIC: "waiting", HALF_TOPIC: "half", OP_HALF_TOPIC: "mark of a half"}
+ROLES = {SCHEDULE_TOPIC: "waiting", TIMER_TOPIC: "waiting", HALF_TOPIC: "half", OP_HALF_TOPIC: "mark of a half"}
 
 
 class Stored(LabState):

@@ -2,7 +2,7 @@
 
 Mirrors: mqadmin and the Dashboard, for a world that keeps everything.
 
-    deliveries  progress  pulls rows (mqlab.lab.views.Table)
+    deliveries  progress  leases  pulls rows (mqlab.lab.views.Table)
     timeline  space_time  offset_strip  how_far  diagram   pictures, each also as a table
     snapshot  changes           what differs between two moments
     verify                      named anomalies of a group
@@ -69,6 +69,19 @@ class WhatHappened(LabState):
             rows = rows + absences_of(self, group)
         columns = [*DELIVERY_COLUMNS, *(["error"] if any(row.error for row in rows) else [])]
         return Table(rows, columns=columns, title=f"deliveries of {group}", empty=self._no_rows(group))
+
+    def leases(self, group: str) -> Table:
+        """One row per message that a popping group has out now: message_queue queue_offset popped_ms until_ms left_ms.
+
+        ``progress`` counts these as consumed, as RocketMQ does.
+        """
+        from mqlab.lab.views import Table
+        from mqlab.lab.world.cluster import readable_brokers
+        from mqlab.lab.world.leases import leases_of
+
+        rows = [row for name, broker in readable_brokers(self) for row in leases_of(name, broker, group)]
+        columns = ["message_queue", "queue_offset", "popped_ms", "until_ms", "left_ms"]
+        return Table(rows, columns=columns, title=f"what {group} has out", empty="nothing is out")
 
     def progress(self, group: str) -> Table:
         """One row per queue: broker_offset consumer_offset pull_offset lag inflight client last_timestamp.

@@ -4,7 +4,7 @@ Mirrors: DefaultMQAdminExt, the class behind mqadmin and RocketMQ Dashboard. ``l
 
     lab.admin.examine_topic_route_info("orders")   is   topics.examine_topic_route_info(lab.admin, "orders")
 
-Left out: rights of users, controllers, static topics, POP.
+Left out: rights of users, controllers, static topics.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from mqlab.rocketmq.admin import (
     dead_letters,
     diagnosis,
     groups,
+    leases,
     message_traces,
     message_tracks,
     messages,
@@ -84,6 +85,12 @@ class Admin(AdminNode):
     reset_offset_by_timestamp = offset_resets.reset_offset_by_timestamp
     skip_accumulated_message = offset_resets.skip_accumulated_message
     reset_offset_of_queue = offset_resets.reset_offset_of_queue
+
+    # POP and timed messages
+    set_message_request_mode = leases.set_message_request_mode
+    message_request_modes = leases.message_request_modes
+    timer_check_point = leases.timer_check_point
+    timer_metrics = leases.timer_metrics
 
     # connected clients
     examine_consumer_connection_info = connections.examine_consumer_connection_info

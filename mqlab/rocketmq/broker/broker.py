@@ -8,7 +8,7 @@ Mirrors: BrokerController.
     start       load the tables · recover the store · listen · register at the name servers · arm the timers
     shutdown    unregister · disarm the timers · save the tables · close the store · close the channels
 
-Left out: POP, thread pools per kind of request; the second ("VIP") port is opened by mqlab.cluster.serving.
+Left out: thread pools per kind of request; the second ("VIP") port is opened by mqlab.cluster.serving.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from mqlab.rocketmq.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.rocketmq.broker.config import BrokerConfig
 from mqlab.rocketmq.broker.long_polling import CHECK_PERIOD_MS, HeldPulls
 from mqlab.rocketmq.broker.membership import Membership
+from mqlab.rocketmq.broker.pop.service import PopService
 from mqlab.rocketmq.broker.pulling import Pulling
 from mqlab.rocketmq.broker.putting import Putter
 from mqlab.rocketmq.broker.registration import Registration
@@ -38,7 +39,7 @@ from mqlab.rocketmq.broker.tools.assignments import Assignments
 from mqlab.rocketmq.broker.transaction_check import TransactionCheck
 from mqlab.rocketmq.broker.transactions import Transactions
 from mqlab.rocketmq.ports import Ports
-from mqlab.rocketmq.remoting.endpoint import Remoting
+from mqlab.rocketmq.remoting.endpoint import Channel, Remoting
 from mqlab.rocketmq.store.config import StoreConfig
 from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire.bodies import TopicConfig
@@ -73,8 +74,9 @@ class Broker:
             check_period_ms=CHECK_PERIOD_MS if config.long_polling_enable else config.short_polling_time_mills,
             note=ports.note,
         )
-        putter = Putter(state)
+        putter = self._putter = Putter(state)
         self._schedule = Schedule(state, putter)
+        self.pop = PopService(state, putter)
         self._transactions = Transactions(state, putter)
         self._transaction_check = TransactionCheck(state, putter)
         self._broadcast_offsets = BroadcastOffsets(state)
@@ -85,16 +87,11 @@ class Broker:
         # 3. What answers requests, and what sends requests of its own.
         name_servers = list(name_servers)
         self._assignments = Assignments(state, name_servers)
+        ha_status = HaStatus(state, ha_server, ha_client)
         handlers = request_table(
-            state,
-            putter,
-            self._transactions,
-            pulling,
-            self._membership,
-            HaStatus(state, ha_server, ha_client),
-            self._assignments,
+            state, putter, self._transactions, pulling, self._membership, ha_status, self._assignments, self.pop
         )
-        self.remoting = Remoting(given, handlers, on_channel_closed=self._membership.channel_closed)
+        self.remoting = Remoting(given, handlers, on_channel_closed=self._channel_closed)
         self.replication = Replication(state, ha_server, ha_client, SlaveSynchronize(state, self.remoting))
         self.registration = Registration(state, self.remoting, self.replication, name_servers)
 
@@ -131,6 +128,8 @@ class Broker:
         for saver in self._savers:
             saver.load()
         self.store.load()
+        if state.timer is not None:
+            state.timer.load()
         self._schedule.correct_offsets()
         self.store.on_arrival = self._arrived
         self.store.start()
@@ -141,6 +140,9 @@ class Broker:
         for saver in self._savers:
             saver.start()
         self.replication.start()
+        if state.timer is not None:
+            state.timer.start(self._putter.put_again, delivers=not self.is_slave)
+        self.pop.start()
         if not self.is_slave:
             self._schedule.start()
             self._transaction_check.start()
@@ -162,6 +164,9 @@ class Broker:
         self._transaction_check.stop()
         self._transactions.stop()
         self._schedule.stop()
+        self.pop.stop()
+        if self.state.timer is not None:
+            self.state.timer.stop()
         # 3. Everything in memory goes to its file.
         for saver in self._savers:
             saver.stop()
@@ -185,6 +190,10 @@ class Broker:
         properties: Mapping[str, str],
     ) -> None:
         """A message became readable. Mirrors NotifyMessageArrivingListener."""
+        if topic == names.TIMER_TOPIC and self.state.timer is not None:
+            self.state.timer.arrived()
+            if self.is_slave:
+                self.replication.synchronize.follow_timer()
         if self.is_slave:
             self.store_stats.dispatched += 1
         elif topic == names.SCHEDULE_TOPIC:
@@ -192,6 +201,11 @@ class Broker:
         elif topic == names.HALF_TOPIC or topic == names.OP_HALF_TOPIC:
             self._transaction_check.look()
         self.held_pulls.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
+        self.pop.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
+
+    def _channel_closed(self, channel: Channel) -> None:
+        self._membership.channel_closed(channel)
+        self.pop.channel_closed(channel)
 
     def __repr__(self) -> str:
         life = "running" if self.is_running else "stopped"

@@ -4,7 +4,7 @@ Mirrors: BrokerConfig (the settings of the store are in StoreConfig). ``Lab(brok
 
     name in snake_case          default      in ms unless the name or a comment gives another unit
 
-Left out: thread pool sizes, ACL, POP, tiered storage, the controller, the timer wheel.
+Left out: thread pool sizes, ACL, tiered storage, the controller.
 """
 
 from __future__ import annotations
@@ -69,6 +69,28 @@ class BrokerConfig:
     start_accept_send_request_time_stamp: int = 0  # ms since the epoch
 
     store_reply_message_enable: bool = True
+
+    recall_message_enable: bool = False
+    allow_recall_when_broker_not_writeable: bool = True
+
+    default_message_request_mode: str = "PULL"
+    default_pop_share_queue_num: int = -1
+    pop_polling_size: int = 1_024  # held pops of one topic, group and queue
+    max_pop_polling_size: int = 100_000
+    pop_long_polling_force_notify_interval: int = 800  # every so many messages one wakes held pops of every filter
+    pop_from_retry_probability: int = 20  # per cent of pops that read the retry topic first
+    pop_response_return_actual_retry_topic: bool = False
+    init_pop_offset_by_check_msg_in_mem: bool = True
+    enable_retry_topic_v2: bool = False
+    retrieve_message_from_pop_retry_topic_v1: bool = True
+    enable_pop_buffer_merge: bool = False
+    enable_pop_batch_ack: bool = False
+    pop_ck_stay_buffer_time: int = 10_000
+    pop_ck_stay_buffer_time_out: int = 3_000
+    pop_ck_max_buffer_size: int = 200_000
+    pop_ck_offset_max_queue_size: int = 20_000
+    enable_notify_after_pop_order_lock_release: bool = True
+    revive_interval: int = 1_000
 
     reject_transaction_message: bool = False
     transaction_time_out: int = 6_000

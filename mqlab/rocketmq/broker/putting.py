@@ -6,7 +6,9 @@ Mirrors: HookUtils (checkBeforePutMessage, handleScheduleMessage).
     topic orders, queue 2                        topic SCHEDULE_TOPIC_XXXX, queue 2 (level - 1)
     properties DELAY=3 …                         properties DELAY=3 REAL_TOPIC=orders REAL_QID=2 …
 
-Left out: the timer wheel (messages with TIMER_ properties are refused, as with timerWheelEnable=false), inner batches.
+    a message with TIMER_DELIVER_MS              topic rmq_sys_wheel_timer, queue 0, with TIMER_OUT_MS (timed_form)
+
+Left out: inner batches.
 """
 
 from __future__ import annotations
@@ -14,23 +16,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mqlab.rocketmq.broker.state import BrokerState
+from mqlab.rocketmq.broker.timed_form import TIMER_REQUESTS, Timing, asks_for_timer
 from mqlab.rocketmq.promises import Promise
 from mqlab.rocketmq.remoting.requests import Refused
 from mqlab.rocketmq.store import put_result
 from mqlab.rocketmq.store.config import parse_delay_levels
 from mqlab.rocketmq.store.put_result import MESSAGE_ILLEGAL, PutResult
-from mqlab.rocketmq.wire import names, properties, sys_flag
+from mqlab.rocketmq.wire import names, sys_flag
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.codes import ResponseCode
-from mqlab.rocketmq.wire.java_hash import hash_map_order
 from mqlab.rocketmq.wire.java_numbers import parse_int
+from mqlab.rocketmq.wire.properties import encode_as_java
 from mqlab.rocketmq.wire.record import Record
 
-WHEEL_TIMER_NOT_ENABLE = "WHEEL_TIMER_NOT_ENABLE"
-PARSED_MAP_CAPACITY = 128  # string2messageProperties makes a HashMap of this size
 MAX_TOPIC_BYTES = 127
+NEW_MAP_CAPACITY = 16
 MAX_RETRY_TOPIC_BYTES = 255
-_TIMER_REQUESTS = (p.TIMER_DELIVER_MS, p.TIMER_DELAY_MS, p.TIMER_DELAY_SEC)
 
 STORED_CODES = {
     put_result.PUT_OK: ResponseCode.SUCCESS,
@@ -46,17 +47,10 @@ REFUSED_CODES = {
     put_result.SERVICE_NOT_AVAILABLE: ResponseCode.SERVICE_NOT_AVAILABLE,
     put_result.OS_PAGE_CACHE_BUSY: ResponseCode.SYSTEM_BUSY,
     put_result.CREATE_MAPPED_FILE_FAILED: ResponseCode.SYSTEM_ERROR,
-    WHEEL_TIMER_NOT_ENABLE: ResponseCode.SYSTEM_ERROR,
+    put_result.WHEEL_TIMER_NOT_ENABLE: ResponseCode.SYSTEM_ERROR,
+    put_result.WHEEL_TIMER_MSG_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
+    put_result.WHEEL_TIMER_FLOW_CONTROL: ResponseCode.SYSTEM_ERROR,
 }
-
-
-def encode_as_java(property_map: Mapping[str, str], capacity: int = PARSED_MAP_CAPACITY) -> bytes:
-    """Properties in the order of Java's HashMap, so that the stored bytes equal those of a real broker.
-
-    >>> encode_as_java({"TAGS": "a", "KEYS": "k"})
-    b'TAGS\\x01a\\x02KEYS\\x01k\\x02'
-    """
-    return properties.encode({name: property_map[name] for name in hash_map_order(property_map, capacity)})
 
 
 def delay_level_of(property_map: Mapping[str, str]) -> int:
@@ -79,7 +73,7 @@ def delayed_form(record: Record, level: int, max_level: int) -> Record:
     Mirrors transformDelayLevelMessage.
     """
     level = min(level, max_level)
-    property_map = {name: value for name, value in record.property_map.items() if name not in _TIMER_REQUESTS}
+    property_map = {name: value for name, value in record.property_map.items() if name not in TIMER_REQUESTS}
     property_map[p.DELAY] = str(level)
     property_map[p.REAL_TOPIC] = record.topic
     property_map[p.REAL_QID] = str(record.queue_id)
@@ -98,6 +92,8 @@ class Putter:
         self._store = state.store
         self._max_delay_level = len(parse_delay_levels(state.store.config.message_delay_level))
         self._stats = state.store_stats
+        self._broker_stats = state.stats
+        self._timing = Timing(state)
 
     def put(self, record: Record, *, delay_level: int = 0) -> PutResult:
         """Store one message, in the schedule topic when ``delay_level`` is above 0.
@@ -110,22 +106,39 @@ class Putter:
         if _may_wait(record):
             if delay_level > 0:
                 record = delayed_form(record, delay_level, self._max_delay_level)
-            elif b"TIMER_DEL" in record.properties and _asks_for_timer(record.property_map):
-                return PutResult.refused(WHEEL_TIMER_NOT_ENABLE, "the timer wheel is off: use delay levels")
+                return self._counted(self._store.put(record), record)
+            if b"TIMER_DEL" in record.properties and asks_for_timer(record):
+                timed = self._timing.timed(record)
+                if isinstance(timed, PutResult):
+                    return self._counted(timed)
+                if timed is not record:
+                    return self._counted(self._store.put(timed), timed)
         return self._counted(self._store.put(record))
 
-    def place_of(self, record: Record, delay_level: int) -> tuple[str, int]:
-        """The topic and queue in which ``put`` stores a message."""
-        if delay_level > 0 and _may_wait(record):
-            return names.SCHEDULE_TOPIC, min(delay_level, self._max_delay_level) - 1
-        return record.topic, record.queue_id
+    def put_again(self, record: Record) -> PutResult:
+        """Store a message that the broker puts itself: it is counted for its topic, too."""
+        result = self.put(record)
+        if result.status in STORED_CODES:
+            self._broker_stats.put(record.topic, record.queue_id, 1, result.size)
+        return result
+
+    def put_own(self, record: Record) -> PutResult:
+        """Store a message that the broker itself makes: RocketMQ keeps its properties in a small map."""
+        if not asks_for_timer(record):
+            return self.put_again(record)
+        timed = self._timing.timed(record, NEW_MAP_CAPACITY)
+        return self._counted(timed) if isinstance(timed, PutResult) else self.put_again(timed)
+
+    def waiting_form(self, batch: Record) -> Record | PutResult:
+        """The topic, queue and properties of all messages of a batch; a refusal when it may not be timed like that."""
+        return self._timing.timed(batch) if asks_for_timer(batch) else batch
 
     def put_batch(self, records: list[Record]) -> PutResult:
         """Store the messages of one batch together."""
         problem = _topic_problem(records[0].topic)
         if problem is not None:
             return PutResult.refused(MESSAGE_ILLEGAL, problem)
-        return self._counted(self._store.put_batch(records))
+        return self._counted(self._store.put_batch(records), records[0])
 
     def when_safe(self, result: PutResult) -> Promise[str]:
         """Resolves to the status of the put when it is flushed and copied as configured; counts how long that took."""
@@ -134,7 +147,8 @@ class Putter:
             safe.then(lambda _: self._stats.waited(result.store_timestamp))
         return safe
 
-    def _counted(self, result: PutResult) -> PutResult:
+    def _counted(self, result: PutResult, waits_as: Record | None = None) -> PutResult:
+        result.waits_as = waits_as
         if result.message_count:
             self._stats.put(result.message_count, result.size)
         else:
@@ -144,7 +158,8 @@ class Putter:
 
 def refusal(result: PutResult) -> tuple[int, str]:
     """The response code and remark for a message that was not stored."""
-    return REFUSED_CODES.get(result.status, ResponseCode.SYSTEM_ERROR), f"{result.status}: {result.reason}"
+    code = REFUSED_CODES.get(result.status, ResponseCode.SYSTEM_ERROR)
+    return code, result.reason if result.status.startswith("WHEEL_TIMER") else f"{result.status}: {result.reason}"
 
 
 def _may_wait(record: Record) -> bool:
@@ -157,7 +172,3 @@ def _topic_problem(topic: str) -> str | None:
     length = len(topic.encode("utf-8", "replace"))
     limit = MAX_RETRY_TOPIC_BYTES if topic.startswith(names.RETRY_PREFIX) else MAX_TOPIC_BYTES
     return f"topic of {length} bytes, at most {limit} are allowed: {topic}" if length > limit else None
-
-
-def _asks_for_timer(property_map: Mapping[str, str]) -> bool:
-    return p.TIMER_OUT_MS not in property_map and any(name in property_map for name in _TIMER_REQUESTS)

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mqlab.rocketmq.broker.membership import Membership
+from mqlab.rocketmq.broker.pop.service import PopService
 from mqlab.rocketmq.broker.pulling import Pulling
 from mqlab.rocketmq.broker.putting import Putter
+from mqlab.rocketmq.broker.recall import Recall
 from mqlab.rocketmq.broker.replication.ha_status import HaStatus
 from mqlab.rocketmq.broker.replication.roles import handlers_of_role
 from mqlab.rocketmq.broker.replies import Replies
@@ -27,6 +29,7 @@ from mqlab.rocketmq.broker.tools.offset_queries import OffsetQueries
 from mqlab.rocketmq.broker.tools.offset_resets import OffsetResets
 from mqlab.rocketmq.broker.tools.runtime_info import RuntimeInfo
 from mqlab.rocketmq.broker.tools.store_admin import StoreAdmin
+from mqlab.rocketmq.broker.tools.timer_queries import TimerQueries
 from mqlab.rocketmq.broker.tools.topic_admin import TopicAdmin
 from mqlab.rocketmq.broker.tools.user_admin import UserAdmin
 from mqlab.rocketmq.broker.transactions import Transactions
@@ -43,6 +46,7 @@ def request_table(
     membership: Membership,
     ha_status: HaStatus,
     assignments: Assignments,
+    pop: PopService,
 ) -> Mapping[int, Handler]:
     """The handlers of a broker by request code, as its Remoting needs them."""
     handlers = {
@@ -55,6 +59,7 @@ def request_table(
         **_assignments(assignments),
         **_cold_reads(),
         **_users(state),
+        **pop.handlers(),
     }
     return {int(code): answering(handle) for code, handle in handlers_of_role(state, handlers).items()}
 
@@ -74,6 +79,7 @@ def _messages(
         code.RESUME_CHECK_HALF_MESSAGE: transactions.resume_check_half_message,
         code.CONSUMER_SEND_MSG_BACK: send_back.consumer_send_msg_back,
         code.END_TRANSACTION: transactions.end_transaction,
+        code.RECALL_MESSAGE: Recall(state, putter).recall_message,
         code.PULL_MESSAGE: pulling.pull_message,
         code.LITE_PULL_MESSAGE: pulling.pull_message,
         code.QUERY_MESSAGE: lookup.query_message,
@@ -153,9 +159,11 @@ def _group_queries(state: BrokerState) -> Mapping[RequestCode, Answering]:
 
 def _broker_itself(state: BrokerState, ha_status: HaStatus) -> Mapping[RequestCode, Answering]:
     code = RequestCode
-    info, store = RuntimeInfo(state), StoreAdmin(state)
+    info, store, timer = RuntimeInfo(state), StoreAdmin(state), TimerQueries(state)
     return {
         code.GET_BROKER_RUNTIME_INFO: info.get_broker_runtime_info,
+        code.GET_TIMER_CHECK_POINT: timer.get_timer_check_point,
+        code.GET_TIMER_METRICS: timer.get_timer_metrics,
         code.GET_BROKER_HA_STATUS: ha_status.get_broker_ha_status,
         code.VIEW_BROKER_STATS_DATA: info.view_broker_stats_data,
         code.GET_BROKER_CONFIG: info.get_broker_config,

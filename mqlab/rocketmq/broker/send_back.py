@@ -18,7 +18,7 @@ Left out: reading the original from another broker of the same name.
 
 from __future__ import annotations
 
-from mqlab.rocketmq.broker.putting import Putter, encode_as_java
+from mqlab.rocketmq.broker.putting import Putter
 from mqlab.rocketmq.broker.sending import DLQ_QUEUES, V3_4_9
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables import topics
@@ -26,11 +26,13 @@ from mqlab.rocketmq.broker.tables.stats import SNDBCK2DLQ_TIMES
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.remoting.requests import Answer, Refused, text, truth, whole_long, whole_or
 from mqlab.rocketmq.store import put_result
+from mqlab.rocketmq.store.put_result import PutResult
 from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.bodies import SubscriptionGroupConfig
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
+from mqlab.rocketmq.wire.properties import encode_as_java
 from mqlab.rocketmq.wire.record import Record
 
 FIRST_RETRY_LEVEL = 3
@@ -82,7 +84,7 @@ class SendBack:
         result = self._putter.put(copy, delay_level=level)
         if result.status != put_result.PUT_OK:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{result.status}: {result.reason}")
-        self._count(group_name, copy, level, dead, result.size)
+        self._count(group_name, copy, result, level, dead)
         result.wait_store_msg_ok = True  # the consumer removes the original after this answer
         self._putter.when_safe(result).then(lambda status: reply(_answer(request, status)))
         return None
@@ -93,11 +95,12 @@ class SendBack:
         sends_limit = request.version >= V3_4_9 and client_limit is not None
         return client_limit if sends_limit and client_limit is not None else group.retry_max_times
 
-    def _count(self, group: str, copy: Record, level: int, dead: bool, size: int) -> None:
+    def _count(self, group: str, copy: Record, result: PutResult, level: int, dead: bool) -> None:
         state = self._state
         property_map = copy.property_map
         first_topic = property_map.get(p.RETRY_TOPIC, copy.topic)
-        state.stats.sent_back(group, first_topic, *self._putter.place_of(copy, level), size)
+        stored = result.waits_as or copy
+        state.stats.sent_back(group, first_topic, stored.topic, stored.queue_id, result.size)
         values = {
             "group": group,
             "topic": copy.topic,

@@ -10,7 +10,7 @@ Mirrors: SendMessageProcessor; SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE
             ─▶ store.put ─▶ wait for flush and copies as configured ─▶ SEND_OK
 
 Replies of request-reply are in broker/replies.
-Left out: recall (370), static topics, compaction topics.
+Left out: static topics, compaction topics.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.errors import CorruptionError
-from mqlab.rocketmq.broker.putting import STORED_CODES, Putter, delay_level_of, encode_as_java, refusal
+from mqlab.rocketmq.broker.putting import STORED_CODES, Putter, delay_level_of, refusal
+from mqlab.rocketmq.broker.recall import handle_of
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables import topics
 from mqlab.rocketmq.broker.tables.stats import TOPIC_PUT_LATENCY
@@ -33,6 +34,7 @@ from mqlab.rocketmq.wire.bodies import TopicConfig
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.host import host_of
+from mqlab.rocketmq.wire.properties import encode_as_java
 from mqlab.rocketmq.wire.record import Record
 
 V3_4_9 = 121  # from this client version on, the request's maxReconsumeTimes counts
@@ -211,14 +213,13 @@ class Sending:
             remark = f"the broker[{self._state.identity.ip}] sending transaction message is forbidden"
             raise Refused(ResponseCode.NO_PERMISSION, remark)
         if is_half:
-            result, place = self._transactions.prepare(record, delay_level=level)
+            result = self._transactions.prepare(record, delay_level=level)
         else:
             result = self._putter.put(record, delay_level=level)
-            place = self._putter.place_of(record, level)
         # 4. Answer. A failed message that its consumer sends again is always flushed first, see send_back.
         if header.topic.startswith(names.RETRY_PREFIX):
             result.wait_store_msg_ok = True
-        self._answer_when_safe(result, place, queue_id, property_map[p.UNIQ_KEY], request, reply)
+        self._answer_when_safe(result, result.waits_as or record, queue_id, property_map[p.UNIQ_KEY], request, reply)
 
     def _named_properties(self, header: SendHeader) -> dict[str, str]:
         """The client's properties with region and trace switch.
@@ -280,34 +281,33 @@ class Sending:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         property_map = self._named_properties(header)
         property_map[p.CLUSTER] = self._state.config.broker_cluster_name
-        shared, flags, born_host = (
-            encode_as_java(property_map),
-            _sys_flag(header, topic),
-            host_of(channel.remote_address),
-        )
+        whole = self._putter.waiting_form(Record(header.topic, b"", queue_id, properties=encode_as_java(property_map)))
+        if isinstance(whole, PutResult):
+            raise Refused(*refusal(whole))
+        flags, born_host = _sys_flag(header, topic), host_of(channel.remote_address)
         records = [
             Record(
-                header.topic,
+                whole.topic,
                 item.body,
-                queue_id,
+                whole.queue_id,
                 flag=item.flag,
                 sys_flag=flags,
                 born_timestamp=header.born_timestamp,
                 born_host=born_host,
                 store_host=self._state.identity.store_host,
                 reconsume_times=header.reconsume_times,
-                properties=_closed(item.properties) + shared,
+                properties=_closed(item.properties) + whole.properties,
             )
             for item in items
         ]
         # 2. They are stored together, and one answer counts for all.
         result = self._putter.put_batch(records)
-        self._answer_when_safe(result, (header.topic, queue_id), queue_id, property_map.get(p.UNIQ_KEY), request, reply)
+        self._answer_when_safe(result, records[0], queue_id, property_map.get(p.UNIQ_KEY), request, reply)
 
     def _answer_when_safe(
         self,
         result: PutResult,
-        place: tuple[str, int],
+        stored: Record,
         queue_id: int,
         unique_key: str | None,
         request: RemotingCommand,
@@ -317,11 +317,15 @@ class Sending:
         if result.status not in STORED_CODES:
             raise Refused(*refusal(result))
         # 2. Stored: count it, and answer when it is flushed and copied as configured.
-        self._state.stats.put(*place, result.message_count, result.size)
+        self._state.stats.put(stored.topic, stored.queue_id, result.message_count, result.size)
+
+        handle = None
+        if stored.topic == names.TIMER_TOPIC and request.code != RequestCode.SEND_BATCH_MESSAGE:
+            handle = handle_of(stored, self._state.config.broker_name)
 
         def durable(status: str) -> None:
             latency_ms = self._state.now_ms() - result.store_timestamp
-            self._state.stats.add(TOPIC_PUT_LATENCY, f"{queue_id}@{place[0]}", latency_ms)
+            self._state.stats.add(TOPIC_PUT_LATENCY, f"{queue_id}@{stored.topic}", latency_ms)
             code = STORED_CODES.get(status, ResponseCode.SYSTEM_ERROR)
             answer = request.reply(
                 code,
@@ -329,6 +333,7 @@ class Sending:
                 queueId=queue_id,
                 queueOffset=result.queue_offset,
                 transactionId=unique_key,
+                recallHandle=handle,
                 **self.stamp,
             )
             reply(answer)

@@ -4,10 +4,10 @@ Mirrors: the fields of BrokerController. The parts of a broker (sending, pulling
 services that they name; no part knows the broker or another part that was made after it.
 
     BrokerState ─┬─ ports, config, identity, unique_ids
-                 ├─ store                                             the messages
+                 ├─ store, timer                                      the messages, and those that wait
                  ├─ topics, groups, offset_table, delay_offset_table,
                  │  filters, transaction_metrics, request_modes,
-                 │  users                                             tables with a file, see table_files
+                 │  order_infos, users                                             tables with a file, see table_files
                  └─ consumers, producers, queue_locks,
                     half_states, stats, store_stats                   tables in memory only
 """
@@ -25,6 +25,7 @@ from mqlab.rocketmq.broker.tables.delay_offsets import DelayOffsetTable
 from mqlab.rocketmq.broker.tables.groups import GroupTable
 from mqlab.rocketmq.broker.tables.half_states import HalfStates
 from mqlab.rocketmq.broker.tables.offsets import ConsumerOffsetTable
+from mqlab.rocketmq.broker.tables.order_infos import OrderInfos
 from mqlab.rocketmq.broker.tables.producers import ProducerTable
 from mqlab.rocketmq.broker.tables.queue_locks import QueueLocks
 from mqlab.rocketmq.broker.tables.request_modes import RequestModes
@@ -37,6 +38,7 @@ from mqlab.rocketmq.ports import Ports
 from mqlab.rocketmq.signals import Signal
 from mqlab.rocketmq.store.config import StoreConfig
 from mqlab.rocketmq.store.message_store import MessageStore
+from mqlab.rocketmq.store.timer import TimerMessageStore
 from mqlab.rocketmq.wire.host import address_text
 from mqlab.rocketmq.wire.ids import UniqueIdMaker
 
@@ -74,6 +76,8 @@ class BrokerState:
     queue_locks: QueueLocks
     stats: BrokerStats
     store_stats: StoreStats
+    order_infos: OrderInfos
+    timer: TimerMessageStore | None  # None: timer_wheel_enable is off
     now_ms: Callable[[], int]
     started_ms: int
     told_name_servers: Sequence[str] = ()  # in GET_BROKER_CONFIG; a slave that knows only its master needs them
@@ -118,24 +122,17 @@ def open_state(
     users: UserTable | None = None,
 ) -> BrokerState:
     """The state of a broker that has not loaded its files yet. Nothing in it knows the parts that will use it."""
-    now_ms, note = ports.clock.now_ms, ports.note
+    now_ms, note, has_timer = ports.clock.now_ms, ports.note, store_config.timer_wheel_enable
     # 1. Who this broker is.
     ip, port = ports.ip, config.listen_port
-    ha_port = store_config.ha_listen_port or port + 1
-    identity = Identity(ip, address_text(ip, port), address_text(ip, ha_port), (ip, port), store_config.is_slave)
+    ha_address = address_text(ip, store_config.ha_listen_port or port + 1)
+    identity = Identity(ip, address_text(ip, port), ha_address, (ip, port), store_config.is_slave)
     unique_ids = UniqueIdMaker(ports.ip, ports.rng.randrange(1 << 16), ports.rng.randrange(1 << 31))
     # 2. The store. It reads no file before load().
-    store = MessageStore(
-        store_directory,
-        files=ports.files,
-        clock=ports.clock,
-        config=store_config,
-        store_host=identity.store_host,
-        note=note,
-        memory_bytes=memory_bytes,
-    )
+    store = _new_store(ports, store_config, store_directory, identity, memory_bytes)
+    timer = TimerMessageStore(store, ports.files, ports.clock, note=note) if has_timer else None
     # 3. The tables. SQL filters follow the heartbeats of consumers.
-    topics = TopicTable(config, now_ms, note=note)
+    topics = TopicTable(config, now_ms, has_timer=has_timer, note=note)
     filters = _filter_table(config, now_ms)
     consumers = ConsumerTable(now_ms, note=note)
     consumers.registered.subscribe(filters.register)
@@ -164,7 +161,28 @@ def open_state(
         QueueLocks(now_ms, max_live_ms=config.lock_max_live_time, note=note),
         BrokerStats(now_ms, config.broker_cluster_name, is_system=topics.is_system, detail=config.enable_detail_stat),
         StoreStats(now_ms),
+        OrderInfos(now_ms, is_known=_knows(topics)),
+        timer,
         now_ms=now_ms,
         started_ms=now_ms(),
         users=users,
     )
+
+
+def _new_store(
+    ports: Ports, config: StoreConfig, directory: str, identity: Identity, memory_bytes: int | None
+) -> MessageStore:
+    return MessageStore(
+        directory,
+        files=ports.files,
+        clock=ports.clock,
+        config=config,
+        store_host=identity.store_host,
+        note=ports.note,
+        memory_bytes=memory_bytes,
+    )
+
+
+def _knows(topics: TopicTable) -> Callable[[str, int], bool]:
+    """Whether a topic has a queue to read."""
+    return lambda topic, queue_id: topic in topics and queue_id < topics[topic].read_queue_nums

@@ -9,13 +9,15 @@ Mirrors: the scheduled persist tasks of BrokerController and the file names of B
     delayOffset.json          delay_offset_table     every 10 s after a change (flush_delay_offset_interval)
     consumerFilter.json       filters                every 10 s after a change
     messageRequestMode.json   request_modes          at every change
+    consumerOrderInfo.json    order_infos            every 10 s after a change, once an orderly pop has come
     transactionMetrics        transaction_metrics    every 3 s after a change (transaction_metric_flush_interval)
     users.json                users                  at every change, in a broker that has users
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables.config_saver import ConfigSaver
@@ -24,6 +26,7 @@ from mqlab.rocketmq.store.config_files import ConfigFile
 from mqlab.rocketmq.store.message_store import MessageStore
 
 FILTER_PERSIST_MS = 10_000
+ORDER_INFO_PERSIST_MS = 10_000
 
 
 class KeptTable(Protocol):
@@ -39,56 +42,56 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
     files, clock, config, note = state.ports.files, state.ports.clock, state.config, state.ports.note
 
     def saver(
-        name: str,
-        table: KeptTable,
-        period_ms: int | None,
-        kind: str = "broker.persist",
-        *,
-        saved_kind: str = "config.persisted",
-        points_into_log: bool = False,
-        save_at_stop: bool = True,
+        name: str, table: KeptTable, period_ms: int | None, kind: str = "broker.persist", **options: Any
     ) -> ConfigSaver:
+        file = ConfigFile(files, f"{store_directory}/config/{name}", clock=clock, note=note)
         return ConfigSaver(
             clock,
-            ConfigFile(files, f"{store_directory}/config/{name}", clock=clock, note=note),
+            file,
             table.encode,
             table.decode,
             state.store.failures,
             period_ms=period_ms,
             kind=kind,
-            saved_kind=saved_kind,
-            save_at_stop=save_at_stop,
-            ready=(lambda: log_is_safe(state.store)) if points_into_log else (lambda: True),
             note=note,
+            **options,
         )
 
     # 1. A saver per file. Offsets point into the log, so their files wait until the log is safe.
     topics = saver("topics.json", state.topics, None)
     groups = saver("subscriptionGroup.json", state.groups, None)
+    is_safe = partial(log_is_safe, state.store)
+    every_ms = config.flush_consumer_offset_interval
     offsets = saver(
         OFFSETS_FILE,
         state.offset_table,
-        config.flush_consumer_offset_interval,
+        every_ms,
         "offset.persist",
         saved_kind="offset.persisted",
-        points_into_log=True,
+        ready=is_safe,
     )
-    delay_offsets = saver(
-        "delayOffset.json", state.delay_offset_table, config.flush_delay_offset_interval, points_into_log=True
-    )
+    every_ms = config.flush_delay_offset_interval
+    delay_offsets = saver("delayOffset.json", state.delay_offset_table, every_ms, ready=is_safe)
     filters = saver("consumerFilter.json", state.filters, FILTER_PERSIST_MS)
     modes = saver("messageRequestMode.json", state.request_modes, None, save_at_stop=False)
+    orders = saver(
+        "consumerOrderInfo.json", state.order_infos, ORDER_INFO_PERSIST_MS, ready=lambda: state.order_infos.is_used
+    )
     metrics = saver("transactionMetrics", state.transaction_metrics, config.transaction_metric_flush_interval)
 
     # 2. Each saver is called when its table changes.
     state.topics.changed.subscribe(lambda changed_topics: topics.changed())
-    state.groups.changed.subscribe(groups.changed)
-    state.offset_table.changed.subscribe(offsets.changed)
-    state.delay_offset_table.changed.subscribe(delay_offsets.changed)
-    state.filters.changed.subscribe(filters.changed)
-    state.transaction_metrics.changed.subscribe(metrics.changed)
-    state.request_modes.changed.subscribe(modes.changed)
-    savers = (topics, groups, offsets, delay_offsets, filters, metrics, modes)
+    for changed, kept in (
+        (state.groups.changed, groups),
+        (state.offset_table.changed, offsets),
+        (state.delay_offset_table.changed, delay_offsets),
+        (state.filters.changed, filters),
+        (state.transaction_metrics.changed, metrics),
+        (state.request_modes.changed, modes),
+        (state.order_infos.changed, orders),
+    ):
+        changed.subscribe(kept.changed)
+    savers = (topics, groups, offsets, delay_offsets, filters, metrics, modes, orders)
     if state.users is None:
         return savers
     users = saver("users.json", state.users, None)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.rocketmq.broker.putting import Putter, encode_as_java
+from mqlab.rocketmq.broker.putting import Putter
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables.half_states import GIVE_UP, STORE_AGAIN
 from mqlab.rocketmq.broker.transactions import HALF_QUEUE, REMOVE_TAG, SEPARATOR, immunity_ms
@@ -32,6 +32,7 @@ from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.codes import RequestCode
 from mqlab.rocketmq.wire.command import request as make_request
 from mqlab.rocketmq.wire.java_numbers import int_or, long_or, parse_int
+from mqlab.rocketmq.wire.properties import encode_as_java
 from mqlab.rocketmq.wire.record import Record
 
 if TYPE_CHECKING:

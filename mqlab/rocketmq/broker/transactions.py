@@ -19,7 +19,7 @@ Left out: escaping to another broker (acting master).
 from __future__ import annotations
 
 from mqlab.errors import MqlabError, UsageError
-from mqlab.rocketmq.broker.putting import STORED_CODES, Putter, encode_as_java, refusal
+from mqlab.rocketmq.broker.putting import STORED_CODES, Putter, refusal
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables.half_states import COMMIT, COMMITTED, NAME, ROLL_BACK
 from mqlab.rocketmq.ports import Deadline, next_on_grid
@@ -33,6 +33,7 @@ from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.ids import parse_offset_msg_id
 from mqlab.rocketmq.wire.java_numbers import long_or, parse_int
+from mqlab.rocketmq.wire.properties import encode_as_java
 from mqlab.rocketmq.wire.record import Record
 
 HALF_QUEUE = 0
@@ -52,8 +53,8 @@ class Transactions:
         self._woke_ms: int | None = None  # when the service last woke early; its 3 s grid starts there
         self._flush: Deadline | None = None
 
-    def prepare(self, record: Record, *, delay_level: int = 0) -> tuple[PutResult, tuple[str, int]]:
-        """Store a message as a half message; returns the result, and the topic and queue it is in.
+    def prepare(self, record: Record, *, delay_level: int = 0) -> PutResult:
+        """Store a message as a half message.
 
         Mirrors parseHalfMessageInner.
         """
@@ -81,7 +82,8 @@ class Transactions:
                 half_offset=result.queue_offset,
                 physical_offset=result.physical_offset,
             )
-        return result, self._putter.place_of(half, delay_level)
+        result.waits_as = result.waits_as or half
+        return result
 
     def resume_check_half_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """RESUME_CHECK_HALF_MESSAGE: a half message that was given up is stored as a new one, to be checked again."""
@@ -144,7 +146,7 @@ class Transactions:
             raise Refused(ResponseCode.SYSTEM_ERROR, "The producer group wrong")
         if half.queue_offset != whole_long(request, "tranStateTableOffset"):
             raise Refused(ResponseCode.SYSTEM_ERROR, "The transaction state table offset wrong")
-        if half.physical_offset != physical_offset or half.topic != names.HALF_TOPIC:
+        if half.physical_offset != physical_offset or half.topic not in (names.HALF_TOPIC, names.TIMER_TOPIC):
             raise Refused(ResponseCode.SYSTEM_ERROR, "The commit log offset wrong")
         return half
 

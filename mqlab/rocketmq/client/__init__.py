@@ -5,6 +5,7 @@ Mirrors: the client module of RocketMQ (package org.apache.rocketmq.client).
     producer, transaction_producer            a program sends with these          their parts: sending
     push_consumer                             its listener is called              their parts: consuming
     pull_consumer, lite_pull_consumer         the program asks for messages
+    simple_consumer                           the program receives messages on lease
     pull_schedule                             is called when it is time to ask
     allocate, settings, statuses              values that a program chooses from
     instance                                  one per process: connections, routes, heartbeats, its members
@@ -12,7 +13,7 @@ Mirrors: the client module of RocketMQ (package org.apache.rocketmq.client).
     parts are handed a state (consuming/member_state.py), the access to the cluster (instance/cluster_access.py) and
     the functions that they call; none of them holds the client that it is a part of
 
-Left out: POP consumption, request-reply, namespaces, ACL signatures, TLS.
+Left out: request-reply, namespaces, ACL signatures, TLS.
 """
 
 from mqlab.rocketmq.client.lite_pull_consumer import LitePullConsumer
@@ -20,6 +21,7 @@ from mqlab.rocketmq.client.producer import Producer
 from mqlab.rocketmq.client.pull_consumer import PullConsumer
 from mqlab.rocketmq.client.pull_schedule import PullConsumerScheduleService
 from mqlab.rocketmq.client.push_consumer import PushConsumer
+from mqlab.rocketmq.client.simple_consumer import SimpleConsumer
 from mqlab.rocketmq.client.transaction_producer import TransactionProducer
 
 __all__ = [
@@ -28,5 +30,6 @@ __all__ = [
     "PullConsumer",
     "PullConsumerScheduleService",
     "PushConsumer",
+    "SimpleConsumer",
     "TransactionProducer",
 ]

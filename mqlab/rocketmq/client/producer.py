@@ -7,11 +7,12 @@ Mirrors: DefaultMQProducer and DefaultMQProducerImpl.
     producer.send_async(message).result()              does not wait until asked
     producer.send_oneway(message)                      gets no answer
     producer.send_batch([m1, m2])                      one request
+    producer.recall("orders", result.recall_handle)    asks to drop a timed message
 
 Starting sends nothing: the first frame goes out with the first message (unless ``topics`` names some to look up). Until
 then no broker knows the producer, and one that was started again is not asked about its open transactions.
 
-Left out: request-reply, recall, and the mqadmin calls Java hangs on its producer.
+Left out: request-reply, and the mqadmin calls Java hangs on its producer.
 """
 
 from __future__ import annotations
@@ -21,19 +22,21 @@ from dataclasses import replace
 from typing import Any
 
 from mqlab.durations import milliseconds
-from mqlab.errors import MqlabError, UsageError
+from mqlab.errors import ClientError, CorruptionError, MqlabError, UsageError
 from mqlab.rocketmq.client.instance.mq_client import MQClient
 from mqlab.rocketmq.client.instance.pending import Pending, begin
 from mqlab.rocketmq.client.instance.service_state import ServiceState
 from mqlab.rocketmq.client.sending.queue_selection import QueueSelector
 from mqlab.rocketmq.client.sending.send_options import ASYNC, ONEWAY, SYNC, SendHook, SendOptions
-from mqlab.rocketmq.client.sending.send_request import check_group
+from mqlab.rocketmq.client.sending.send_request import check_group, check_topic
 from mqlab.rocketmq.client.sending.sender import Sender
 from mqlab.rocketmq.client.sending.trace import ProducerTraceHook, TraceDispatcher
 from mqlab.rocketmq.client.settings import ProducerConfig, make_config
 from mqlab.rocketmq.ports import Ports
 from mqlab.rocketmq.promises import Flow, Promise, flow
+from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire.message import Message, MessageQueue, SendResult
+from mqlab.rocketmq.wire.recall_handle import decode_recall_handle
 
 DEFAULT_PRODUCER_GROUP = "DEFAULT_PRODUCER"
 
@@ -182,6 +185,35 @@ class Producer:
         return begin(
             self.ports.workers, lambda: self._send(list(messages), self._options(ASYNC, timeout, message_queue))
         )
+
+    def recall(self, topic: str, recall_handle: str) -> str:
+        """Ask the broker to drop a timed message before it is delivered; returns the message's unique key.
+
+        The answer says only that a marker was stored: RocketMQ also gives it for a message that was delivered already.
+        Raises ClientError for a handle that cannot be read or an unknown broker, BrokerError for a refusal.
+        """
+        return str(self.client.call(lambda: self.recall_async(topic, recall_handle)))
+
+    @flow
+    def recall_async(self, topic: str, recall_handle: str) -> Flow[str]:
+        """The same, as a Promise. Mirrors DefaultMQProducerImpl.recallMessage."""
+        self.must_run()
+        check_topic(topic)
+        if names.group_of(topic) is not None:
+            raise ClientError("topic is not supported")
+        try:
+            handle = decode_recall_handle(recall_handle)
+        except CorruptionError as error:
+            raise ClientError(error.text) from error
+        cluster = self.client.cluster
+        yield self.sender.find_publish_info(topic)
+        address = cluster.routes.master_address(handle.broker_name)
+        if address is None:
+            raise ClientError("The broker service address not found")
+        message_id: str = yield cluster.calls.recall(
+            address, self.group, topic, recall_handle, handle.broker_name, self.config.send_msg_timeout
+        )
+        return message_id
 
     def fetch_publish_message_queues(self, topic: str) -> list[MessageQueue]:
         """The queues a message to this topic may go to."""

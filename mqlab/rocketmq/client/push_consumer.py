@@ -12,7 +12,10 @@ Mirrors: DefaultMQPushConsumer and DefaultMQPushConsumerImpl.
     state     what it knows                         consume_service   made at start: concurrently or in order
     pull_loop pulls every owned queue               rebalance         adds and drops queues (QueueKeeper, below)
 
-Left out: POP, assignment by the broker (client_rebalance=false), namespaces.
+    client_rebalance=False: the broker divides the queues; those that it says to pop go to pop_loop and a service of
+    their own (consuming/pop_service). Orderly and broadcasting consumers pull all the same.
+
+Left out: namespaces.
 """
 
 from __future__ import annotations
@@ -23,12 +26,16 @@ from functools import partial
 from typing import Any
 
 from mqlab.errors import ClientError, UsageError
+from mqlab.rocketmq.client.consuming.broker_rebalance import BrokerRebalance
 from mqlab.rocketmq.client.consuming.concurrently import ConsumeConcurrently
 from mqlab.rocketmq.client.consuming.consume_hooks import ConsumeHook
 from mqlab.rocketmq.client.consuming.consume_service import ConsumeService
 from mqlab.rocketmq.client.consuming.group_member import GroupMember, QueueListener, client_for
 from mqlab.rocketmq.client.consuming.member_state import PushState
 from mqlab.rocketmq.client.consuming.orderly import ConsumeOrderly
+from mqlab.rocketmq.client.consuming.pop_loop import PopLoop
+from mqlab.rocketmq.client.consuming.pop_service import ConsumePop
+from mqlab.rocketmq.client.consuming.popped import PopApi
 from mqlab.rocketmq.client.consuming.process_queue import ProcessQueue, is_pull_expired
 from mqlab.rocketmq.client.consuming.pull_loop import PullLoop
 from mqlab.rocketmq.client.consuming.reset import OffsetReset
@@ -67,6 +74,9 @@ class PushConsumer(GroupMember[PushState]):
         self.pull_loop = PullLoop(self.state, self.pull_api, self._give_up)
         self.send_back = SendBack(client.cluster, client.inner_sender, group)
         self.consume_service: ConsumeService | None = None
+        self.pop_api = PopApi(client.cluster, group)
+        self.pop_service: ConsumePop | None = None
+        self.pop_loop: PopLoop | None = None
         self._reset = OffsetReset(self.state, self.suspend_now, self.rebalance.remove_process_queue, self.resume_async)
         self._listener: Any = None
         self._queue_listener: QueueListener | None = None
@@ -166,10 +176,27 @@ class PushConsumer(GroupMember[PushState]):
         service: ConsumeService = kind(state, self._listener, self.send_back, self.pull_loop.retry_parked)
         self.consume_service = service
         service.start()
+        if not (state.config.client_rebalance or state.is_orderly or state.is_broadcasting):
+            self._let_the_broker_divide()
         if self._trace is not None:
             self._trace.start()
         # 3. Join the group.
         yield self.join()
+
+    def _let_the_broker_divide(self) -> None:
+        """Queues come by QUERY_ASSIGNMENT; those of the mode POP are popped."""
+        state, chosen = self.state, self.state.config.allocate_message_queue_strategy
+        self.pop_service = ConsumePop(state, self._listener, self.pop_api)
+        self.pop_loop = PopLoop(state, self.pop_api, self.pop_service.submit)
+        self.rebalance.by_broker = BrokerRebalance(
+            state,
+            chosen if isinstance(chosen, str) else self.rebalance.strategy.name,
+            self.pop_loop.assign,
+            self._subscribe_retry,
+        )
+
+    def _subscribe_retry(self, topic: str) -> None:
+        self.state.subscriptions.setdefault(topic, tag_subscription(topic, "*", self.ports.clock.now_ms()))
 
     @flow
     def shutdown_async(self) -> Flow[None]:
@@ -179,6 +206,10 @@ class PushConsumer(GroupMember[PushState]):
         service = self._started_service()
         # 1. No new batches; running listeners have some time to end.
         service.shutdown()
+        if self.pop_loop is not None and self.pop_service is not None:
+            self.pop_loop.drop_all()
+            self.pop_service.shutdown()
+            yield self.pop_service.runner.wait_idle(self.config.await_termination_millis_when_shutdown)
         yield service.wait_idle(self.config.await_termination_millis_when_shutdown)
         # 2. Release what other members wait for, then leave.
         yield service.unlock_all()

@@ -8,7 +8,7 @@ Mirrors: ClientConfig and the fields of DefaultMQProducer, DefaultMQPushConsumer
 
 Ranges are checked when the client is made (RocketMQ checks them when it starts).
 
-Left out: settings of parts that are left out (ACL, TLS, namespaces, POP, automatic batches).
+Left out: settings of parts that are left out (ACL, TLS, namespaces, automatic batches).
 """
 
 from __future__ import annotations
@@ -161,6 +161,7 @@ class ConsumerConfig(ClientConfig):
 class PushConsumerConfig(ConsumerConfig):
     """Settings of a push consumer. Mirrors DefaultMQPushConsumer.
 
+    With ``client_rebalance=False`` the broker divides the queues, and a group whose mode is POP pops.
     ``message_timeout`` (mqlab's own, 0 is off) sends a message back and acks it when its listener takes longer.
     """
 
@@ -181,6 +182,10 @@ class PushConsumerConfig(ConsumerConfig):
     consume_timeout: int = _duration("15m")
     await_termination_millis_when_shutdown: int = _duration(0)
     message_timeout: int = _duration(0)
+    client_rebalance: bool = True
+    pop_invisible_time: int = _duration("60s")
+    pop_batch_nums: int = 32
+    pop_threshold_for_queue: int = 96
 
     def __post_init__(self) -> None:
         ConsumerConfig.__post_init__(self)
@@ -199,6 +204,9 @@ class PushConsumerConfig(ConsumerConfig):
                 "pull_batch_size_in_bytes": (1, 2**31 - 1),
                 "consume_message_batch_max_size": (1, 1024),
                 "max_reconsume_times": (-1, 2**31 - 1),
+                "pop_invisible_time": (5_000, 300_000),
+                "pop_batch_nums": (1, 32),
+                "pop_threshold_for_queue": (1, 1_000),
             },
             also={"pull_threshold_for_topic": -1, "pull_threshold_size_for_topic": -1},
         )
@@ -225,6 +233,13 @@ class PullConsumerConfig(ConsumerConfig):
     consumer_timeout_millis_when_suspend: int = _duration("30s")
     consumer_pull_timeout_millis: int = _duration("10s")
     max_reconsume_times: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleConsumerConfig(ConsumerConfig):
+    """Settings of the simple consumer; ``await_duration``: how long a receive waits. Mirrors SimpleConsumerBuilder."""
+
+    await_duration: int = _duration("15s")
 
 
 LEAST_AUTO_COMMIT_MS = 1_000

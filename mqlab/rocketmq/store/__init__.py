@@ -6,7 +6,7 @@ Mirrors: the store module of RocketMQ (org.apache.rocketmq.store). Lab 01 takes 
     StoreConfig      every setting
     reading          the same directory, open or not, for reading only
 
-Left out: timer wheel, compaction, batch and light queues, tiered store.
+Left out: compaction, batch and light queues, tiered store.
 """
 
 from mqlab.rocketmq.store.config import StoreConfig

@@ -7,10 +7,11 @@ its segments small passes some of these.
     limits      max_message_size, max_filter_message_size, max_transfer_..._on_message_in_{memory,disk}
     replicas    broker_role, in_sync_replicas, slave_timeout, ha_...
     flushing    flush_disk_type, flush_interval_commit_log, flush_commit_log_least_pages, ...
+    timer       timer_wheel_enable, timer_precision_ms, timer_roll_window_slot, timer_max_delay_sec, ...
     retention   file_reserved_time (hours), delete_when, disk_max_used_space_ratio, ...
     sharp_edges mqlab's own: which of RocketMQ's sharp edges to keep (docs/differences.md)
 
-Left out: DLedger, controller, RocksDB, tiered store, timer wheel, transient pool, warm-up.
+Left out: DLedger, controller, RocksDB, tiered store, transient pool, warm-up.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ _POSITIVE = (
     "ha_send_heartbeat_interval",
     "ha_housekeeping_interval",
     "max_ha_transfer_byte_in_second",
+    "timer_flush_interval_ms",
 )
+_TIMER_PRECISIONS = (100, 200, 500, 1_000)
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -91,6 +94,18 @@ class StoreConfig:
     message_delay_level: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
     read_un_committed: bool = False
 
+    timer_wheel_enable: bool = True
+    timer_precision_ms: int = 1_000  # 100, 200, 500 or 1000
+    timer_roll_window_slot: int = 172_800  # slots after which a message is put into the timer topic again
+    timer_max_delay_sec: int = 259_200
+    mapped_file_size_timer_log: int = 104_857_600
+    timer_flush_interval_ms: int = 1_000
+    timer_congest_num_each_slot: int = (1 << 31) - 1
+    timer_enable_retry_until_success: bool = False
+    timer_skip_unknown_error: bool = False
+    timer_stop_enqueue: bool = False
+    timer_stop_dequeue: bool = False
+
     max_filter_message_size: int = 16_000
     access_message_in_memory_max_ratio: int = 40
     max_transfer_bytes_on_message_in_memory: int = 262_144
@@ -128,6 +143,11 @@ class StoreConfig:
     @property
     def is_sync_flush(self) -> bool:
         return self.flush_disk_type == "SYNC_FLUSH"
+
+    @property
+    def timer_precision(self) -> int:
+        """The precision that the wheel uses, ms: the setting, rounded down to one that RocketMQ knows."""
+        return max((known for known in _TIMER_PRECISIONS if known <= self.timer_precision_ms), default=100)
 
     @property
     def is_slave(self) -> bool:

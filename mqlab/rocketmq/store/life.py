@@ -10,7 +10,8 @@ Mirrors: DefaultMessageStore.load, start, shutdown and destroy. Lab 01 kills sto
 
     lock  abort  checkpoint  commitlog/  consumequeue/<topic>/<queueId>/  index/  config/ (the broker's)
 
-Left out: files of the timer wheel, compaction, batch and light queues: they are left alone.
+The timer wheel has a life of its own beside it (store/timer).
+Left out: files of compaction, batch and light queues: they are left alone.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Mirrors: the reading half of org.apache.rocketmq.store.DefaultMessageStore. Lab 
     search_offset(topic, queue, time)     the queue offset that belongs to a moment
     query(topic, key)                     messages under a key or unique key
 
-Left out: reads of batch queues and of the timer wheel.
+Left out: reads of batch queues.
 """
 
 from __future__ import annotations

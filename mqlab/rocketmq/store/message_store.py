@@ -10,7 +10,7 @@ Mirrors: org.apache.rocketmq.store.DefaultMessageStore. Lab 01 puts and gets, lo
     life        load, start, shutdown      dispatching   when the log is dispatched    lookups     by key, time, place
     retention   which files are deleted    flusher       when bytes are synced         replica_waits
 
-Left out: timer wheel, compaction, light and batch queues, DLedger, tiered store.
+Left out: compaction, light and batch queues, DLedger, tiered store.
 """
 
 from __future__ import annotations

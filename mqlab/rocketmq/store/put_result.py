@@ -10,13 +10,15 @@ Mirrors: org.apache.rocketmq.store.PutMessageResult, PutMessageStatus, AppendMes
     MESSAGE_ILLEGAL             not stored: topic, body or unit too long
     PROPERTIES_SIZE_EXCEEDED    not stored: more than 32,767 bytes of properties
     OS_PAGE_CACHE_BUSY          not stored: the disk does not keep up
+    WHEEL_TIMER_…               not stored: a timed message that is off, illegal or one too many for its moment
 
-Left out: statuses of the timer wheel, LMQ, the escape bridge and controller mode.
+Left out: statuses of LMQ, the escape bridge and controller mode.
 """
 
 from __future__ import annotations
 
 from mqlab.rocketmq.wire import ids
+from mqlab.rocketmq.wire.record import Record
 
 PUT_OK = "PUT_OK"
 FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
@@ -26,11 +28,15 @@ CREATE_MAPPED_FILE_FAILED = "CREATE_MAPPED_FILE_FAILED"
 MESSAGE_ILLEGAL = "MESSAGE_ILLEGAL"
 PROPERTIES_SIZE_EXCEEDED = "PROPERTIES_SIZE_EXCEEDED"
 OS_PAGE_CACHE_BUSY = "OS_PAGE_CACHE_BUSY"
+WHEEL_TIMER_NOT_ENABLE = "WHEEL_TIMER_NOT_ENABLE"
+WHEEL_TIMER_MSG_ILLEGAL = "WHEEL_TIMER_MSG_ILLEGAL"
+WHEEL_TIMER_FLOW_CONTROL = "WHEEL_TIMER_FLOW_CONTROL"
 
 
 class PutResult:
     """Where a message (or a batch, from its first unit on) was stored; offsets -1 and a ``reason`` when it was not.
 
+    ``waits_as``: the record that was stored instead, in the schedule or timer topic, when the message has to wait.
     ``size`` counts the bytes of all units, ``store_timestamp`` is in ms. Mirrors PutMessageResult.
     """
 
@@ -45,6 +51,7 @@ class PutResult:
         "store_timestamp",
         "unit_offsets",
         "wait_store_msg_ok",
+        "waits_as",
     )
 
     def __init__(
@@ -69,6 +76,7 @@ class PutResult:
         self.unit_offsets = unit_offsets
         self.message_count = len(unit_offsets) if unit_offsets is not None else int(physical_offset >= 0)
         self.reason = reason
+        self.waits_as: Record | None = None
 
     @classmethod
     def refused(cls, status: str, reason: str) -> PutResult:

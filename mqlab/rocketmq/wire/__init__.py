@@ -7,5 +7,5 @@ Mirrors: the classes of RocketMQ's common, remoting and store modules that encod
     codes command framing batch                                    a request or an answer, and its frame
     body bodies java_json                                          its JSON
 
-Left out: POP, LMQ, the timer wheel's files, TLS.
+Left out: LMQ, TLS.
 """

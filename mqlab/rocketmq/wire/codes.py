@@ -5,7 +5,7 @@ Mirrors: RequestCode and ResponseCode (org.apache.rocketmq.remoting.protocol). E
     10 SEND_MESSAGE   11 PULL_MESSAGE   34 HEART_BEAT   105 GET_ROUTEINFO_BY_TOPIC   310 SEND_MESSAGE_V2
      0 SUCCESS         1 SYSTEM_ERROR   17 TOPIC_NOT_EXIST    19 PULL_NOT_FOUND
 
-Left out: POP, controller and auth codes (mqlab answers them with 3, like every unknown code).
+Left out: controller codes (mqlab answers them with 3, like every unknown code).
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class RequestCode(IntEnum):
     GET_ALL_CONSUMER_OFFSET = 43
     GET_ALL_DELAY_OFFSET = 45
     CHECK_CLIENT_CONFIG = 46
+    GET_TIMER_CHECK_POINT = 60
+    GET_TIMER_METRICS = 61
     PUT_KV_CONFIG = 100
     GET_KV_CONFIG = 101
     DELETE_KV_CONFIG = 102
@@ -118,6 +120,14 @@ class RequestCode(IntEnum):
     AUTH_DELETE_USER = 3003
     AUTH_GET_USER = 3004
     AUTH_LIST_USER = 3005
+    POP_MESSAGE = 200050
+    ACK_MESSAGE = 200051
+    PEEK_MESSAGE = 200052
+    CHANGE_MESSAGE_INVISIBLETIME = 200053
+    NOTIFICATION = 200054
+    POLLING_INFO = 200055
+    POP_ROLLBACK = 200056
+    BATCH_ACK_MESSAGE = 200151
 
 
 class ResponseCode(IntEnum):

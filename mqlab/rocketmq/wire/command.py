@@ -101,6 +101,10 @@ class RemotingCommand:
         return f"<{kind} {name} #{self.opaque}, {len(self.body or b'')} B body>"
 
 
+NOT_SET = "not set any response code"
+"""The remark of an answer whose handler in RocketMQ sets nothing but the code."""
+
+
 def request(code: int, body: bytes | None = None, **fields: str | int | bool | None) -> RemotingCommand:
     """A request; header fields as keywords with the names of the wire, None left out, the rest converted to strings."""
     return RemotingCommand(int(code), _texts(fields), body)

@@ -6,7 +6,7 @@ Mirrors: Message, MessageExt, MessageQueue, SendResult (org.apache.rocketmq.comm
     MessageExt   the same, as a store has it: queue, offsets, times, hosts, reconsume_times
     MessageQueue topic, broker, number                ordered as RocketMQ orders them
 
-Left out: sub-classes for request-reply and for the timer wheel's absolute times.
+Left out: sub-classes for request-reply.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from mqlab.durations import milliseconds
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.command import java_text
@@ -65,7 +66,8 @@ class Message:
     """What a producer sends. Raises UsageError for a body that is not bytes and for properties that cannot be sent.
 
     The names of the system are not a user's (``properties={"TRACE_ON": …}``); ``message.properties`` holds all of them.
-    Numbers and Booleans in ``properties`` become strings. Mirrors Message.
+    Numbers and Booleans in ``properties`` become strings. ``deliver_at`` (ms since the epoch) and ``delay`` ("90s")
+    make it a timed message; they set ``deliver_time_ms`` and ``delay_time_ms``. Mirrors Message.
 
     >>> m = Message("orders", "заказ".encode(), tags="paid", keys=["order-1", "ev-2"], delay_time_level=3)
     >>> m.tags, m.keys, m.delay_time_level, m.properties
@@ -83,6 +85,8 @@ class Message:
         *,
         properties: Mapping[str, str] | None = None,
         delay_time_level: int = 0,
+        deliver_at: int | None = None,
+        delay: str | int | float | None = None,
         flag: int = 0,
         wait_store_msg_ok: bool = True,
     ) -> None:
@@ -99,6 +103,14 @@ class Message:
             self.keys = _joined(keys)
         if delay_time_level:
             self.delay_time_level = delay_time_level
+        if deliver_at is not None and delay is not None:
+            raise UsageError(
+                "a message has deliver_at or delay, not both", hint='delay="90s", or deliver_at=now_ms + 90_000'
+            )
+        if deliver_at is not None:
+            self.deliver_time_ms = deliver_at
+        if delay is not None:
+            self.delay_time_ms = milliseconds(delay)
         self.wait_store_msg_ok = wait_store_msg_ok
 
     @property
@@ -140,6 +152,37 @@ class Message:
         self.properties[p.DELAY] = str(level)
 
     @property
+    def deliver_time_ms(self) -> int:
+        """When it is to be delivered, ms since the epoch; 0: at once. Mirrors setDeliverTimeMs."""
+        return self._timer(p.TIMER_DELIVER_MS)
+
+    @deliver_time_ms.setter
+    def deliver_time_ms(self, moment_ms: int) -> None:
+        self.properties[p.TIMER_DELIVER_MS] = _whole(moment_ms, "a delivery time is ms since the epoch")
+
+    @property
+    def delay_time_ms(self) -> int:
+        """How long after its arrival it is to be delivered, ms. Mirrors setDelayTimeMs."""
+        return self._timer(p.TIMER_DELAY_MS)
+
+    @delay_time_ms.setter
+    def delay_time_ms(self, delay_ms: int) -> None:
+        self.properties[p.TIMER_DELAY_MS] = _whole(delay_ms, "a delay is a whole number of ms")
+
+    @property
+    def delay_time_sec(self) -> int:
+        """The same in seconds; the broker takes it before the other two. Mirrors setDelayTimeSec."""
+        return self._timer(p.TIMER_DELAY_SEC)
+
+    @delay_time_sec.setter
+    def delay_time_sec(self, delay_s: int) -> None:
+        self.properties[p.TIMER_DELAY_SEC] = _whole(delay_s, "a delay is a whole number of seconds")
+
+    def _timer(self, name: str) -> int:
+        text = self.properties.get(name, "0")
+        return int(text) if text.removeprefix("-").isdecimal() else 0
+
+    @property
     def wait_store_msg_ok(self) -> bool:
         """Whether the broker answers after flush and replication only; true unless the property says otherwise."""
         return self.properties.get(p.WAIT, "true") == "true"
@@ -157,6 +200,13 @@ class Message:
         tags = f" tags={self.tags!r}" if self.tags else ""
         keys = f" keys={self.keys!r}" if self.keys else ""
         return f"<{type(self).__name__} {self.topic}{tags}{keys} body={len(self.body)} B>"
+
+
+def _whole(value: int, rule: str) -> str:
+    """A whole number as a property. Raises UsageError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UsageError(f"{rule}, not {value!r}", hint='Message("orders", b"...", delay="90s") reads durations')
+    return str(value)
 
 
 def _of_the_user(properties: Mapping[str, object]) -> dict[str, str]:
@@ -283,6 +333,7 @@ class SendResult:
     """What a producer gets back. Mirrors SendResult.
 
     ``send_status`` SEND_OK, or stored with a warning: FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT, SLAVE_NOT_AVAILABLE.
+    ``recall_handle``: of a timed message, for ``producer.recall``.
     ``trace_on``: False if the broker's setting traceOn is off; the send then leaves no entry in the message trace.
     """
 
@@ -294,3 +345,4 @@ class SendResult:
     transaction_id: str | None = None
     region_id: str = "DefaultRegion"
     trace_on: bool = True
+    recall_handle: str | None = None

@@ -6,9 +6,10 @@ Mirrors: TopicValidator, MixAll and NamespaceUtil's prefixes. Lab 00 meets ``%RE
     %DLQ%billing              its dead letters, created by the first one
     TBW102                    the template that auto-created topics are made from
     SCHEDULE_TOPIC_XXXX       delayed messages, one queue per level
+    rmq_sys_wheel_timer       messages that are due at any moment
     RMQ_SYS_TRANS_HALF_TOPIC  messages whose transaction is open;  …_OP_HALF_TOPIC: which of them are done
 
-Left out: POP's retry topics and names with a namespace (they are plain names here).
+Left out: names with a namespace (they are plain names here). POP's retry topics are in mqlab.rocketmq.wire.pop.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ RETRY_PREFIX = "%RETRY%"
 DLQ_PREFIX = "%DLQ%"
 
 AUTO_CREATE_TOPIC = "TBW102"
+TIMER_TOPIC = "rmq_sys_wheel_timer"
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_HALF_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"

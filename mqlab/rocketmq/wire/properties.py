@@ -7,7 +7,7 @@ Mirrors: MessageDecoder.messageProperties2String and string2messageProperties. L
     ab 0x02            no 0x01: not a property           0x01 v 0x02   no name: vanishes
     a 0x01 0x02        no value: written, but vanishes   a 0x01 b 0x01 c   the value is "b 0x01 c"
 
-The order is kept; java_hash.hash_map_order computes Java's.
+``encode`` keeps the order, ``encode_as_java`` gives them Java's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from mqlab.errors import UsageError
+from mqlab.rocketmq.wire.java_hash import hash_map_order
 from mqlab.rocketmq.wire.property_names import KEYS, NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR, TAGS
+
+PARSED_MAP_CAPACITY = 128  # string2messageProperties makes a HashMap of this size
 
 
 def to_text(properties: Mapping[str, str]) -> str:
@@ -47,6 +50,15 @@ def encode(properties: Mapping[str, str]) -> bytes:
     b'TAGS\\x01TagA\\x02'
     """
     return to_text(properties).encode("utf-8", "replace")
+
+
+def encode_as_java(property_map: Mapping[str, str], capacity: int = PARSED_MAP_CAPACITY) -> bytes:
+    """Properties in the order of Java's HashMap, so that the stored bytes equal those of a real broker.
+
+    >>> encode_as_java({"TAGS": "a", "KEYS": "k"})
+    b'TAGS\\x01a\\x02KEYS\\x01k\\x02'
+    """
+    return encode({name: property_map[name] for name in hash_map_order(property_map, capacity)})
 
 
 def decode(data: bytes | bytearray | memoryview | str) -> dict[str, str]:

@@ -7,7 +7,7 @@ Mirrors: org.apache.rocketmq.common.message.MessageConst (constants here without
     retry and dead        RETRY_TOPIC ORIGIN_MESSAGE_ID RECONSUME_TIME MAX_RECONSUME_TIMES
     transactions          TRAN_MSG PGROUP __transactionId__ TRANSACTION_CHECK_TIMES
 
-All names of MessageConst 5.3 are here; those of LMQ, POP and the timer wheel are only recognised.
+All names of MessageConst 5.3 are here; those of LMQ are only recognised.
 """
 
 from __future__ import annotations

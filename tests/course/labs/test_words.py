@@ -277,9 +277,6 @@ def test_an_excuse_that_is_not_needed_is_a_complaint(monkeypatch: pytest.MonkeyP
     assert lint.new_complaints("lab99", [lint.Complaint("pictures", "here", "none")]) == []
 
 
-# Minutes
-
-
 def test_a_notebook_takes_what_its_cells_take() -> None:
     """180 words a minute, 36 s a code cell, 90 s a prediction, 4 min a task, 18, 28 or 42 an exercise."""
     read = build.shown_cells(SOURCE, "99_words.py")
@@ -340,9 +337,6 @@ def test_one_evening_is_short_and_ends_within_its_lab() -> None:
         path_parts(replace(evening, until="lab00.nothing"))
 
 
-# Numbers of exercises
-
-
 def test_exercises_are_counted_in_each_notebook() -> None:
     text = SOURCE.replace("### Exercise 1: find it", "### Exercise 4: find it")
     text += "\n# %% [markdown]\n# See exercise 4, and exercise 9.\n\n# %%\nmine = []  # exercise 4 is open\n"
@@ -350,9 +344,6 @@ def test_exercises_are_counted_in_each_notebook() -> None:
     shown = "\n".join("".join(cell["source"]) for cell in build.notebook(text, "99_words.py", solved=False)["cells"])
     assert "### Exercise 1: find it" in shown and "# exercise 1 is open" in shown
     assert "See exercise 1, and exercise 9." in shown
-
-
-# Outputs that are kept
 
 
 def test_a_solution_keeps_its_outputs_where_only_its_text_is_new(

@@ -12,11 +12,12 @@ from mqlab import Lab
 from mqlab.data.traffic import TrafficSummary, write
 from mqlab.data.traffic.writing.beside_orders.reminders import LEVEL
 from mqlab.lab.inspector import StoreInspector
-from mqlab.rocketmq.broker.putting import delayed_form, encode_as_java
+from mqlab.rocketmq.broker.putting import delayed_form
 from mqlab.rocketmq.store import config_texts
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire import record as units
 from mqlab.rocketmq.wire.names import SCHEDULE_TOPIC
+from mqlab.rocketmq.wire.properties import encode_as_java
 from mqlab.rocketmq.wire.record import Record
 from tests.data.traffic.conftest import SMALL
 

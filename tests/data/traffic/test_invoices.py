@@ -17,7 +17,6 @@ from mqlab.data.traffic import TrafficSummary, broker_day, write
 from mqlab.data.traffic.writing.beside_orders.half_queue import OpBatch
 from mqlab.lab.inspector import StoreInspector
 from mqlab.lab.runtime.world import DEFAULT_START_MS
-from mqlab.rocketmq.broker.putting import encode_as_java
 from mqlab.rocketmq.broker.transactions import Transactions
 from mqlab.rocketmq.store import config_texts
 from mqlab.rocketmq.wire import property_names as p
@@ -27,6 +26,7 @@ from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.command import request as make_request
 from mqlab.rocketmq.wire.message import Message, MessageExt
 from mqlab.rocketmq.wire.names import HALF_TOPIC, OP_HALF_TOPIC, TRANSACTION_GROUP
+from mqlab.rocketmq.wire.properties import encode_as_java
 from mqlab.rocketmq.wire.record import Record
 from tests.data.traffic.conftest import SMALL
 

@@ -12,10 +12,10 @@ import pytest
 from mqlab import CONSUME_SUCCESS, Lab
 from mqlab.data.arrow.reading import read_table
 from mqlab.lab.inspector import StoreInspector
-from mqlab.rocketmq.broker.putting import encode_as_java
 from mqlab.rocketmq.store import MessageStore
 from mqlab.rocketmq.wire import record as units
 from mqlab.rocketmq.wire.names import SCHEDULE_TOPIC
+from mqlab.rocketmq.wire.properties import encode_as_java
 from tests.data.traffic.conftest import SMALL, Day
 
 

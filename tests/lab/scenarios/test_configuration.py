@@ -84,6 +84,7 @@ def test_the_topics_a_broker_is_born_with() -> None:
         "rmq_sys_SYNC_BROKER_MEMBER_broker-a": (1, 1),
         "RMQ_SYS_TRANS_HALF_TOPIC": (1, 6),
         "RMQ_SYS_TRANS_OP_HALF_TOPIC": (1, 6),
+        "rmq_sys_wheel_timer": (1, 6),
     }
 
 

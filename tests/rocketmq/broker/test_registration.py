@@ -28,7 +28,7 @@ def registrations(world: World) -> list[tuple[int, list[str]]]:
 def test_registrations_at_start_after_10_s_then_every_30_s(world: World) -> None:
     world.run_for(75_000)
     assert [at_ms // 1_000 for at_ms, _ in registrations(world)] == [0, 10, 40, 70]
-    assert all(len(topics) == 12 for _, topics in registrations(world))
+    assert all(len(topics) == 13 for _, topics in registrations(world))
 
 
 @pytest.mark.parametrize(("period", "expected"), [(1_000, [0, 10, 20, 30]), (3_600_000, [0, 10, 70])])

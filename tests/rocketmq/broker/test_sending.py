@@ -119,11 +119,6 @@ def test_a_delayed_message_waits_in_the_schedule_topic(world: World, client: Bar
     assert (parked.property_map["REAL_TOPIC"], parked.property_map["REAL_QID"]) == ("orders", "3")
 
 
-def test_timer_messages_are_refused(client: BareClient) -> None:
-    answer = client.put("orders", TIMER_DELAY_SEC="5")
-    assert answer.code == ResponseCode.SYSTEM_ERROR and "timer wheel" in (answer.remark or "")
-
-
 def test_a_body_over_the_limit_is_illegal(tmp_path: Path) -> None:
     small = StoreConfig(
         mapped_file_size_commit_log=1 << 18, max_message_size=100, max_hash_slot_num=10, max_index_num=40

@@ -35,7 +35,7 @@ def world(real_store: Callable[[str], Path], tmp_path: Path) -> World:
     real_store("clean").rename(directory / "broker-a")
     return World(
         directory,
-        store=StoreConfig(message_delay_level=SCENARIO_LEVELS),
+        store=StoreConfig(message_delay_level=SCENARIO_LEVELS, timer_wheel_enable=False),  # as in the recording
         start_ms=AFTER_THE_STORE_MS,
         broker_cluster_name="LabCluster",
         enable_property_filter=True,

@@ -75,8 +75,8 @@ def test_topics_made_and_deleted_by_hand(world: World, client: BareClient) -> No
 
 
 def test_permissions_of_a_whole_broker(client: BareClient) -> None:
-    assert ask(client, 205, brokerName="broker-a").ext_fields == {"wipeTopicCount": "12"}
-    assert ask(client, 327, brokerName="broker-a").ext_fields == {"addTopicCount": "12"}
+    assert ask(client, 205, brokerName="broker-a").ext_fields == {"wipeTopicCount": "13"}
+    assert ask(client, 327, brokerName="broker-a").ext_fields == {"addTopicCount": "13"}
     assert ask(client, 205).code == ResponseCode.INVALID_PARAMETER
 
 

@@ -7,6 +7,7 @@ Mirrors: the names of TopicValidator and MixAll; MessageConst's RETRY_TOPIC, REA
     %RETRY%billing             retry    RETRY_TOPIC                    consumer_group billing
     %DLQ%billing               dead     RETRY_TOPIC                    consumer_group billing
     SCHEDULE_TOPIC_XXXX        as REAL_TOPIC says, parked              its message, or RETRY_TOPIC for a retry's
+    rmq_sys_wheel_timer        the same; POP's check points and acks are system
     RMQ_SYS_TRANS_HALF_TOPIC   half     REAL_TOPIC
     RMQ_SYS_TRACE_TOPIC        trace    null; its keys (all ids in it) are left out        ... and op, system
 
@@ -31,7 +32,8 @@ from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire import property_names as p
 
 NORMAL, RETRY, DEAD, HALF, OP, TRACE, SYSTEM = "normal", "retry", "dead", "half", "op", "trace", "system"
-OF_ANOTHER_TOPIC = (names.SCHEDULE_TOPIC, names.HALF_TOPIC)  # stored there, and meant for the topic in a property
+PARKED_IN = (names.SCHEDULE_TOPIC, names.TIMER_TOPIC)
+OF_ANOTHER_TOPIC = (*PARKED_IN, names.HALF_TOPIC)  # stored there, and meant for the topic in a property
 
 
 def messages(raw: DataFrame) -> DataFrame:
@@ -78,7 +80,7 @@ def messages_in(
         "kind": kind,
         "user_topic": either(given_back, original_topic, either(sent, meant.topics, None)),
         "consumer_group": either(given_back, meant.texts(names.group_of), None) if is_any else nothing,
-        "parked": stored_in.flags(lambda topic: topic == names.SCHEDULE_TOPIC),
+        "parked": stored_in.flags(lambda topic: topic in PARKED_IN),
         "origin_msg_id": either(given_back, property_of(p.ORIGIN_MESSAGE_ID), None) if is_any else nothing,
         "keys": either(pyarrow.compute.equal(kind, TRACE), "", columns["keys"].fill_null("")),
         "size": columns["total_size"],

@@ -60,7 +60,7 @@ MESSAGES = table(
     string kind: normal, retry, dead, half, op, trace or system
     string user_topic: the topic its sender named; for a retry or a parked message not the topic in which it is stored
     string consumer_group: of a retry or a dead letter: the group that failed
-    boolean parked: waits in SCHEDULE_TOPIC_XXXX; another unit appears when its time has come
+    boolean parked: waits in SCHEDULE_TOPIC_XXXX or rmq_sys_wheel_timer; another unit appears when its time has come
     string msg_id
     string origin_msg_id: of a retry or a dead letter: the first known id of its original
     string keys: empty without any

@@ -23,10 +23,10 @@ from mqlab.data.traffic.deliveries import FIRST_RETRY_LEVEL
 from mqlab.data.traffic.draws import Array
 from mqlab.data.traffic.model import ORDERS, PEOPLE, STOCK, TAGS, TESTER, TRACED, WAREHOUSES
 from mqlab.data.traffic.writing.columns.byte_templates import Shape, Stretch, slot
-from mqlab.rocketmq.broker.putting import encode_as_java
 from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.host import encode_host
+from mqlab.rocketmq.wire.properties import encode_as_java
 from mqlab.rocketmq.wire.record_layout import FIXED_PARTS, LAYOUT, MAGIC_V1, fixed_offset
 
 HEAD_SIZE = FIXED_PARTS[0].size

@@ -20,10 +20,10 @@ from mqlab.data.traffic.draws import Array
 from mqlab.data.traffic.model import ORDERS, PRODUCER_OF, PRODUCERS, TAGS, TRACED
 from mqlab.data.traffic.writing.columns.byte_templates import Shape, Stretch, slot
 from mqlab.data.traffic.writing.message_shapes import HEAD, REGION, common, head_bytes, order_keys
-from mqlab.rocketmq.broker.putting import encode_as_java
 from mqlab.rocketmq.client.sending.trace import CONTENT_SPLITTER, FIELD_SPLITTER, NORMAL_MSG
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.names import TRACE_TOPIC
+from mqlab.rocketmq.wire.properties import encode_as_java
 
 PUB, BEFORE, AFTER = range(3)
 CODES = (SUCCESS, EXCEPTION, FAILED)

@@ -10,7 +10,7 @@ Mirrors: ConsumerManager and ConsumerGroupInfo.
     Topics that a heartbeat does not name are removed: it carries all subscriptions of the member, or says that it
     carries none of them (V2).
 
-Left out: POP and the proxy's members.
+Left out: the proxy's members.
 """
 
 from __future__ import annotations

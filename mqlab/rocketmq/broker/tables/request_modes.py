@@ -1,4 +1,4 @@
-"""How a group asks for the messages of a topic: by pull, or by pop, which mqlab does not have.
+"""How a group asks for the messages of a topic: by pull, or by pop.
 
 Mirrors: MessageRequestModeManager; file config/messageRequestMode.json.
 
@@ -14,7 +14,7 @@ from mqlab.errors import CorruptionError
 from mqlab.rocketmq.signals import Signal
 from mqlab.rocketmq.wire import java_json
 
-PULL = "PULL"
+PULL, POP = "PULL", "POP"
 
 
 class RequestModes:
@@ -30,9 +30,13 @@ class RequestModes:
         self._modes.setdefault(topic, {})[group] = asked
         self.changed()
 
-    def mode_of(self, topic: str, group: str) -> str:
-        """The mode of a group on a topic; PULL when nobody has set one."""
-        return str(self._modes.get(topic, {}).get(group, {}).get("mode", PULL))
+    def mode_of(self, topic: str, group: str, default: str = PULL) -> str:
+        """The mode of a group on a topic, or the default."""
+        return str(self._modes.get(topic, {}).get(group, {}).get("mode", default))
+
+    def share_of(self, topic: str, group: str, default: int = 0) -> int:
+        """With how many members each member shares its queues, or the default."""
+        return int(self._modes.get(topic, {}).get(group, {}).get("popShareQueueNum", default))
 
     def encode(self) -> str:
         """The text of the file and of the answer to GET_ALL_MESSAGE_REQUEST_MODE."""

@@ -42,7 +42,7 @@ def is_writeable(perm: int) -> bool:
     return bool(perm & PERM_WRITE)
 
 
-def system_topics(config: BrokerConfig) -> list[TopicConfig]:
+def system_topics(config: BrokerConfig, has_timer: bool = False) -> list[TopicConfig]:
     """The topics that every broker creates at its start, in RocketMQ's order."""
 
     def topic(name: str, queues: int = 1, perm: int = PERM_ALL) -> TopicConfig:
@@ -66,6 +66,8 @@ def system_topics(config: BrokerConfig) -> list[TopicConfig]:
     topics.append(topic(names.SYNC_BROKER_MEMBER_PREFIX + broker, 1, PERM_INHERIT))
     topics.append(topic(names.HALF_TOPIC))
     topics.append(topic(names.OP_HALF_TOPIC))
+    if has_timer:
+        topics.append(topic(names.TIMER_TOPIC))
     return topics
 
 
@@ -80,6 +82,7 @@ class TopicTable(Table[str, TopicConfig]):
         config: BrokerConfig,
         now_ms: Callable[[], int],
         *,
+        has_timer: bool = False,
         note: Callable[..., None] = lambda *_, **__: None,
     ) -> None:
         self.config = config
@@ -87,7 +90,7 @@ class TopicTable(Table[str, TopicConfig]):
         self.changed: Signal[[list[TopicConfig]]] = Signal()
         self._note = note
         self.data_version = DataVersion.at(now_ms())
-        self._entries: dict[str, TopicConfig] = {topic.topic_name: topic for topic in system_topics(config)}
+        self._entries: dict[str, TopicConfig] = {topic.topic_name: topic for topic in system_topics(config, has_timer)}
         self.system_names = tuple(self._entries)
 
     def is_system(self, topic: str) -> bool:

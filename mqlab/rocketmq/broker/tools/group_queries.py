@@ -8,7 +8,7 @@ Mirrors: AdminBrokerProcessor.
     GET_PRODUCER_CONNECTION_LIST    SYSTEM_ERROR for an unknown group
     GET_TOPIC_STATS_INFO, QUERY_CONSUME_TIME_SPAN     TOPIC_NOT_EXIST for an unknown topic
 
-Left out: what only POP and static topics have.
+Left out: what only static topics have.
 """
 
 from __future__ import annotations

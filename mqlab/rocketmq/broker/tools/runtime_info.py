@@ -61,6 +61,7 @@ class RuntimeInfo:
         put = state.stats.puts_of_day.look(state.now_ms())
         got = state.stats.gets_of_day.look(state.now_ms())
         earliest = store.message_at(store.min_physical_offset)
+        no_timer = {"timerReadBehind": 0, "timerOffsetBehind": 0, "timerCongestNum": 0}
         table: dict[str, object] = {
             "brokerActive": "false" if state.identity.is_slave else "true",
             "brokerVersion": "479",
@@ -87,9 +88,7 @@ class RuntimeInfo:
             "earliestMessageTimeStamp": -1 if earliest is None else earliest.store_timestamp,
             "startAcceptSendRequestTimeStamp": state.config.start_accept_send_request_time_stamp,
             "pageCacheLockTimeMills": 0,
-            "timerReadBehind": 0,
-            "timerOffsetBehind": 0,
-            "timerCongestNum": 0,
+            **(no_timer if state.timer is None else state.timer.status()),
             "timerEnqueueTps": 0.0,
             "timerDequeueTps": 0.0,
         }

@@ -4,11 +4,12 @@ Mirrors: AdminBrokerProcessor.
 
     UPDATE_AND_CREATE_TOPIC        INVALID_PARAMETER for a wrong name or a system topic, SYSTEM_ERROR for attributes;
                                    nothing happens if the topic is already as requested
-    DELETE_TOPIC_IN_BROKER         removes configuration, offsets and queues; the messages stay in the log
+    DELETE_TOPIC_IN_BROKER         removes configuration, offsets and queues, those of popping groups' retry topics too;
+                                   the messages stay in the log
     GET_TOPIC_CONFIG               TOPIC_NOT_EXIST if there is none
     GET_SUBSCRIPTIONGROUP_CONFIG   creates a missing group, if groups may be created
 
-Left out: paging of the lists, static topics, POP's retry topics.
+Left out: paging of the lists, static topics.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from mqlab.rocketmq.wire.bodies import SubscriptionGroupConfig, TopicConfig
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.java_json import to_json
+from mqlab.rocketmq.wire.pop import pop_retry_topic
 
 
 class TopicAdmin:
@@ -96,12 +98,19 @@ class TopicAdmin:
             raise Refused(ResponseCode.INVALID_PARAMETER, "The specified topic is blank.")
         if self._state.topics.is_system(topic):
             raise Refused(ResponseCode.INVALID_PARAMETER, f"The topic[{topic}] is conflict with system topic.")
-        # Everything that is kept by topic goes; messages stay in the log until their files expire.
+        # Retry topics of popping groups go with it.
+        groups = self._state.offset_table.groups_of(topic)
+        retries = [pop_retry_topic(topic, group, v2=v2) for group in groups for v2 in (True, False)]
+        for name in [*(name for name in retries if name in self._state.topics), topic]:
+            self._delete(name)
+        return request.reply()
+
+    def _delete(self, topic: str) -> None:
+        """Everything that is kept by topic goes; messages stay in the log until their files expire."""
         self._state.topics.delete(topic)
         self._state.offset_table.remove_topic(topic)
         self._state.store.delete_topic(topic)
         self._state.stats.remove_topic(topic)
-        return request.reply()
 
     def get_all_topic_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_ALL_TOPIC_CONFIG."""

@@ -11,7 +11,7 @@ Mirrors: RebalanceImpl.
 
 What happens to a queue that comes or goes is the consumer's part (QueueKeeper).
 
-Left out: assignment by the broker (client_rebalance=false) and POP.
+With client_rebalance=false the broker divides instead (broker_rebalance).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 from mqlab.errors import MqlabError
 from mqlab.rocketmq.client.allocate import AllocateStrategy
+from mqlab.rocketmq.client.consuming.broker_rebalance import BrokerRebalance
 from mqlab.rocketmq.client.consuming.member_state import MemberState
 from mqlab.rocketmq.client.consuming.process_queue import ProcessQueue, move, new_process_queue
 from mqlab.rocketmq.promises import Flow, Promise, flow
@@ -72,6 +73,7 @@ class Rebalance:
         self._wake_later = wake_later
         self.strategy = strategy
         self._round: Promise[bool] | None = None
+        self.by_broker: BrokerRebalance | None = None  # set before the start when the broker divides the queues
 
     @flow
     def do_rebalance(self, *, orderly: bool) -> Flow[bool]:
@@ -114,6 +116,11 @@ class Rebalance:
             if changed:
                 yield self._keeper.message_queue_changed(topic, queues, queues)
             return self._working(topic) == queues
+        if self.by_broker is not None:
+            assigned: list[MessageQueue] | None = yield self.by_broker.assigned(topic)
+            if assigned is not None and (yield self._update(topic, assigned, orderly)):
+                yield self._keeper.message_queue_changed(topic, assigned, assigned)
+            return assigned is not None
         # 2. Clustering: the queues and the members to divide them among.
         # Read before asking: a route that comes meanwhile counts in the next round.
         queues = self._state.topic_subscribe_info.get(topic)

@@ -13,6 +13,7 @@ Mirrors: MQClientAPIImpl.
     send_message_back          36
     lock, unlock               41, 42                          queues granted
     end_transaction            37, one-way
+    recall                     370                             the unique key of the message
 
 A refusing code becomes a BrokerError; a lost or late answer stays a RemotingError.
 
@@ -182,6 +183,17 @@ class BrokerCalls:
         )
         return self._ask(address, request, timeout_ms)
 
+    @flow
+    def recall(self, address: str, group: str, topic: str, handle: str, broker_name: str, timeout_ms: int) -> Flow[str]:
+        """Store a marker that recalls a timed message; returns the message's unique key. BrokerError when refused."""
+        request = command.request(
+            RequestCode.RECALL_MESSAGE, producerGroup=group, topic=topic, recallHandle=handle, bname=broker_name
+        )
+        answer: RemotingCommand = yield self._invoke(address, request, timeout_ms)
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerError(answer.code, answer.remark, address=address)
+        return answer.ext_fields.get("msgId", "")
+
     def end_transaction(self, address: str, **fields: Any) -> None:
         """Commit, roll back or leave open, one way. The fields are those of EndTransactionRequestHeader."""
         remark = fields.pop("remark", None)
@@ -311,6 +323,7 @@ def send_result_of(answer: RemotingCommand, queue: MessageQueue, topic: str, msg
         transaction_id=fields.get("transactionId"),
         region_id=fields.get(property_names.MSG_REGION) or "DefaultRegion",
         trace_on=fields.get(property_names.TRACE_ON) != "false",
+        recall_handle=fields.get("recallHandle"),
     )
 
 

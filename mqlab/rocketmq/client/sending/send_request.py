@@ -9,7 +9,7 @@ Mirrors: Validators, DefaultMQProducerImpl.sendKernelImpl, SendMessageRequestHea
     310        a group  b topic  c TBW102  d queues  e queue  f sysFlag  g born  h flag  i properties  j..n
     320        the same with m=true; the body holds the messages of a batch
 
-Left out: request-reply (324, 325), namespaces, and timers of the timer wheel (their properties pass through).
+Left out: request-reply (324, 325), namespaces.
 """
 
 from __future__ import annotations

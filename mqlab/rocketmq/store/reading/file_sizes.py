@@ -7,7 +7,7 @@ RocketMQ needs the sizes in its configuration. Lab 01 opens stores with small on
     index            40 + 4 S + 20 N bytes: RocketMQ's default if the length is that, else the S for which all
                      entries are in the chains of their slots
 
-Left out: sizes of the timer log and of the queue extension, which no part of mqlab writes.
+Left out: the size of the queue extension, which no part of mqlab writes.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from mqlab.rocketmq.store.reading.deep_check import DeepCheck, Problem
 from mqlab.rocketmq.store.reading.file_sizes import offset_names, queue_folders, segment_size
 from mqlab.rocketmq.store.reading.log_reader import Segment
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
+from mqlab.rocketmq.store.reading.timer_check import timer_problems
 from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.units import CQ_UNIT_SIZE
 
@@ -41,6 +42,7 @@ def _find(store: StoreReader, deep: bool) -> Iterator[Problem]:
     else:
         yield from _last_units(store, end)
     yield from _index_problems(store, end)
+    yield from timer_problems(store, deep=deep)
     yield from _small_files(store)
 
 

@@ -26,6 +26,7 @@ from mqlab.rocketmq.store.reading.index_reader import IndexReader
 from mqlab.rocketmq.store.reading.log_reader import LogReader
 from mqlab.rocketmq.store.reading.open_files import OpenFiles
 from mqlab.rocketmq.store.reading.queue_reader import QueueReader
+from mqlab.rocketmq.store.reading.timer_reader import TimerReader
 from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.units import CqUnit
 
@@ -54,6 +55,7 @@ class StoreReader:
         self._open_files = OpenFiles(self.files)
         self.log = LogReader(self.files, f"{self.directory}/commitlog", self._open_files)
         self.index = self._index(f"{self.directory}/index")
+        self.timer = TimerReader(self.files, self.directory)
 
     def _index(self, folder: str) -> IndexReader:
         return IndexReader(self.files, folder, self._open_files)

@@ -6,7 +6,8 @@ Mirrors: StorePathConfigHelper and the path methods of the managers. Lab 01 prin
     consumequeue/orders/0/000…              consume queue     queue offsets 0..300000
     index/20231114221320456                 key index
     checkpoint, abort, lock, config/*.json  as named
-    timerwheel, timerlog/, batchconsumequeue/, consumequeue_ext/, compaction/     recognised, not read
+    timerwheel, timerlog/, config/timercheck timer wheel
+    batchconsumequeue/, consumequeue_ext/, compaction/     recognised, not read
 
 Left out: files of the controller and of RocksDB stores (they come out as "unknown").
 """
@@ -38,9 +39,9 @@ KINDS = (
     (r"config/transactionMetrics(\.bak)?", "transaction counts", 0, ""),
     (rf"batchconsumequeue/[^/]+/\d+/{_OFFSET}", "batch consume queue", BATCH_CQ_UNIT_SIZE, "batch consume queue"),
     (rf"consumequeue_ext/[^/]+/\d+/{_OFFSET}", "queue extension", 0, "consume queue extension"),
-    (r"timerwheel", "timer wheel", 0, "timer wheel"),
-    (rf"timerlog/{_OFFSET}", "timer log", 0, "timer wheel"),
-    (r"config/(timermetrics|timercheck)(\.bak)?", "timer state", 0, "timer wheel"),
+    (r"timerwheel", "timer wheel", 0, ""),
+    (rf"timerlog/{_OFFSET}", "timer log", 0, ""),
+    (r"config/(timermetrics|timercheck)(\.bak)?", "timer state", 0, ""),
     (r"compaction/position-checkpoint", "compaction state", 0, ""),  # every broker writes one when it stops
     (r"compaction/.+", "compaction", 0, "compaction"),
 )
@@ -53,7 +54,7 @@ def classify(path: str, size: int) -> tuple[str, str, str]:
     >>> classify("commitlog/00000000000000001024", 1024)
     ('commit log', 'offsets 1024..2048', '')
     >>> classify("timerwheel", 38707200)
-    ('timer wheel', '', 'timer wheel')
+    ('timer wheel', '', '')
     """
     for pattern, kind, unit, part in _PATTERNS:
         match = pattern.fullmatch(path)
