@@ -71,6 +71,18 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         "-s", "--srcGroup", "-g", "--group", "group", required=True, help="The group whose offsets are taken."
     ),
     "to_group": click.option("-d", "--destGroup", "to_group", required=True, help="The group that gets the offsets."),
+    "mode": click.option(
+        "-m", "--mode", type=click.Choice(["PULL", "POP"]), required=True, help="How it gets messages."
+    ),
+    "share": click.option(
+        "-q",
+        "--popShareQueueNum",
+        "pop_share_queue_num",
+        type=int,
+        default=-1,
+        show_default=True,
+        help="With how many members each member shares its queues; -1: with all.",
+    ),
     "user": click.option("-u", "--username", required=True, help="The user's name."),
     "password": click.option("-p", "--password", prompt=True, hide_input=True, help="Asked for when it is not given."),
     "any_password": click.option("-p", "--password", help="The new password."),

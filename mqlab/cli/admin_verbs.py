@@ -265,6 +265,14 @@ CHANGES: dict[str, Verb] = {
         lambda admin, topic, group, to_group: admin.clone_group_offset(group, to_group, topic),
         "-t orders -s billing -d mail",
     ),
+    "setConsumeMode": Verb(
+        "Let a group pop a topic, or pull it.",
+        ("topic", "group", "mode", "share"),
+        lambda admin, topic, group, mode, pop_share_queue_num: admin.set_message_request_mode(
+            topic, group, mode, pop_share_queue_num
+        ),
+        "-t orders -g billing -m POP",
+    ),
     "resendDeadLetters": Verb(
         "Give a group its dead letters again.", ("group",), lambda admin, group: admin.resend_dlq(group), "-g billing"
     ),

@@ -32,9 +32,9 @@ def test_java_consumers_pop_from_mqlab(tmp_path: Path, java_store: JavaStore) ->
 def test_mqlabs_consumers_pop_from_a_real_broker(tmp_path: Path, java_store: JavaStore) -> None:
     with real_cluster(tmp_path / "real", java_store.classpath, "timerWheelEnable=true") as where:
         lab = mqlab.connect(where.name_server)
-        lab.admin.create_topic("popped", read_queue_nums=4, write_queue_nums=4)
+        lab.admin.create_topic("popped", read_queue_nums=4, write_queue_nums=4, confirm=True)
         time.sleep(2)
-        lab.admin.set_message_request_mode("popped", "popping")
+        lab.admin.set_message_request_mode("popped", "popping", confirm=True)
         seen: Counter[tuple[str, int]] = Counter()
 
         def listener(messages: list, context: object) -> str:

@@ -40,6 +40,12 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "offset.persisted": ("progress", "offsets written to {file}"),
     "message.sent_back": ("trouble", "sent back by {group}"),
     "message.dead": ("trouble", "to the dead letters of {group}"),
+    "timer.rolled": ("stored", "not due yet: put into the timer topic again"),
+    "timer.delivered": ("stored", "its time has come"),
+    "timer.recalled": ("trouble", "recalled: its marker drops it"),
+    "message.popped": ("read", "{group} pops entries of {topic}"),
+    "message.acked": ("progress", "{group} acknowledged entry {queue_offset} of {topic} {queue_id}"),
+    "message.revived": ("trouble", "lease of {group} over: stored again in {topic}"),
     "ha.requested": ("other", "a slave begins: sends it the log from byte {sends_from}"),
     "ha.block_appended": ("stored", "copied from byte {physical_offset}: {size} bytes of the log"),
     "ha.acknowledged": ("other", "its slave has the log up to byte {physical_offset}"),
@@ -241,7 +247,7 @@ class _Follower:
             return True
         if any(message["msg_id"] == self.msg_id for message in _carried(values)):
             return True
-        if kind not in ("message.pulled", "message.dispatched") or not self.places:
+        if kind not in ("message.pulled", "message.dispatched", "message.acked") or not self.places:
             return False
         values = plain(values)
         place = self.places.get(_place(record, values))

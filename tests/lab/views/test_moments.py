@@ -230,3 +230,19 @@ def test_the_blocks_of_a_replication_link_are_arrows() -> None:
     assert ("broker-a-s1", "HA report", "broker-a") in told
     assert any(lane == "broker-a-s1" and text.startswith("copied from byte 0") for lane, text, _ in told)
     assert "copied from byte 0" in lab.timeline().text()
+
+
+def test_a_timed_message_and_its_lease_have_their_sentences() -> None:
+    lab = Lab(seed=7)
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    consumer = lab.simple_consumer("billing")
+    consumer.subscribe("orders", "*")
+    consumer.start()
+    sent = lab.producer("shop").send(Message("orders", b"x", delay="5s"))
+    lab.run_for("10s")
+    (message,) = consumer.receive()
+    consumer.ack(message)
+    texts = [moment.text for moment in moments(lab.journal, sent.msg_id)]
+    assert "its time has come" in texts
+    assert "billing acknowledged entry 0 of orders 0" in texts
+    assert "billing pops entries of orders" in [moment.text for moment in moments(lab.journal)]
