@@ -31,7 +31,7 @@ def _as_ms(ctx: click.Context, param: click.Parameter, value: str) -> int:
 
 
 OPTIONS: dict[str, Callable[[Any], Any]] = {
-    "topic": click.option("-t", "--topic", required=True, help="The topic."),
+    "topic": click.option("-t", "--topic", "--topicName", "topic", required=True, help="The topic."),
     "topic_too": click.option(
         "-t", "--topic", expose_value=False, help="Not needed, but mqadmin asks for it: the id names one message."
     ),

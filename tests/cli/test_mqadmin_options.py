@@ -35,6 +35,7 @@ LEFT_OUT = {
     "queryMsgByUniqueKey": "a d g",
     "queryMsgTraceById": "b e t",
     "resetOffsetByTime": "b f o q",
+    "setConsumeMode": "b",  # every broker of the topic gets the mode
     "skipAccumulatedMessage": "f",
     "statsAll": "a",
     "topicRoute": "l",
