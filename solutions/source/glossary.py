@@ -24,7 +24,7 @@
 # | consumer group | 消费者组 | the consumers with the same group name; they share a topic's queues and have one offset per queue | `consumerGroup`, `ConsumerGroupInfo` | [00](00-a-messages-day.ipynb) |
 # | lite pull consumer | LitePull 消费者 | a consumer that fetches in the background and hands out messages when the program calls `poll` | `DefaultLitePullConsumer` | [06](06b-what-a-filter-passes-over.ipynb) |
 # | master, slave | 主, 从 | the broker that takes messages, and a broker of the same name that copies its log and can be read from | `brokerRole`, `brokerId` (0 is the master) | [02](02a-who-knows-what.ipynb) |
-# | name server | 名字服务（NameServer）, 名称服务 | the server that brokers report to and that tells clients which broker has which topic | `NamesrvController`, `RouteInfoManager` | [00](00-a-messages-day.ipynb) |
+# | name server | 名字服务（NameServer） | the server that brokers report to and that tells clients which broker has which topic | `NamesrvController`, `RouteInfoManager` | [00](00-a-messages-day.ipynb) |
 # | producer | 生产者 | the part of a program that sends messages | `DefaultMQProducer` | [00](00-a-messages-day.ipynb) |
 # | push consumer | 推动式消费者（Push） | a consumer that pulls on its own and calls a listener; nothing is pushed to it | `DefaultMQPushConsumer` | [00](00-a-messages-day.ipynb) |
 # | request, remoting command | 请求, 通信命令 | a frame with a numeric code, header fields and a body, matched to its answer by the number `opaque` | `RemotingCommand`, `RequestCode` | [00](00-a-messages-day.ipynb) |
@@ -138,14 +138,14 @@
 # | consume timeout | 消费超时 | every 15 minutes a consumer sends back the messages that its listener has held for longer than that; the listener keeps running | `consumeTimeout` | [07](07b-stop-in-time.ipynb) |
 # | dead letter | 死信 | a message that failed as often as its group allows; it is kept in a topic that no consumer reads unless it subscribes to it | `%DLQ%` + group | [07](07a-failure-takes-time.ipynb) |
 # | dead-letter queue | 死信队列 | the topic of a group's dead letters, with one queue per broker; consumers can subscribe to it like to any topic (before 4.9.2 it could only be written to) | `MixAll`, `%DLQ%` | [07](07a-failure-takes-time.ipynb) |
-# | latency fault table | 故障延迟规避（延迟故障表）, 延迟容错 | the producer's table of brokers that were slow or failed, each banned for a time that depends on the class of its latency; off by default | `MQFaultStrategy`, `sendLatencyFaultEnable` | [02](02b-what-a-send-costs.ipynb) |
+# | latency fault table | 故障延迟规避（延迟故障表） | the producer's table of brokers that were slow or failed, each banned for a time that depends on the class of its latency; off by default | `MQFaultStrategy`, `sendLatencyFaultEnable` | [02](02b-what-a-send-costs.ipynb) |
 # | outbox | 本地消息表 | a table in which a program stores messages to send, in the transaction of the data that they report | | [02](02b-what-a-send-costs.ipynb) |
 # | redrive, resend | 死信重投 | re-sending dead letters to the group in which they failed | the DLQ page of RocketMQ Dashboard | [07](07a-failure-takes-time.ipynb) |
 # | retry | 重试, 消息重试 | another delivery of a message whose listener failed, after a delay that grows | `RECONSUME_LATER` | [07](07a-failure-takes-time.ipynb) |
 # | retry count | 重试次数 | how often a message was sent back before this delivery; 0 at the first | `reconsumeTimes` | [07](07a-failure-takes-time.ipynb) |
-# | retry topic | 重试主题（%RETRY%）, 重试队列 | the topic of a group in which its failed messages are redelivered; every member reads it | `%RETRY%` + group | [07](07a-failure-takes-time.ipynb) |
+# | retry topic | 重试主题（%RETRY%） | the topic of a group in which its failed messages are redelivered; every member reads it | `%RETRY%` + group | [07](07a-failure-takes-time.ipynb) |
 # | send retry | 发送重试 | after a failure a synchronous send is repeated, to another broker if there is one, at most twice | `retryTimesWhenSendFailed` | [02](02b-what-a-send-costs.ipynb) |
-# | send-back | 消息回发, 消息回退 | the request by which a consumer returns a failed message to the broker, which stores a copy of it | `CONSUMER_SEND_MSG_BACK` | [07](07a-failure-takes-time.ipynb) |
+# | send-back | 消息回发 | the request by which a consumer returns a failed message to the broker, which stores a copy of it | `CONSUMER_SEND_MSG_BACK` | [07](07a-failure-takes-time.ipynb) |
 # | suspend | 挂起 | an orderly listener that fails holds its queue for a moment and gets the same message again | `SUSPEND_CURRENT_QUEUE_A_MOMENT` | [07](07b-stop-in-time.ipynb) |
 
 # %% [markdown]
