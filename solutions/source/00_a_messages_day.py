@@ -172,10 +172,11 @@ show_queue(lab, "orders")
 # %%
 # exercise: lab00.unread
 def unread(stored, offsets, groups):
-    """Returns the numbers of the orders that each group still has to read, as {group: [number, ...]}.
+    """The numbers of the orders that each group still has to read.
 
-    stored: how many orders the queue has; offsets: what groups read next, as {"billing": 3}.
-    A group that has not read anything yet is missing in offsets.
+    Returns {group: [number, ...]}. stored: how many orders the queue has;
+    offsets: what groups read next, as {"billing": 3}; groups that have not
+    read anything are missing in it.
     """
     ### BEGIN SOLUTION
     return {group: list(range(offsets.get(group, 0), stored)) for group in groups}

@@ -407,8 +407,7 @@ def is_taken(shop, messages):
 
 # %%
 def batches(lab):
-    shop = shop_and_topic(lab)
-    flagged = Message("orders", b"a book")
+    shop, flagged = shop_and_topic(lab), Message("orders", b"a book")
     flagged.properties["TRAN_MSG"] = "true"
     tried = {
         "two orders": [order(1), order(2)],

@@ -299,22 +299,16 @@ print(answers[0].ext_fields)
 
 # %%
 lab = play(all_done, seed=7, client=no_trace)
-lite = lab.lite_pull_consumer("report")
+lite, table = lab.lite_pull_consumer("report"), lab.broker("broker-a").offset_table
 lite.start()
 lite.assign([queue])
 lite.seek(queue, 0)
 read, before_ms = len(lite.poll()), lab.now_ms
 lite.commit_sync()
 print("messages read:", read, "  commit_sync took", lab.now_ms - before_ms, "ms")
-print(
-    "the broker knows:",
-    lab.broker("broker-a").offset_table.queues_of("report", "orders"),
-)
+print("the broker knows:", table.queues_of("report", "orders"))
 lab.run_for("15s")
-print(
-    "15 seconds later:",
-    lab.broker("broker-a").offset_table.queues_of("report", "orders"),
-)
+print("15 seconds later:", table.queues_of("report", "orders"))
 
 # %% [markdown]
 # `commit_sync` only notes the offset in the client's memory. The timer reports it later, one-way like every report.
