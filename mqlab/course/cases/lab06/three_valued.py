@@ -28,6 +28,7 @@ NUMBER_RULE = (
     "A property is a text. Compared with a number it is taken for a number, so that 10 is greater than 9; compared "
     "with a text it stays one"
 )
+ENDS_RULE = "<= and >= are True of the number itself, < and > are not"
 BETWEEN_RULE = "BETWEEN takes both ends in"
 VALUE_RULE = "The expression has another value: work it out from the inside"
 
@@ -155,9 +156,16 @@ SIMPLE: tuple[tuple[Tree, Properties], ...] = (
     (("BETWEEN", "amount", 5, 10), {"amount": "5"}),
     (("IS NULL", "coupon"), {}),
     (("IS NOT NULL", "coupon"), {}),
+    (("<>", "amount", 0), {"amount": "-5"}),
+    (("<", "amount", 9), {"amount": "9"}),
+    (("<=", "amount", 9), {"amount": "9"}),
+    ((">", "amount", 9), {"amount": "9"}),
+    ((">=", "amount", 9), {"amount": "9"}),
     ((">", "amount", 9), {}),
     (("<>", "region", "eu"), {}),
+    (("IN", "region", ["eu", "us"]), {}),
     (("NOT IN", "region", ["eu", "us"]), {}),
+    (("BETWEEN", "amount", 5, 10), {}),
     (("NOT", ("=", "region", "eu")), {}),
     (("AND", (">", "amount", 9), ("=", "region", "eu")), {"region": "us"}),
     (("AND", (">", "amount", 9), ("=", "region", "eu")), {"region": "eu"}),
@@ -197,6 +205,8 @@ def _explain(call: Call, found: Any, seen: Any) -> str:
         return NULL_RULE
     if call["tree"][1] not in call["properties"]:
         return MISSING_RULE
+    if operator in ("<", "<=", ">", ">=") and call["properties"][call["tree"][1]] == str(call["tree"][2]):
+        return ENDS_RULE
     if operator == "BETWEEN" and call["properties"][call["tree"][1]] in map(str, call["tree"][2:]):
         return BETWEEN_RULE
     return NUMBER_RULE if isinstance(call["tree"][2], int) else VALUE_RULE
