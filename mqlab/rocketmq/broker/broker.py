@@ -201,7 +201,9 @@ class Broker:
         elif topic == names.HALF_TOPIC or topic == names.OP_HALF_TOPIC:
             self._transaction_check.look()
         self.held_pulls.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
-        self.pop.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
+        pop = self.pop
+        if pop.held.groups or pop.notifications.groups or topic == pop.revive_log.topic:
+            pop.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
 
     def _channel_closed(self, channel: Channel) -> None:
         self._membership.channel_closed(channel)

@@ -131,7 +131,10 @@ class Message:
         return self.properties.get(p.KEYS)
 
     @keys.setter
-    def keys(self, keys: str) -> None:
+    def keys(self, keys: str | None) -> None:
+        if keys is None:  # RocketMQ leaves out a property without a value when it sends
+            self.properties.pop(p.KEYS, None)
+            return
         check_sendable({p.KEYS: keys})
         self.properties[p.KEYS] = keys
 

@@ -57,7 +57,8 @@ class HeldPops:
         self._kind = kind
         self._origin_ms = state.now_ms()
         self._held: dict[tuple[str, str, int], list[HeldRequest]] = {}
-        self._groups: dict[str, dict[str, None]] = {}
+        self.groups: dict[str, dict[str, None]] = {}
+        """The groups that ever polled a topic."""
         self._deadline: Deadline | None = None
         self._count = 0
         self._numbers = 0
@@ -67,7 +68,7 @@ class HeldPops:
         if poll_time_ms <= 0:
             return NOT_WANTED
         config = self._state.config
-        self._groups.setdefault(held.topic, {})[held.group] = None
+        self.groups.setdefault(held.topic, {})[held.group] = None
         if self._count >= config.max_pop_polling_size:
             return FULL
         if self._state.now_ms() > held.expires_ms - EARLY_MS:
@@ -93,12 +94,12 @@ class HeldPops:
         self, topic: str, queue_id: int, next_queue_offset: int, tags_code: int, properties: Mapping[str, str]
     ) -> None:
         """A message can be read. Mirrors notifyMessageArrivingWithRetryTopic."""
-        if not self._groups:
+        if not self.groups:
             return
         notified = normal_topic(topic) if kind_of_topic(topic) == RETRY_V2 else topic
         every = self._state.config.pop_long_polling_force_notify_interval
         force = every > 0 and (next_queue_offset - 1) % every == 0
-        for group in list(self._groups.get(notified, ())):
+        for group in list(self.groups.get(notified, ())):
             for wanted in (-1, queue_id):
                 self._wake((notified, group, wanted), tags_code, properties, force=force)
 

@@ -32,13 +32,13 @@ class PopService:
     def __init__(self, state: BrokerState, putter: Putter) -> None:
         self._state = state
         self.held = HeldPops(state)
-        self._notifications = HeldPops(state, youngest_first=True, kind="pop.notification_hold")
+        self.notifications = HeldPops(state, youngest_first=True, kind="pop.notification_hold")
         self.revive_log = ReviveLog(state, putter)
         self.buffer = PopBuffer(state, self.revive_log)
         self.reviving = Reviving(state, putter, self.revive_log)
         self._popping = Popping(state, self.buffer, state.order_infos, self.held)
         self._acking = Acking(state, self.buffer, self.revive_log, state.order_infos, self.held)
-        self._looking = PopLooking(state, self.buffer, state.order_infos, self.held, self._notifications)
+        self._looking = PopLooking(state, self.buffer, state.order_infos, self.held, self.notifications)
         self._unblocks: dict[tuple[str, str, int], Deadline] = {}
         self._origin_ms = state.now_ms()
         if state.config.enable_notify_after_pop_order_lock_release:
@@ -67,7 +67,7 @@ class PopService:
     def stop(self) -> None:
         """The broker stops: held requests are dropped, what is in memory is stored."""
         self.held.clear()
-        self._notifications.clear()
+        self.notifications.clear()
         self.reviving.stop()
         self.buffer.stop()
         for deadline in self._unblocks.values():
@@ -81,12 +81,12 @@ class PopService:
         if topic == self.revive_log.topic and not self._state.identity.is_slave:
             self.reviving.arrived(queue_id)
         self.held.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
-        self._notifications.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
+        self.notifications.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
 
     def channel_closed(self, channel: Channel) -> None:
         """A client is gone, and its held requests with it."""
         self.held.drop(channel)
-        self._notifications.drop(channel)
+        self.notifications.drop(channel)
 
     def _unblock_at(self, topic: str, group: str, queue_id: int, until_ms: int) -> None:
         """Held pops look again when an orderly queue is no longer blocked."""
