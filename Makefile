@@ -4,6 +4,7 @@
 #   make env    set up only; a second call is fast              make interop  the tests against a real RocketMQ
 #   make labs   build the notebooks from their sources          make bench    measure
 #   make clean  remove what was made                            make lock     renew requirements.lock (needs uv)
+#   make site   the course as a static web site, in build/site
 #   make measure  print how long files and functions are, circles of imports, calls per message
 # More for pytest:  make test ARGS="tests/rocketmq/store -x"      in one process, one by one:  make test ARGS=-n0
 
@@ -14,7 +15,7 @@ PORT ?=
 ARGS ?=
 WORKERS := -n logical --maxprocesses=8 --dist=worksteal
 
-.PHONY: env lab test check measure long interop labs bench clean lock
+.PHONY: env lab test check measure long interop labs site bench clean lock
 
 env:
 	@sh .ci/setup $(VENV) $(PYTHON)
@@ -42,6 +43,9 @@ interop: env
 
 labs: env
 	@$(BIN)/python -m solutions.build $(ARGS)
+
+site: env
+	@$(BIN)/mqlab site --out build/site $(ARGS)
 
 bench: env
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -51,6 +51,7 @@ FLOORS = [
     (TOGETHER, {"course.material", "course.teach", "course.kit", "course.cases", "course.given", "course.words"}),
     (APART, {"course"}),
     (APART, {"course.grading"}),
+    (APART, {"course.site"}),
     (TOGETHER, {"cli"}),
 ]
 FLOOR = {room: height for height, (_, rooms) in enumerate(FLOORS) for room in rooms}

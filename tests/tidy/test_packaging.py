@@ -76,3 +76,8 @@ def test_everything_locked_is_pinned_with_hashes_and_names_no_index() -> None:
     assert len(blocks) > 80
     for block in blocks:
         assert re.match(r"[\w.\[\],-]+==\S+.*\\\n    --hash=sha256:[0-9a-f]{64}", block), block[:80]
+
+
+def test_the_readme_begins_with_a_link_to_the_site() -> None:
+    first = re.search(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text("utf-8"))
+    assert first is not None and first[1] == project()["urls"]["Site"]

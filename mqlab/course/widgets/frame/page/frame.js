@@ -1,4 +1,4 @@
-// uses: element, leaving, places, theme
+// uses: address, element, leaving, places, theme
 // Makes a board alive: live() in a notebook through anywidget, still() in a page without a kernel. A notebook has the
 // box of still() in its output; a widget of a running kernel takes the box over.
 
@@ -149,7 +149,7 @@ async function wake(board, box) {
 
 function stillModel(data, state) {
   const callbacks = new Map();
-  const values = { ...state, data, kernel: false };
+  const values = { ...stateOfAddress(state), data, kernel: false };
   let changed = new Set();
   return {
     get: (name) => values[name],
@@ -161,6 +161,7 @@ function stillModel(data, state) {
     save_changes() {
       const names = changed;
       changed = new Set();
+      keepInAddress(values, state);
       names.forEach((name) => (callbacks.get(`change:${name}`) || []).forEach((callback) => callback()));
     },
     on: (event, callback) => callbacks.set(event, [...(callbacks.get(event) || []), callback]),

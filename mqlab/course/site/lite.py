@@ -1,0 +1,140 @@
+"""The labs in JupyterLite: notebooks as they are handed out, with words where a browser does something else.
+
+files/labs/…          the notebooks that run in a browser, progress.ipynb
+files/datasets/…      what they read
+lab/index.html        opens them; the first line says what is missing where a browser has no JSPI
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from mqlab.course.site.materials import Materials
+from mqlab.errors import MqlabError
+
+FILES_NOTE = (
+    "**In the browser:** files cannot have holes here. A store that is opened without sizes has log files of 16 MiB "
+    "instead of 1 GiB, and index files of 50,000 slots and 200,000 entries. Everything else is the same."
+)
+NOTES = {
+    "01a": FILES_NOTE,
+    "01c": FILES_NOTE + " Packages that decompress LZ4 are missing, so one message cannot be read.",
+    "02c": FILES_NOTE + " The last part starts a server in a process of its own. A browser has no processes: two cells "
+    "there end with an error, and the exercises do not need them.",
+}
+CANNOT_RUN = {"02c": ("lab02c-49", "lab02c-50")}
+"""Cells that end with an error in a browser; Run All Cells goes on after them."""
+
+PROGRESS = """from pathlib import Path
+
+from mqlab.course.grading.submissions.progress import progress, table
+
+table(progress(Path(".")))"""
+ABOUT_PROGRESS = (
+    "# How far am I?\n\nRun the cell. It reads the notebooks that you saved in this browser: what you predicted, tried "
+    "and passed. Hidden checks run at grading. *File > Download* gives a notebook that `mqlab grade` takes."
+)
+NEEDED = ["ipykernel", "comm", "pyodide-kernel", "ipython", "piplite"]
+CONFIG = {
+    "jupyter-lite-schema-version": 0,
+    "jupyter-config-data": {
+        "appName": "mqlab",
+        "exposeAppInBrowser": True,
+        "enableServiceWorkerCache": True,
+        "litePluginSettings": {
+            "@jupyterlite/pyodide-kernel-extension:kernel": {
+                "disablePyPIFallback": True,
+                "loadPyodideOptions": {"packages": NEEDED},
+            }
+        },
+    },
+}
+NO_JSPI = (
+    "This browser cannot run the labs: it has no WebAssembly promise integration (JSPI), which Chrome and Edge have "
+    "from version 137. The pages and boards work here."
+)
+WARNING = f"""<script>
+if (!("Suspending" in WebAssembly)) addEventListener("DOMContentLoaded", () => {{
+  const words = document.createElement("p");
+  words.setAttribute("role", "alert");
+  words.style = "position:fixed;z-index:9999;top:0;left:0;right:0;margin:0;padding:1em;background:#fff3cd;color:#000";
+  words.textContent = {json.dumps(NO_JSPI)};
+  const link = document.createElement("a");
+  link.href = "../index.html";
+  link.textContent = " To the first page";
+  words.append(link);
+  document.body.append(words);
+}});
+</script>
+"""
+
+
+def put_lite(out: Path, source: Path, root: Path, notebooks: list[Path], found: Materials) -> None:
+    """Write JupyterLite to ``out`` from the folder ``source``, in which ``static/pyodide`` is already.
+
+    ``root`` has ``datasets``. Raises MqlabError with JupyterLite's last words if it fails.
+    """
+    contents = source / "files"
+    (contents / "labs").mkdir(parents=True)
+    for path in notebooks:
+        notebook = in_a_browser(path.name, json.loads(path.read_text("utf-8")))
+        (contents / "labs" / path.name).write_text(json.dumps(notebook, ensure_ascii=False, indent=1), "utf-8")
+    (contents / "labs" / "progress.ipynb").write_text(json.dumps(progress_notebook()), "utf-8")
+    shutil.copytree(root / "datasets", contents / "datasets")
+    (source / "jupyter-lite.json").write_text(json.dumps(CONFIG), "utf-8")
+    extensions = [str(path) for name in ("anywidget", "jupyterlab_widgets") for path in found.wheels.glob(f"{name}-*")]
+    build = {
+        "contents": ["files"],
+        "apps": ["lab"],
+        "no_sourcemaps": True,
+        "no_unused_shared_packages": True,
+        "cache_dir": str(source / ".cache"),
+        "federated_extensions": extensions,
+        "ignore_sys_prefix": True,  # whatever else this environment's JupyterLab has
+    }
+    kernel = {"extra_labextensions_path": [str(found.builder / "share" / "jupyter" / "labextensions")]}
+    config = {"LiteBuildConfig": build, "FederatedExtensionAddon": kernel}
+    (source / "jupyter_lite_config.json").write_text(json.dumps(config), "utf-8")
+    _build(source, out, found)
+    page = out / "lab" / "index.html"
+    page.write_text(page.read_text("utf-8").replace("<head>", "<head>" + WARNING, 1), "utf-8")
+
+
+def _build(source: Path, out: Path, found: Materials) -> None:
+    command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", str(source), "--output-dir", str(out)]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(found.builder), os.environ.get("PYTHONPATH", "")])),
+    }
+    run = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
+    if run.returncode or not (out / "lab" / "index.html").is_file():
+        raise MqlabError("JupyterLite was not built: " + "\n".join((run.stdout + run.stderr).splitlines()[-12:]))
+
+
+def in_a_browser(name: str, notebook: dict[str, Any]) -> dict[str, Any]:
+    """A lab's notebook with the words of NOTES after its first cell; its other cells and their ids are as they were."""
+    part = name.partition("-")[0]
+    for cell in notebook["cells"]:
+        if cell["id"] in CANNOT_RUN.get(part, ()):
+            cell["metadata"]["tags"] = [*cell["metadata"].get("tags", []), "raises-exception"]
+    if part in NOTES:
+        note = {"cell_type": "markdown", "id": "in-a-browser", "metadata": {}, "source": NOTES[part]}
+        notebook["cells"].insert(1, note)
+    return notebook
+
+
+def progress_notebook() -> dict[str, Any]:
+    """The page of progress: one cell, which reads the notebooks that this browser keeps."""
+    code = {"cell_type": "code", "id": "progress", "metadata": {}, "source": PROGRESS, "outputs": []}
+    about = {"cell_type": "markdown", "id": "about", "metadata": {}, "source": ABOUT_PROGRESS}
+    return {
+        "cells": [about, code | {"execution_count": None}],
+        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }

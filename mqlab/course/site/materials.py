@@ -1,0 +1,115 @@
+"""What the site is built from and mqlab does not have itself: fetched once, pinned by hash, kept in a cache.
+
+    FOLDER/pyodide/     npm's pyodide: the interpreter and its standard library, without packages
+    FOLDER/wheels/      pure wheels for the page           wheels_of_the_page.txt
+    FOLDER/builder/     jupyterlite, installed apart       wheels_of_the_builder.txt
+
+A folder that is complete is used without a network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import platformdirs
+
+from mqlab.errors import MqlabError, UsageError
+
+PYODIDE = "314.0.7"
+PYODIDE_SHA256 = "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0"
+PYTHON = "3.14"
+"""The version of Python in that Pyodide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Materials:
+    """Where the three kinds are."""
+
+    pyodide: Path
+    wheels: Path
+    builder: Path
+
+
+def materials(folder: Path | None = None) -> Materials:
+    """What is in the folder (default: the cache of this user); what is missing is fetched.
+
+    Raises MqlabError where npm or pip is missing or cannot fetch, UsageError for an archive that is another one.
+    """
+    folder = folder or platformdirs.user_cache_path("mqlab", appauthor=False) / f"site-{_pins()}"
+    found = Materials(folder / "pyodide", folder / "wheels", folder / "builder")
+    for part, fetch in ((found.pyodide, _pyodide), (found.wheels, _wheels), (found.builder, _builder)):
+        if not part.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=folder) as draft:
+                fetch(Path(draft) / part.name)
+                try:
+                    (Path(draft) / part.name).rename(part)
+                except OSError:  # another build was faster
+                    if not part.is_dir():
+                        raise
+    return found
+
+
+def listed(name: str) -> str:
+    """One of the two lists of wheels, as pip reads it."""
+    return files("mqlab.course.site").joinpath(name).read_text("utf-8")
+
+
+def _pins() -> str:
+    whole = PYODIDE_SHA256 + listed("wheels_of_the_page.txt") + listed("wheels_of_the_builder.txt")
+    return hashlib.sha256(whole.encode()).hexdigest()[:12]
+
+
+def _pyodide(out: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise MqlabError("npm is missing: the site needs npm's package pyodide", hint="install Node.js, which has npm")
+    folder = out.parent
+    _run([npm, "pack", "--silent", f"pyodide@{PYODIDE}"], folder)
+    archive = folder / f"pyodide-{PYODIDE}.tgz"
+    found = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if found != PYODIDE_SHA256:
+        raise UsageError(f"pyodide {PYODIDE} of this registry is another one: sha256 {found}")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    (folder / "package").rename(out)
+
+
+def _wheels(out: Path) -> None:
+    out.mkdir()
+    only = ["--only-binary", ":all:", "--platform", "any", "--abi", "none", "--python-version", PYTHON]
+    _pip(["download", *only, "--dest", str(out)], "wheels_of_the_page.txt", out.parent)
+
+
+def _builder(out: Path) -> None:
+    _pip(["install", "--target", str(out)], "wheels_of_the_builder.txt", out.parent)
+
+
+def _pip(arguments: list[str], wheels: str, folder: Path) -> None:
+    """pip of this environment; one made by uv has none, and borrows it."""
+    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0:
+        pip = [sys.executable, "-m", "pip"]
+    else:
+        pip = ["uv", "tool", "run", "pip", "--python", sys.executable]
+    wanted = folder / wheels
+    wanted.write_text(listed(wheels), "utf-8")
+    always = ["--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes", "-r", str(wanted)]
+    _run([*pip, *arguments, *always], folder)
+
+
+def _run(command: list[str], folder: Path) -> None:
+    try:
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise MqlabError(f"{command[0]} is missing") from None
+    except subprocess.CalledProcessError as failed:
+        why = (failed.stderr.strip() or failed.stdout.strip()).splitlines()[-1:]
+        raise MqlabError(f"{' '.join(command[:4])} failed: {''.join(why)}", hint="is there a network?") from None

@@ -1,0 +1,161 @@
+"""The parts of the site that need no browser: the mend, the list of packages, the pages, and what they keep back."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab.course.site import python
+from mqlab.course.site.board_pages import BOARDS, board_page
+from mqlab.course.site.build import BESIDE_THE_LABS, LABS, build
+from mqlab.course.site.front import front_page
+from mqlab.course.site.lite import CANNOT_RUN, NOTES, in_a_browser, progress_notebook
+from mqlab.course.site.materials import listed
+from mqlab.course.site.pages import readable, shown
+from mqlab.errors import UsageError
+
+ROOT = Path(__file__).parents[3]
+
+
+def notebook(folder: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((ROOT / folder / name).read_text("utf-8"))
+    return found
+
+
+def test_the_mend_fits_once_or_the_site_is_not_built() -> None:
+    program = f"a;{python.SAVES};b;{python.RESTORES}c"
+    mended = python.mended(program)
+    assert mended.count("currentFrame") == 3
+    for other in (mended, program + python.SAVES, "another release"):
+        with pytest.raises(UsageError, match="times"):
+            python.mended(other)
+
+
+def test_packages_name_what_they_need_in_a_page_and_is_there(tmp_path: Path) -> None:
+    about = {
+        "first_one": "Requires-Dist: Second.One>=2\nRequires-Dist: pexpect; sys_platform != 'emscripten'\n"
+        "Requires-Dist: pandas\nRequires-Dist: third; extra == 'test'\n",
+        "second_one": "",
+        "third": "",
+    }
+    for name, needs in about.items():
+        with zipfile.ZipFile(tmp_path / f"{name}-1.0-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{name}/__init__.py", "")
+            wheel.writestr(f"{name}/part.py", "")
+            wheel.writestr(f"{name}-1.0.dist-info/METADATA", f"Name: {name}\nVersion: 1.0\n{needs}")
+    found = python.packages(sorted(tmp_path.glob("*.whl")))
+    assert {name: one["depends"] for name, one in found.items()} == {
+        "first-one": ["second-one"],
+        "second-one": [],
+        "third": [],
+    }
+    assert found["first-one"]["imports"] == ["first_one"]
+
+
+def test_every_wheel_is_pinned_by_its_hash() -> None:
+    for name in ("wheels_of_the_page.txt", "wheels_of_the_builder.txt"):
+        lines = [line for line in listed(name).splitlines() if not line.startswith("#")]
+        assert lines and all(re.fullmatch(r"[\w-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "solutions").glob("*.ipynb")), ids=lambda path: path.name[:3])
+def test_a_page_shows_runs_and_no_answers(path: Path) -> None:
+    handed_out, solved = notebook("labs", path.name), notebook("solutions", path.name)
+    answers = ["".join(cell["source"]) for cell in solved["cells"] if "".join(cell["source"]).startswith("# exercise:")]
+    page = shown(handed_out, solved)
+    with_outputs = [cell for cell in page["cells"] if cell.get("outputs")]
+    assert with_outputs
+    for cell in with_outputs:
+        source = "".join(cell["source"])
+        assert not re.search(r"(?<![.\w])(check|show_me|predict|reveal|answer|hint)\(", source), source
+        assert not source.startswith("# exercise:")
+    whole = json.dumps(page, ensure_ascii=False)
+    for text in answers:
+        body = "\n".join(text.splitlines()[2:])
+        assert not body or json.dumps(body, ensure_ascii=False)[1:-1] not in whole
+
+
+def test_a_cell_that_uses_an_answer_has_no_output_in_the_page() -> None:
+    def cell(name: str, source: str, output: str = "") -> dict[str, Any]:
+        outputs = [{"output_type": "stream", "name": "stdout", "text": output}] if output else []
+        return {"id": name, "cell_type": "code", "metadata": {}, "source": source, "outputs": outputs}
+
+    rest = [
+        ("uses", "found = mine(3)\nfound"),
+        ("uses again", "len(found)"),
+        ("fills", "rows = []\nrows.append(mine(1))"),
+        ("filled", "rows"),
+        ("free", "other = 3\nother"),
+        ("checks", 'check("lab.mine")\nother'),
+    ]
+    solved = {"cells": [cell("a", "# exercise: lab.mine\ndef mine(n):\n    return n", "x")]}
+    solved["cells"] += [cell(name, source, "result") for name, source in rest]
+    handed_out = {"cells": [cell("a", "# exercise: lab.mine\ndef mine(n):\n    ...")]}
+    handed_out["cells"] += [cell(name, source) for name, source in rest]
+    assert [one["id"] for one in shown(handed_out, solved)["cells"] if one["outputs"]] == ["free"]
+
+
+def test_a_page_asks_no_other_server_and_links_to_pages() -> None:
+    text = (
+        '<body class="x"><script src="https://cdn.example/require.js"></script><script type="module">import m from '
+        '"https://cdn.example/m.mjs"; m()</script><a href="01a-x.ipynb#y">next</a><script>own()</script></body>'
+    )
+    made = readable(text)
+    assert "example" not in made and "own()" in made
+    assert 'href="01a-x.html#y"' in made and 'href="../index.html"' in made
+
+
+def test_words_stand_where_a_browser_does_something_else() -> None:
+    for part in NOTES:
+        (path,) = (ROOT / "labs").glob(f"{part}-*.ipynb")
+        before = notebook("labs", path.name)
+        after = in_a_browser(path.name, notebook("labs", path.name))
+        assert after["cells"][1]["source"] == NOTES[part]
+        ids = [cell["id"] for cell in after["cells"] if cell["id"] != "in-a-browser"]
+        assert ids == [cell["id"] for cell in before["cells"]]
+        tagged = [cell["id"] for cell in after["cells"] if "raises-exception" in cell["metadata"].get("tags", [])]
+        assert tagged == list(CANNOT_RUN.get(part, ()))
+
+
+def test_the_first_page_leads_to_every_lab_and_board() -> None:
+    playable = [path.name for path in sorted((ROOT / "labs").glob("*.ipynb")) if path.name[:2] in LABS]
+    page = front_page(ROOT, playable)
+    assert page.count('<td class="runs"><a href="lab/index.html?path=labs/') == len(playable) == 23
+    assert all(f'href="pages/{path.stem}.html"' in page for path in (ROOT / "labs").glob("[0-9]*.ipynb"))
+    assert all(f'href="boards/{name}.html"' in page for name in BOARDS)
+    assert all(f'href="pages/{Path(name).stem}.html"' in page for name in BESIDE_THE_LABS)
+    assert 'href="http' not in page and 'src="http' not in page
+    assert "JSPI" in page
+
+
+def test_a_board_page_has_its_state_in_the_address() -> None:
+    page = board_page("lanes")
+    assert "data-mqlab-alone" in page and "stateOfAddress" in page and 'src="http' not in page
+
+
+def test_the_page_of_progress_runs_on_saved_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "00.ipynb").write_bytes((ROOT / "solutions" / "00-a-messages-day.ipynb").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    source = progress_notebook()["cells"][1]["source"]
+    head, _, last = source.rpartition("\n")
+    exec(head, names)
+    assert "00" in str(eval(last, names))
+
+
+@pytest.mark.parametrize("labs", [("10",), ("00", "99")])
+def test_a_lab_that_no_browser_runs_is_refused(tmp_path: Path, labs: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="does not run in a browser"):
+        build(tmp_path / "site", ROOT, labs)
+
+
+def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(UsageError, match="holds no site"):
+        build(tmp_path, ROOT)
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
