@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from mqlab.cli.lab import find_root
+from mqlab.course.material import working_root
 
 
 @click.command(short_help="Write the course as a static web site: pages, boards, and labs that run in the browser.")
@@ -31,5 +31,5 @@ def site(out: Path, labs: tuple[str, ...], materials: Path | None) -> None:
     """
     from mqlab.course.site.build import LABS, build
 
-    build(out, find_root(Path.cwd()), labs or LABS, materials, lambda text: click.echo(text, err=True))
+    build(out, working_root(Path.cwd()), labs or LABS, materials, lambda text: click.echo(text, err=True))
     click.echo(str(out))

@@ -118,7 +118,7 @@ def _needed(requirements: list[str]) -> set[str]:
 
 
 def _every_need(name: str) -> list[str]:
-    """The names of all that a package may need, with any of its extras: those that are wheels of the page are loaded."""
+    """The names of all that a package may need, with any extra; those that are wheels of the page are loaded."""
     found = {Requirement(line).name for line in importlib.metadata.requires(name) or []}
     return sorted(found - {name})
 
