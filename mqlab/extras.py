@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 
+from mqlab.browser import IN_BROWSER
 from mqlab.errors import UsageError
 
 NEEDS = {  # extra -> modules without which its wing cannot be imported; a test compares them with pyproject.toml
@@ -48,7 +49,12 @@ def install(extra: str) -> str:
 
 @functools.cache
 def need(extra: str) -> None:
-    """Raises MissingExtra where a module of an extra cannot be found; imports none of them."""
+    """Raises MissingExtra where a module of an extra cannot be found; imports none of them.
+
+    Not in a browser: what its labs need is in the site, and nothing else can be installed there.
+    """
+    if IN_BROWSER:
+        return
     missing = tuple(name for name in NEEDS[extra] if importlib.util.find_spec(name) is None)
     if missing:
         raise MissingExtra(extra, missing)
