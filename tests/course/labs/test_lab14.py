@@ -116,7 +116,7 @@ def judged(exercise: Any, name: str, own: Any, seed: int = 1) -> Finding | None:
         ((2, 274, "dispatched"), "does not show"),
         ((0, 274, "acknowledged"), refutation("lab14.alarm_names_the_cause")),
         ((0, 445, "pulled"), "may be a consequence"),
-        ((0, 279, "dispatched"), refutation("lab14.any_breach")),
+        ((0, 280, "dispatched"), refutation("lab14.any_breach")),
         ((0, 232, "dispatched"), refutation("lab14.fault_is_cause")),
         ((0, 900, "dispatched"), "broken before this step already"),
         ((0, 100, "dispatched"), "at this step it still holds"),
@@ -128,7 +128,7 @@ def test_a_finding_is_told_what_is_wrong_with_it(claim: tuple[int, int, str], wo
 
 
 def test_a_belief_is_counted_by_its_id() -> None:
-    found = judged(FINDING, "finding", lambda: {**RIGHT, "Tunis": (0, 279, "dispatched")})
+    found = judged(FINDING, "finding", lambda: {**RIGHT, "Tunis": (0, 280, "dispatched")})
     assert found is not None and found.belief == "lab14.any_breach"
 
 
@@ -255,7 +255,7 @@ def test_the_time_machine_plays_other_days_and_follows_other_messages() -> None:
     reply = answer("lab14.twice", 205, machine)
     assert reply.state != "good" and "still day 1" in reply.headline + reply.note
     machine.play_again(seed=2)
-    assert answer("lab14.twice", 316, machine).state == "good"
+    assert answer("lab14.twice", 317, machine).state == "good"
     machine.play_again(seed=2, follow=4, first_events=12)
     assert len(machine.stepper) < whole
     assert "Message 4" in str(machine._show(machine.recording.lab)[0])
