@@ -409,12 +409,13 @@ def is_taken(shop, messages):
 def batches(lab):
     shop, flagged = shop_and_topic(lab), Message("orders", b"a book")
     flagged.properties["TRAN_MSG"] = "true"
+    hasty = Message("orders", b"x", wait_store_msg_ok=False)
     tried = {
         "two orders": [order(1), order(2)],
         "one of them delayed": [order(3), Message("orders", b"x", delay_time_level=3)],
         "of two topics": [order(4), Message("other", b"a book")],
         "of a retry topic": [Message("%RETRY%billing", b"a book")],
-        "one waits for the disk": [order(5), Message("orders", b"x", wait_store_msg_ok=False)],
+        "one waits for the disk": [order(5), hasty],
         "with a transaction flag": [flagged],
     }
     lab.said = {name: is_taken(shop, messages) for name, messages in tried.items()}
