@@ -18,7 +18,6 @@ from mqlab.course.teach.exercises import Answers, Case, Exercise, Finding
 
 SECONDS = 5.0
 """How long a public check may take."""
-SPARK_SECONDS = 30.0
 """How long one may take that asks Spark, in a session that is warm."""
 
 

@@ -22,7 +22,7 @@ from mqlab.course.kit.days import Played
 from mqlab.course.teach.exercises import Finding
 from mqlab.course.words import refutation
 from mqlab.durations import calendar, milliseconds
-from mqlab.lab.views.verdict import DUPLICATED, LOST, OUT_OF_ORDER, SKIPPED, STUCK
+from mqlab.lab.views.verdict import LOST, SKIPPED
 from mqlab.rocketmq.client.statuses import CONSUME_SUCCESS
 
 Promise = Callable[[Any], Finding | None]
@@ -198,152 +198,16 @@ def replays_at_most(group: str, span: str, done: Done, rule: str, twice: str = "
     return first
 
 
-def nothing_anomalous(group: str, kinds: Sequence[str], rule: str, stuck_after: str = "1m") -> Promise:
-    """``lab.verify`` finds no anomaly of these kinds."""
-
-    def first(played: Played) -> Finding | None:
-        for one in played.lab.verify(group, stuck_after=stuck_after):
-            if one.kind in kinds:
-                sent = played.sent.get(one.msg_id)
-                where = f"{getattr(sent, 'key', one.msg_id)}, entry {one.queue_offset} of {one.message_queue}"
-                return Finding(rule, where, f"not {one.kind}", one.why, step=one.step, lab=played.lab)
-        return None
-
-    return first
-
-
 def nothing_lost(group: str, rule: str) -> Promise:
-    """No offset passes a message that no listener has finished, or that none ever got."""
-    return nothing_anomalous(group, (LOST, SKIPPED), rule)
-
-
-def done_once(group: str, rule: str) -> Promise:
-    """No message is finished twice, also none that its producer stored twice."""
-    return nothing_anomalous(group, (DUPLICATED,), rule)
-
-
-def queue_order_kept(group: str, rule: str) -> Promise:
-    """In each queue, no message is first finished after a later one."""
-    return nothing_anomalous(group, (OUT_OF_ORDER,), rule)
-
-
-def nothing_stuck(group: str, rule: str, after: str = "1m") -> Promise:
-    """Nothing waits longer than that in a listener, or though members are online."""
-    return nothing_anomalous(group, (STUCK,), rule, after)
-
-
-def order_kept_by_key(group: str, key: Callable[[Any], str], rule: str) -> Promise:
-    """Messages of one key are first finished in the order in which they were sent."""
+    """No offset passes a message that no listener has finished, or that none ever got, as ``lab.verify`` tells."""
 
     def first(played: Played) -> Finding | None:
-        number = {msg_id: position for position, msg_id in enumerate(played.sent)}
-        latest: dict[str, Any] = {}
-        seen: set[str] = set()
-        ended = [row for row in played.deliveries(group) if row.status == CONSUME_SUCCESS and row.ended_ms is not None]
-        for row in sorted(ended, key=lambda row: row.ended_ms):
-            if row.msg_id not in number or row.msg_id in seen:
-                continue
-            seen.add(row.msg_id)
-            of_key = key(played.sent[row.msg_id])
-            before = latest.get(of_key)
-            if before is not None and number[before.msg_id] > number[row.msg_id]:
-                later = getattr(played.sent[before.msg_id], "key", before.msg_id)
-                return finding_at(played, row, rule, f"finished before {later}", f"finished after {later}")
-            latest[of_key] = row
-        return None
-
-    return first
-
-
-def one_owner(group: str, rule: str) -> Promise:
-    """At no moment are messages of one queue in the listeners of two members.
-
-    A call that its member's death cut off is not looked at: it has no end.
-    """
-
-    def first(played: Played) -> Finding | None:
-        latest: dict[tuple[Any, str], Any] = {}  # (queue, member) -> its call that ends last
-        for row in played.deliveries(group):
-            if row.ended_ms is None:
-                continue
-            for (queue, member), other in latest.items():
-                if queue == row.message_queue and member != row.client and other.ended_ms > row.started_ms:
-                    where = f"{place(played, row)}, entry {row.queue_offset} of {queue}"
-                    return finding_at(played, row, rule, f"{member} alone", f"{member} and {row.client}", where)
-            mine = latest.get((row.message_queue, row.client))
-            if mine is None or row.ended_ms > mine.ended_ms:
-                latest[row.message_queue, row.client] = row
-        return None
-
-    return first
-
-
-def fair_within(group: str, members: Sequence[str], most: int, rule: str) -> Promise:
-    """No member is given more messages than another by more than ``most``; one that is given none counts with 0."""
-
-    def first(played: Played) -> Finding | None:
-        counts = dict.fromkeys(members, 0)
-        for row in played.deliveries(group):
-            counts[row.client] = counts.get(row.client, 0) + 1
-        fullest, emptiest = max(counts, key=lambda name: counts[name]), min(counts, key=lambda name: counts[name])
-        if counts[fullest] - counts[emptiest] <= most:
-            return None
-        where = f"messages given to {fullest} and to {emptiest}"
-        return Finding(rule, where, f"{most} apart at most", (counts[fullest], counts[emptiest]), lab=played.lab)
-
-    return first
-
-
-def moved_at_most(group: str, most: int, rule: str) -> Promise:
-    """So many times at most, a queue's next message is given to another member than the one before it."""
-
-    def first(played: Played) -> Finding | None:
-        owner: dict[Any, str] = {}
-        moves = 0
-        for row in played.deliveries(group):
-            before = owner.setdefault(row.message_queue, row.client)
-            moves += before != row.client
-            if moves > most:
-                where = f"{row.message_queue} went from {before} to {row.client}: {place(played, row)}"
-                return finding_at(played, row, rule, f"{most} moves at most", f"move {moves}", where)
-            owner[row.message_queue] = row.client
-        return None
-
-    return first
-
-
-def stored_once(topic: str, rule: str) -> Promise:
-    """No key is stored twice in a topic: neither a producer's second attempt nor a program that sends again."""
-
-    def first(played: Played) -> Finding | None:
-        stored: dict[str, Any] = {}
-        for message in played.lab.store().messages(topic):
-            if not message.keys:
-                continue
-            before = stored.setdefault(message.keys, message)
-            if before is not message:
-                offsets = f"queue offsets {before.queue_offset} and {message.queue_offset}"
-                where = f"{message.keys} in {topic}, stored again at {calendar(message.store_timestamp)}"
-                return Finding(rule, where, "stored once", offsets, lab=played.lab)
-        return None
-
-    return first
-
-
-def harmless_when_repeated(group: str, effects: Callable[[Any, Any], int], rule: str) -> Promise:
-    """A message that was given more than once has had its effect once.
-
-    ``effects(day, what was sent)``: how often the effect is there, such as its rows in a table.
-    """
-
-    def first(played: Played) -> Finding | None:
-        given: set[str] = set()
-        for row in played.deliveries(group):
-            if row.msg_id in given and row.msg_id in played.sent:
-                count = effects(played, played.sent[row.msg_id])
-                if count > 1:
-                    return finding_at(played, row, rule, "its effect once", f"its effect {count} times")
-            given.add(row.msg_id)
+        for anomaly in played.lab.verify(group):
+            if anomaly.kind in (LOST, SKIPPED):
+                sent = played.sent.get(anomaly.msg_id)
+                key = getattr(sent, "key", anomaly.msg_id)
+                where = f"{key}, entry {anomaly.queue_offset} of {anomaly.message_queue}"
+                return Finding(rule, where, f"not {anomaly.kind}", anomaly.why, step=anomaly.step, lab=played.lab)
         return None
 
     return first

@@ -27,12 +27,6 @@ class Recalled:
     invented: tuple[Hashable, ...]
 
     @property
-    def precision(self) -> float:
-        """The share of the findings that is right; 1 where nothing was found."""
-        found = len(self.hits) + len(self.decoys) + len(self.invented)
-        return len(self.hits) / found if found else 1.0
-
-    @property
     def recall(self) -> float:
         """The share of the truth that was found; 1 where there was nothing to find."""
         there = len(self.hits) + len(self.missed)

@@ -128,12 +128,6 @@ little_endian = PartSlip(
     'Numbers in the files are big-endian, the most significant byte comes first: ">" in struct',
     alone=True,
 )
-big_endian = PartSlip(
-    "big_endian",
-    _turned,
-    'These numbers are little-endian, the least significant byte comes first: "<" in struct',
-    alone=True,
-)
 
 NOTHING = "{name} returned nothing: a function gives its result with return"
 SOMETIMES_NOTHING = "{name} returned nothing for this call: each way through a function gives its result with return"

@@ -34,7 +34,7 @@ from mqlab.rocketmq.store.reading.message_search import MessageSearch, Question
 from mqlab.rocketmq.store.reading.store_problems import find_problems
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
 from mqlab.rocketmq.wire.message import MessageExt
-from mqlab.rocketmq.wire.record import Record, field_map
+from mqlab.rocketmq.wire.record import field_map
 from mqlab.rocketmq.wire.timer_units import Slot, TimerUnit
 
 if TYPE_CHECKING:
@@ -102,11 +102,6 @@ class StoreInspector(StoreReader):
         """The message whose unit starts at a physical offset; None when no unit starts there."""
         piece = self.log.unit_at(physical_offset)
         return piece.message() if piece else None
-
-    def record_at(self, physical_offset: int) -> Record | None:
-        """The same as a Record: the fields as stored, the body still compressed."""
-        piece = self.log.unit_at(physical_offset)
-        return piece.record() if piece else None
 
     def blanks(self, *, deep: bool | None = None) -> list[tuple[int, int]]:
         """(physical offset, size) of the blank at the end of each full file. ``deep`` reads the log from its start."""

@@ -26,8 +26,6 @@ from mqlab.rocketmq.wire.body import queue_from_key
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
 from mqlab.rocketmq.wire.message import MessageQueue
 
-NOT_ONLINE = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.SYSTEM_ERROR)
-
 
 @dataclass(frozen=True, slots=True)
 class QueueProgress:

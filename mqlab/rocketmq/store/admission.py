@@ -57,10 +57,6 @@ class Admission:
         """False when the disk is full or a part has failed. Mirrors RunningFlags.isWriteable."""
         return self._is_disk_sound and not self._is_disk_full and not self._state.failures.refuse_messages
 
-    @property
-    def page_cache_busy(self) -> bool:
-        return self._is_page_cache_busy
-
     def set_writeable(self, writeable: bool) -> None:
         """False closes the store for puts until it is set to True again."""
         self._is_disk_sound = writeable

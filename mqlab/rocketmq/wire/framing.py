@@ -80,8 +80,3 @@ class FrameReader:
         frame = bytes(buffer[: 4 + length])
         del buffer[: 4 + length]
         return decode(frame)
-
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes of an unfinished frame that have arrived."""
-        return len(self.rest) if self._whole is None else len(self._whole)

@@ -35,9 +35,6 @@ from mqlab.rocketmq.wire.record_layout import (
     MAGIC_V1,
     MAGIC_V2,
     MAX_PROPERTIES,
-    QUEUE_OFFSET_AT,
-    STORE_TIMESTAMP_AT,
-    SYS_FLAG_AT,
     TOPIC_LENGTH,
     check_body,
     measure,
@@ -65,7 +62,6 @@ __all__ = [
     "encode",
     "encode_at",
     "field_map",
-    "set_offsets",
 ]
 
 UNIT, BLANK, INVALID = "UNIT", "BLANK", "INVALID"
@@ -329,13 +325,6 @@ def blank(remaining: int) -> bytes:
     '00000081cbd43194'
     """
     return _TWO_I32.pack(remaining, MAGIC_BLANK)
-
-
-def set_offsets(unit: bytearray | memoryview, queue_offset: int, physical_offset: int, store_timestamp: int) -> None:
-    """Write into an encoded unit, in place, the fields that only the append decides."""
-    _TWO_I64.pack_into(unit, QUEUE_OFFSET_AT, queue_offset, physical_offset)
-    (sys_flag,) = _I32.unpack_from(unit, SYS_FLAG_AT)
-    _I64.pack_into(unit, STORE_TIMESTAMP_AT[sys_flag >> 4 & 3], store_timestamp)
 
 
 def field_map(buffer: Buffer, offset: int = 0, *, limit: int | None = None) -> list[Field]:

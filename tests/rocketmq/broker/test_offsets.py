@@ -63,8 +63,6 @@ def test_pull_positions_fall_back_to_stored_offsets() -> None:
     assert table.query_pull("billing", "orders", 0) == 5
     table.pulled("billing", "orders", 0, 37)
     assert table.query_pull("billing", "orders", 0) == 37
-    table.clear_pull("billing", "orders")
-    assert table.query_pull("billing", "orders", 0) == 5
 
 
 def test_who_has_offsets_where() -> None:

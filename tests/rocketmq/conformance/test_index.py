@@ -9,7 +9,7 @@ from mqlab.lab.inspector import StoreInspector
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.store import StoreConfig
 from mqlab.rocketmq.store.index_service import IndexService
-from mqlab.rocketmq.store.recovery.index_bulk import Units, index_units
+from mqlab.rocketmq.store.recovery.index_bulk import BulkIndex, Units
 
 
 class StandingClock:
@@ -66,6 +66,8 @@ def test_in_bulk_file_by_file(unpacked_stores, tmp_path, name):
                 view = piece.view
         if rows:
             columns = [np.array(column, np.int64) for column in zip(*rows, strict=True)]
-            index_units(index, view, Units(topics, *columns))
+            bulk = BulkIndex(index)
+            bulk.add(view, Units(topics, *columns))
+            bulk.finish()
     index.close()
     assert files_of(tmp_path) == files_of(unpacked_stores / name / "index")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.store.index_service import IndexService
 from mqlab.rocketmq.store.recovery import index_bulk
-from mqlab.rocketmq.store.recovery.index_bulk import Units, index_units
+from mqlab.rocketmq.store.recovery.index_bulk import BulkIndex, Units
 from mqlab.rocketmq.wire import properties as property_text
 
 T0 = 1700000000000
@@ -62,7 +62,9 @@ def both(directory, batches: list[list[Unit]], filler: bytes) -> list[dict[str, 
                     )
             if bulk and columns:
                 arrays = [np.array(column, np.int64) for column in zip(*columns, strict=True)]
-                index_units(index, memoryview(bytes(log + filler)), Units(TOPICS, *arrays))
+                bulk_index = BulkIndex(index)
+                bulk_index.add(memoryview(bytes(log + filler)), Units(TOPICS, *arrays))
+                bulk_index.finish()
             physical_offset -= 50 if len(batch) % 2 else 0  # what a recovery dispatches a second time
         index.close()
         folder = f"{directory}/{bulk}"

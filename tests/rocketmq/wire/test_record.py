@@ -111,14 +111,6 @@ def test_what_does_not_fit_is_named(change, named):
         record.encode(changed(HELLO, **change))
 
 
-def test_offsets_are_patched_in_place():
-    for host in (("10.1.2.3", 1), ("::1", 1)):
-        unit = bytearray(record.encode(changed(HELLO, born_host=host)))
-        record.set_offsets(unit, 43, 2097152, 1700000009999)
-        wanted = changed(HELLO, born_host=host, queue_offset=43, physical_offset=2097152, store_timestamp=1700000009999)
-        assert unit == record.encode(wanted)
-
-
 def test_blank():
     assert record.blank(129).hex() == "00000081cbd43194"
     assert record.check(record.blank(129) + bytes(121)) == ("BLANK", 129, "")

@@ -33,7 +33,6 @@ SMALLEST_RULE = (
 )
 AFTER_RULE = "When everything pulled is done, the offset is one past the largest that was pulled: the next to read"
 REPORT_RULE = "The broker knows what it was told: what is done after the last report changes the consumer's memory only"
-START_RULE = "As long as nothing was reported, the broker holds what it held at the start"
 COUNT_RULE = "An offset is a place in the queue, not a number of finished messages"
 
 Event = tuple[str, int]

@@ -26,7 +26,6 @@ class HaServer:
         self.store = store
         self.address = address
         self.is_running = False
-        self.highest_ack = 0  # the highest acknowledgement of any slave so far (push2SlaveMaxOffset)
         self._connections: dict[Connection, SlaveConnection] = {}
 
     @property
@@ -50,11 +49,6 @@ class HaServer:
         """How many logs reach this offset, including the own one."""
         return 1 + sum(1 for each in self._connections.values() if each.ack_offset >= end_offset)
 
-    @property
-    def fall_behind_bytes(self) -> int:
-        """The bytes after the highest acknowledgement so far; RocketMQ logs them as "slave fall behind master"."""
-        return self.store.max_physical_offset - self.highest_ack
-
     def in_sync(self, connection: SlaveConnection) -> bool:
         """Whether a slave is near enough to the end to count as in sync. Mirrors isInSyncSlave."""
         gap = self.store.max_physical_offset - connection.ack_offset
@@ -73,7 +67,6 @@ class HaServer:
         if slave is None:
             return
         slave.received(data)
-        self.highest_ack = max(self.highest_ack, slave.ack_offset)
         # A put that waits for copies may be complete now.
         self.store.replica_waits.look()
 

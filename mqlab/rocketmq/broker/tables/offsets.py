@@ -140,10 +140,6 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         pulled = self.pull_offset_table.get(_key(topic, group), {}).get(queue_id)
         return self.query(group, topic, queue_id) if pulled is None else pulled
 
-    def clear_pull(self, group: str, topic: str) -> None:
-        """Remove pull positions. Mirrors clearPullOffset."""
-        self.pull_offset_table.pop(_key(topic, group), None)
-
     def to_value(self) -> dict[str, Any]:
         """The content of the file and of GET_ALL_CONSUMER_OFFSET. Java writes ``groupTopicMap``; nobody reads it."""
         groups: dict[str, list[str]] = {}

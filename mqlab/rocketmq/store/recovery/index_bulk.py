@@ -113,13 +113,6 @@ class BulkIndex:
         self._waiting = 0
 
 
-def index_units(index: IndexService, view: memoryview, units: Units) -> None:
-    """Index the units of one file at once."""
-    bulk = BulkIndex(index)
-    bulk.add(view, units)
-    bulk.finish()
-
-
 def packed(view: memoryview, starts: Array, ends: Array) -> tuple[Array, Array, Array]:
     """The bytes of many stretches side by side, and where each starts and ends there: bodies need not be searched."""
     import numpy as np

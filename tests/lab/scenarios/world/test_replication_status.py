@@ -46,15 +46,6 @@ def test_in_sync_is_a_matter_of_ha_max_gap_not_in_sync() -> None:
         assert status.in_sync_slave_nums == int(in_sync)
 
 
-def test_how_far_slaves_fall_behind_counts_the_highest_acknowledgement_ever() -> None:
-    lab = pair(replicas=2)
-    fill(lab, 4)
-    lab.kill("broker-a-s1")
-    lab.kill("broker-a-s2")
-    fill(lab, 3)
-    assert lab.broker(MASTER).replication.server.fall_behind_bytes == 3 * UNIT
-
-
 def test_the_slaves_own_view() -> None:
     lab = pair()
     fill(lab, 10)
