@@ -48,7 +48,7 @@ PAGE = """<!doctype html>
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class QuestionQueue:
     """Where the server's threads put questions for the main thread, and the token that a question needs."""
 
     token: str
@@ -81,7 +81,7 @@ def answer_of(board: Console, content: dict[str, Any]) -> dict[str, Any]:
 class Handler(BaseHTTPRequestHandler):
     """One request of the browser. Other sites that the browser shows can neither read nor ask anything here."""
 
-    desk: Desk
+    desk: QuestionQueue
     timeout = IDLE_SECONDS  # browsers open connections in advance
 
     def do_GET(self) -> None:
@@ -140,7 +140,7 @@ def page_of(board: Console, title: str) -> str:
     return PAGE.format(title=html.escape(title), script=script)
 
 
-def answer_until_interrupted(board: Console, desk: Desk) -> None:
+def answer_until_interrupted(board: Console, desk: QuestionQueue) -> None:
     """Answer question after question. The Lab belongs to the thread that made it, so this is the main thread."""
     while True:
         try:
@@ -174,7 +174,7 @@ def serve_board(board: Any, title: str, *, port: int = 0, browser: bool = True) 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM ends it like Ctrl-C
     chosen = choose_port(LOOPBACK, port)
     hosts = (f"{LOOPBACK}:{chosen}", f"localhost:{chosen}")
-    desk = Desk(secrets.token_hex(16), page_of(board, title), hosts)
+    desk = QuestionQueue(secrets.token_hex(16), page_of(board, title), hosts)
     # 2. Threads of the server talk to the browser; this thread has the Lab and answers.
     server = ThreadingHTTPServer((LOOPBACK, chosen), type("DeskHandler", (Handler,), {"desk": desk}))
     server.daemon_threads = True

@@ -39,7 +39,7 @@ MAC_BROWSERS = ("Google Chrome", "Chromium", "Firefox", "Microsoft Edge", "Safar
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InstalledPart:
     """One line of the report. ``found`` is what was found; the last two are empty if nothing is missing."""
 
     name: str
@@ -61,33 +61,35 @@ def package_command(debian: str, fedora: str, mac: str) -> str:
     return f"install {debian} with your system's package manager"
 
 
-def check_python() -> Part:
+def check_python() -> InstalledPart:
     """The interpreter that runs this."""
     version = platform.python_version()
     fits = (3, 11) <= sys.version_info[:2] < (3, 14)
     found = f"{version} at {sys.executable}"
     return (
-        Part("python", fits, True, found)
+        InstalledPart("python", fits, True, found)
         if fits
-        else Part(
+        else InstalledPart(
             "python", False, True, found, "everything: 3.11, 3.12 or 3.13 is needed", "make clean env PYTHON=python3.12"
         )
     )
 
 
-def check_kernel() -> Part:
+def check_kernel() -> InstalledPart:
     """JupyterLab and the kernel that notebooks ask for."""
     try:
         from jupyter_client.kernelspec import KernelSpecManager
     except ImportError:
-        return Part("kernel", False, True, "JupyterLab is not installed", "all notebooks", install("course"))
+        return InstalledPart("kernel", False, True, "JupyterLab is not installed", "all notebooks", install("course"))
     spec = KernelSpecManager().find_kernel_specs().get("python3")
     if spec is None:
-        return Part("kernel", False, True, "JupyterLab without a python3 kernel", "all notebooks", install("course"))
-    return Part("kernel", True, True, f"python3 at {spec}")
+        return InstalledPart(
+            "kernel", False, True, "JupyterLab without a python3 kernel", "all notebooks", install("course")
+        )
+    return InstalledPart("kernel", True, True, f"python3 at {spec}")
 
 
-def check_java() -> Part:
+def check_java() -> InstalledPart:
     """The Java that Spark would run on."""
     off = "Spark: labs 10 to 13"
     try:
@@ -95,27 +97,27 @@ def check_java() -> Part:
 
         java = find_java()
     except MqlabError as error:
-        return Part("java", False, False, error.text, off, error.hint)
-    return Part("java", True, False, f"{java.version} from {java.source} at {java.java}")
+        return InstalledPart("java", False, False, error.text, off, error.hint)
+    return InstalledPart("java", True, False, f"{java.version} from {java.source} at {java.java}")
 
 
-def check_explorers() -> Part:
+def check_explorers() -> InstalledPart:
     """What the live form of explorers needs."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        return Part("explorers", True, False, f"anywidget {version('anywidget')}")
+        return InstalledPart("explorers", True, False, f"anywidget {version('anywidget')}")
     except PackageNotFoundError:
         off = "faults, forks and other settings in explorers; their static form is shown instead"
-        return Part("explorers", False, False, "anywidget is not installed", off, install("course"))
+        return InstalledPart("explorers", False, False, "anywidget is not installed", off, install("course"))
 
 
-def check_dot() -> Part:
+def check_dot() -> InstalledPart:
     """Graphviz's layout program."""
     dot = shutil.which("dot")
     if dot:
-        return Part("dot", True, False, f"Graphviz at {dot}")
-    return Part(
+        return InstalledPart("dot", True, False, f"Graphviz at {dot}")
+    return InstalledPart(
         "dot",
         False,
         False,
@@ -125,16 +127,18 @@ def check_dot() -> Part:
     )
 
 
-def check_sandbox() -> Part:
+def check_sandbox() -> InstalledPart:
     """bubblewrap, started once: it may be installed and still not be allowed to run."""
     off = "grading other people's answers in a sandbox"
     # 1. Is there a bubblewrap at all?
     if sys.platform != "linux":
-        return Part("sandbox", False, False, f"bubblewrap does not run on {platform.system()}", off, "grade on Linux")
+        return InstalledPart(
+            "sandbox", False, False, f"bubblewrap does not run on {platform.system()}", off, "grade on Linux"
+        )
     bwrap = shutil.which("bwrap")
     get = package_command("bubblewrap", "bubblewrap", "")
     if bwrap is None:
-        return Part("sandbox", False, False, "no bubblewrap program 'bwrap'", off, get)
+        return InstalledPart("sandbox", False, False, "no bubblewrap program 'bwrap'", off, get)
     # 2. Start it once in new namespaces: many systems install it but do not allow ordinary users to use it.
     try:
         tried = subprocess.run(
@@ -145,25 +149,27 @@ def check_sandbox() -> Part:
             timeout=PROBE_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Part("sandbox", False, False, f"{bwrap} does not run: {error}", off, get)
+        return InstalledPart("sandbox", False, False, f"{bwrap} does not run: {error}", off, get)
     if tried.returncode:
         said = tried.stderr.strip() or f"exit code {tried.returncode}"
-        return Part("sandbox", False, False, f"{bwrap} does not run: {said}", off, "allow user namespaces for bwrap")
-    return Part("sandbox", True, False, f"bubblewrap at {bwrap}")
+        return InstalledPart(
+            "sandbox", False, False, f"{bwrap} does not run: {said}", off, "allow user namespaces for bwrap"
+        )
+    return InstalledPart("sandbox", True, False, f"bubblewrap at {bwrap}")
 
 
-def check_browser() -> Part:
+def check_browser() -> InstalledPart:
     """A browser that can open the labs."""
     for name in BROWSERS:
         path = shutil.which(name)
         if path:
-            return Part("browser", True, False, path)
+            return InstalledPart("browser", True, False, path)
     if sys.platform == "darwin":
         for name in MAC_BROWSERS:
             application = Path("/Applications") / f"{name}.app"
             if application.exists():
-                return Part("browser", True, False, str(application))
-    return Part(
+                return InstalledPart("browser", True, False, str(application))
+    return InstalledPart(
         "browser",
         False,
         False,
@@ -173,27 +179,29 @@ def check_browser() -> Part:
     )
 
 
-def check_disk() -> Part:
+def check_disk() -> InstalledPart:
     """Free space in the current folder's file system."""
     free = shutil.disk_usage(Path.cwd()).free // MEGABYTE
     enough = free >= DISK_MEGABYTES
     off = "" if enough else f"labs that write stores need about {DISK_MEGABYTES} MB"
-    return Part("disk", enough, True, f"{free:,} MB free at {Path.cwd()}", off, "" if enough else "free some space")
+    return InstalledPart(
+        "disk", enough, True, f"{free:,} MB free at {Path.cwd()}", off, "" if enough else "free some space"
+    )
 
 
-def check_memory() -> Part:
+def check_memory() -> InstalledPart:
     """The machine's memory."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MEGABYTE
     except (ValueError, OSError):
-        return Part("memory", True, False, "unknown on this system")
+        return InstalledPart("memory", True, False, "unknown on this system")
     enough = total >= MEMORY_MEGABYTES
     off = "" if enough else "Spark with its default heap of 2 GiB"
     get = "" if enough else "session(**{'spark.driver.memory': '1g'})"
-    return Part("memory", enough, False, f"{total:,} MB", off, get)
+    return InstalledPart("memory", enough, False, f"{total:,} MB", off, get)
 
 
-CHECKS: tuple[Callable[[], Part], ...] = (
+CHECKS: tuple[Callable[[], InstalledPart], ...] = (
     check_python,
     check_kernel,
     check_explorers,
@@ -206,12 +214,12 @@ CHECKS: tuple[Callable[[], Part], ...] = (
 )
 
 
-def examine() -> list[Part]:
+def examine() -> list[InstalledPart]:
     """All parts, in the order shown. Takes about a second, because it starts some programs to see whether they run."""
     return [check() for check in CHECKS]
 
 
-def as_text(parts: list[Part]) -> str:
+def as_text(parts: list[InstalledPart]) -> str:
     """The report for people: mark, part, what was found; below a missing part, its remedy."""
     lines = []
     for part in parts:

@@ -102,7 +102,7 @@ def grade(
     """
     from mqlab.course.grading.reports import write_reports
     from mqlab.course.grading.reports.overrides import overridden
-    from mqlab.course.grading.running.gradebook import Grader, Plan
+    from mqlab.course.grading.running.gradebook import Grader, GradingPlan
     from mqlab.course.grading.submissions.finding import find_submissions, read_roster
     from mqlab.course.material import course_folder
 
@@ -121,7 +121,7 @@ def grade(
 
     # 3. Judge one submission after another.
     workers = jobs or os.cpu_count() or 1
-    plan = Plan(home, out.absolute(), _seed(out, seed), sandbox, workers, resume, True, time_limit, own)
+    plan = GradingPlan(home, out.absolute(), _seed(out, seed), sandbox, workers, resume, True, time_limit, own)
     records = _with_progress(Grader(plan, chosen), found)
 
     # 4. Write the reports, from the records, the points given by hand, and attempt logs that were handed in.

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import click
 
-from mqlab.cli.traffic import Number
+from mqlab.cli.traffic import WholeNumber
 from mqlab.errors import UsageError
 from mqlab.extras import need
 
@@ -37,13 +37,13 @@ from mqlab.extras import need
 @click.option("--truth", is_flag=True, help="Print what went wrong and whom it harmed, as JSON; write no store.")
 @click.option(
     "--messages",
-    type=Number(),
+    type=WholeNumber(),
     default=300_000,
     show_default=True,
     help="How many messages all brokers store together.",
 )
 @click.option(
-    "--brokers", type=Number(), default=3, show_default=True, help="How many brokers; each has its own store."
+    "--brokers", type=WholeNumber(), default=3, show_default=True, help="How many brokers; each has its own store."
 )
 def incident(student: str, secret: Path, out: Path | None, truth: bool, messages: int, brokers: int) -> None:
     """Write the stores of a day on which three things went wrong, different for each student."""

@@ -22,7 +22,7 @@ from mqlab.errors import UsageError
 from mqlab.extras import need
 
 if TYPE_CHECKING:
-    from mqlab.lab.simulation import Outcome, Plan
+    from mqlab.lab.simulation import Outcome, RunPlan
 
 SHOWN = 8
 
@@ -48,7 +48,7 @@ def sim(
     Examples:  mqlab sim --seeds 1000
                mqlab sim --replay sim-17.json --look
     """
-    from mqlab.lab.simulation import Plan, draw
+    from mqlab.lab.simulation import RunPlan, draw
 
     if sum(each is not None for each in (seeds, seed, replay)) > 1:
         raise UsageError("--seeds, --seed and --replay contradict each other", hint="choose one")
@@ -57,7 +57,7 @@ def sim(
     if not out.is_dir():
         raise UsageError(f"{out} is no directory", hint="--out names the directory for the plans of failing seeds")
     if replay is not None or seed is not None:
-        plan = Plan.load(replay) if replay is not None else draw(seed or 0)
+        plan = RunPlan.load(replay) if replay is not None else draw(seed or 0)
         if look:
             _look(plan)
             return
@@ -66,7 +66,7 @@ def sim(
     _many(range(first, first + (seeds or 100)), out, shrinking=not no_shrink)
 
 
-def _one(plan: Plan) -> None:
+def _one(plan: RunPlan) -> None:
     """Run one plan and print what it was and what came of it."""
     from mqlab.lab.simulation import run
 
@@ -136,7 +136,7 @@ def _report(outcome: Outcome) -> None:
         click.echo(f"  … and {len(outcome.wrong) - SHOWN} more")
 
 
-def _look(plan: Plan) -> None:
+def _look(plan: RunPlan) -> None:
     """Serve the run as a time machine until Ctrl-C."""
     from mqlab.cli.console import serve_board
     from mqlab.course.widgets.boards.time_machine.explorer import explore

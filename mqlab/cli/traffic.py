@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mqlab.data.traffic.writing.run import RunBrokers, TrafficSummary
 
 
-class Number(click.ParamType):  # type: ignore[type-arg]
+class WholeNumber(click.ParamType):  # type: ignore[type-arg]
     """A whole number; underscores between its digits are allowed."""
 
     name = "number"
@@ -41,11 +41,15 @@ class Number(click.ParamType):  # type: ignore[type-arg]
 
 
 @click.command(epilog="Example:  mqlab traffic --messages 10_000_000 --brokers 3 --seed 7 --out day")
-@click.option("--messages", type=Number(), required=True, help="How many messages to store, at all brokers together.")
 @click.option(
-    "--brokers", type=Number(), default=1, show_default=True, help="How many brokers; each has its own store."
+    "--messages", type=WholeNumber(), required=True, help="How many messages to store, at all brokers together."
 )
-@click.option("--seed", type=Number(), default=7, show_default=True, help="The same seed always writes the same bytes.")
+@click.option(
+    "--brokers", type=WholeNumber(), default=1, show_default=True, help="How many brokers; each has its own store."
+)
+@click.option(
+    "--seed", type=WholeNumber(), default=7, show_default=True, help="The same seed always writes the same bytes."
+)
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="The directory of the stores; created if needed."
 )

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from mqlab import Lab
 from mqlab.cli import main
-from mqlab.cli.console import Desk, answer_until_interrupted
+from mqlab.cli.console import QuestionQueue, answer_until_interrupted
 from tests.cli.served_console import END_SECONDS, serving
 from tests.course.widgets.console_world import shop_day
 
@@ -90,7 +90,7 @@ def test_an_interrupt_that_does_not_end_the_wait_is_noticed_after_it() -> None:
     other = threading.Thread(target=interrupt)
     with pytest.raises(KeyboardInterrupt):
         other.start()
-        answer_until_interrupted(None, Desk("token", "page", ()))
+        answer_until_interrupted(None, QuestionQueue("token", "page", ()))
     other.join()
 
 

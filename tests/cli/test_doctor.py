@@ -25,14 +25,14 @@ def test_json_is_one_object_with_every_part() -> None:
 
 
 def test_text_marks_missing_parts_and_the_code_tells_the_required_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*parts: doctor.Part) -> tuple[int, str]:
+    def run(*parts: doctor.InstalledPart) -> tuple[int, str]:
         monkeypatch.setattr(doctor, "CHECKS", tuple(lambda part=part: part for part in parts))
         answer = CliRunner().invoke(main, ["doctor"])
         return answer.exit_code, answer.stdout
 
-    there = doctor.Part("python", True, True, "3.12.1")
-    optional = doctor.Part("dot", False, False, "no dot", "pictures", "apt install")
-    needed = doctor.Part("kernel", False, True, "none", "all notebooks", "make env")
+    there = doctor.InstalledPart("python", True, True, "3.12.1")
+    optional = doctor.InstalledPart("dot", False, False, "no dot", "pictures", "apt install")
+    needed = doctor.InstalledPart("kernel", False, True, "none", "all notebooks", "make env")
     assert run(there, optional) == (
         0,
         "ok    python    3.12.1\nnone  dot       no dot\n"

@@ -12,7 +12,7 @@ from mqlab.cli import main
 from mqlab.data.traffic.writing import broker_store
 from mqlab.data.traffic.writing.closing_files import BrokerSummary
 from mqlab.data.traffic.writing.offsets_and_truth import Outcomes
-from mqlab.data.traffic.writing.store_state import StoreState
+from mqlab.data.traffic.writing.store_state import WrittenStore
 
 SMALL = ("--set", "commit_log_bytes=1048576", "--set", "consume_queue_bytes=20000")
 
@@ -85,7 +85,7 @@ def test_ctrl_c_and_on_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     words = ("--messages", "4_000", "--brokers", "2", "--out", str(tmp_path / "day"), *SMALL)
     finish = broker_store.finish_store
 
-    def interrupted(state: StoreState, outcomes: Outcomes) -> BrokerSummary:
+    def interrupted(state: WrittenStore, outcomes: Outcomes) -> BrokerSummary:
         if state.broker == 1:
             raise KeyboardInterrupt
         return finish(state, outcomes)

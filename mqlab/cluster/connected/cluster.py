@@ -63,9 +63,9 @@ def connect(
         raise UsageError("a user has a name and a password", hint='connect(…, access_key="shop", secret_key="…")')
     access = None
     if access_key is not None and secret_key is not None:
-        from mqlab.rocketmq.remoting.access import Access, Credentials
+        from mqlab.rocketmq.remoting.access import Credentials, NodeAccess
 
-        access = Access(Credentials(access_key, secret_key))
+        access = NodeAccess(Credentials(access_key, secret_key))
     wanted = name_servers.split(";") if isinstance(name_servers, str) else list(name_servers)
     addresses = [str(address_of(each)) for each in wanted if each.strip()]
     if not addresses:

@@ -10,6 +10,6 @@ Left out: a journal, faults, seeds. What a node notes is counted and logged, not
 """
 
 from mqlab.cluster.runtime.event_loop import EventLoop
-from mqlab.cluster.runtime.tcp import Limits, Peers
+from mqlab.cluster.runtime.tcp import PeerLimits, Peers
 
-__all__ = ["EventLoop", "Limits", "Peers"]
+__all__ = ["EventLoop", "PeerLimits", "Peers"]

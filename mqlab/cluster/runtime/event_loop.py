@@ -25,7 +25,7 @@ from typing import Any
 from mqlab.cluster.runtime.loop_clock import LoopClock
 from mqlab.cluster.runtime.loop_workers import LoopWorkers
 from mqlab.cluster.runtime.recorder import Recorder
-from mqlab.cluster.runtime.tcp import Limits, Peers, TcpNetwork
+from mqlab.cluster.runtime.tcp import PeerLimits, Peers, TcpNetwork
 from mqlab.errors import UsageError
 from mqlab.rocketmq.ports import Access, Files, Ports
 
@@ -54,7 +54,7 @@ class EventLoop:
     ``not_before_ms``: the earliest time the clock may show.
     """
 
-    def __init__(self, *, limits: Limits | None = None, not_before_ms: int = 0) -> None:
+    def __init__(self, *, limits: PeerLimits | None = None, not_before_ms: int = 0) -> None:
         self.loop = asyncio.new_event_loop()
         self.loop.set_exception_handler(self._failed)
         self.clock = LoopClock(self.loop, not_before_ms=not_before_ms)

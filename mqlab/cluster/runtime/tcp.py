@@ -38,7 +38,7 @@ PAUSE_ABOVE_BYTES = 1 << 20  # unsent answers above which the requests of the pe
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PeerLimits:
     """What one peer may cost. ``idle_seconds`` 0: never closed for silence."""
 
     max_connections: int = 8_192
@@ -245,9 +245,9 @@ class TcpConnection(asyncio.Protocol):
 class Peers:
     """All connections of a process, and what was counted about them. ``closed_for`` counts by reason."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, limits: Limits | None = None) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, limits: PeerLimits | None = None) -> None:
         self.loop = loop
-        self.limits = limits or Limits()
+        self.limits = limits or PeerLimits()
         self.connections: set[TcpConnection] = set()
         self.closed_for: Counter[str] = Counter()
         self.recorder: Recorder | None = None

@@ -25,7 +25,7 @@ from mqlab.cluster.runtime.tcp import hold, let_go
 from mqlab.errors import UsageError
 from mqlab.rocketmq.broker.config import BrokerConfig
 from mqlab.rocketmq.nameserver.config import NameServerConfig
-from mqlab.rocketmq.remoting.access import Access
+from mqlab.rocketmq.remoting.access import NodeAccess
 from mqlab.rocketmq.store.config import StoreConfig
 
 BROKER_PORT = 10911
@@ -68,7 +68,7 @@ class ServingPlan:
     name_servers: tuple[str, ...]
     brokers: tuple[BrokerPlan, ...]
     name_server_config: NameServerConfig = field(default_factory=NameServerConfig)
-    access: Access | None = None
+    access: NodeAccess | None = None
 
     def let_go(self) -> None:
         """Close what was held for these nodes and is not used: a broker without slaves listens at two ports."""

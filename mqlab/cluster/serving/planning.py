@@ -23,7 +23,7 @@ from mqlab.rocketmq.admin.requests import AdminNode
 from mqlab.rocketmq.broker.config import BrokerConfig
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.nameserver.config import NameServerConfig
-from mqlab.rocketmq.remoting.access import Access
+from mqlab.rocketmq.remoting.access import NodeAccess
 from mqlab.rocketmq.remoting.settings import parsed_lines
 from mqlab.rocketmq.store.config import StoreConfig
 from mqlab.rocketmq.wire.codes import RequestCode
@@ -115,7 +115,7 @@ def _name_server_config(found: FileSettings, wanted: Wanted) -> NameServerConfig
 
 
 def _brokers(
-    wanted: Wanted, found: FileSettings, name_servers: tuple[str, ...], access: Access | None
+    wanted: Wanted, found: FileSettings, name_servers: tuple[str, ...], access: NodeAccess | None
 ) -> tuple[BrokerPlan, ...]:
     if wanted.brokers > 1 and ("broker_name" in found.broker or wanted.replica_of is not None):
         raise UsageError(
@@ -166,7 +166,7 @@ class Master:
     name_servers: tuple[str, ...]
 
 
-def master_of(address: str, access: Access | None = None) -> Master:
+def master_of(address: str, access: NodeAccess | None = None) -> Master:
     """Ask a broker for its settings: name, cluster, the port for slaves. RemotingError when it does not answer."""
     where = address_of(address)
     loop = EventLoop()

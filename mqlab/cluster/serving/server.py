@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mqlab.cluster.runtime import EventLoop, Limits
+from mqlab.cluster.runtime import EventLoop, PeerLimits
 from mqlab.cluster.runtime.address import Address
 from mqlab.cluster.serving.plan import BrokerPlan, ServingPlan, numeric
 from mqlab.cluster.serving.users import of_one_broker
@@ -29,7 +29,7 @@ from mqlab.rocketmq.broker import Broker
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.nameserver import NameServer
 from mqlab.rocketmq.promises import Promise
-from mqlab.rocketmq.remoting.access import Access
+from mqlab.rocketmq.remoting.access import NodeAccess
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
 
 log = logging.getLogger("mqlab.server")
@@ -50,7 +50,7 @@ class Tls:
 class Server:
     """A name server and brokers in this process, built when it starts. A failed start leaves nothing open."""
 
-    def __init__(self, plan: ServingPlan, *, limits: Limits | None = None, tls: Tls | None = None) -> None:
+    def __init__(self, plan: ServingPlan, *, limits: PeerLimits | None = None, tls: Tls | None = None) -> None:
         self.plan = plan
         self.loop = EventLoop(limits=limits, not_before_ms=_after_last_message(plan))
         self.name_server: NameServer | None = None
@@ -123,7 +123,7 @@ class Server:
         role = "slave" if broker.is_slave else plan.store.broker_role
         log.info("%s (%s) listens at %s, store in %s", name, role, plan.address, plan.directory)
 
-    def _ports(self, node: str, ip: str, bind: str, access: Access | None = None) -> Any:
+    def _ports(self, node: str, ip: str, bind: str, access: NodeAccess | None = None) -> Any:
         files = RealFiles()
         self._files.append(files)
         tls = self._tls

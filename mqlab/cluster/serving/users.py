@@ -21,7 +21,7 @@ from typing import Any
 
 from mqlab.errors import UsageError
 from mqlab.rocketmq.broker.tables.users import SUPER, UserTable
-from mqlab.rocketmq.remoting.access import Access, Credentials, User, Users
+from mqlab.rocketmq.remoting.access import Credentials, NodeAccess, User, Users
 
 ENABLED, USER, INNER = "authenticationEnabled", "initAuthenticationUser", "innerClientAuthenticationCredentials"
 OPEN_CODES = "authenticationWhitelist"
@@ -38,7 +38,7 @@ OWN_CLASSES = {
 SETTINGS = (ENABLED, USER, INNER, OPEN_CODES, *NOT_MODELLED, *OWN_CLASSES)
 
 
-def access_of(process: Mapping[str, str]) -> Access | None:
+def access_of(process: Mapping[str, str]) -> NodeAccess | None:
     """Who may ask a broker, and how it signs; None when nobody is asked for a name. UsageError for what cannot be."""
     for name, reason in NOT_MODELLED.items():
         if _is_on(process, name):
@@ -50,22 +50,22 @@ def access_of(process: Mapping[str, str]) -> Access | None:
     if process.get(INNER):
         credentials = Credentials(*_pair(process[INNER], ("accessKey", "secretKey"), INNER))
     if not _is_on(process, ENABLED):
-        return Access(credentials) if credentials else None
+        return NodeAccess(credentials) if credentials else None
     if not process.get(USER):
         raise UsageError(f"{ENABLED}=true, and there is no user", hint=f'{USER}={{"username":"shop","password":"…"}}')
     name, password = _pair(process[USER], ("username", "password"), USER)
     initial = [User(name, password, SUPER)]
     if credentials is not None and credentials.access_key != name:
         initial.append(User(credentials.access_key, credentials.secret_key, SUPER))
-    return Access(credentials, Users(UserTable(initial), _codes(process.get(OPEN_CODES, ""))))
+    return NodeAccess(credentials, Users(UserTable(initial), _codes(process.get(OPEN_CODES, ""))))
 
 
-def of_one_broker(access: Access | None) -> tuple[Access | None, UserTable | None]:
+def of_one_broker(access: NodeAccess | None) -> tuple[NodeAccess | None, UserTable | None]:
     """The same for one of the brokers of a process: each has a table of users of its own."""
     if access is None or access.users is None:
         return access, None
     table = UserTable(access.users.known.named_like())
-    return Access(access.credentials, Users(table, access.users.open_codes)), table
+    return NodeAccess(access.credentials, Users(table, access.users.open_codes)), table
 
 
 def _is_on(process: Mapping[str, str], name: str) -> bool:

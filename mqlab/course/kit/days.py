@@ -195,7 +195,7 @@ class Topics:
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class DatabaseTables:
     """Tables in a group's database, as SQL."""
 
     group: str

@@ -60,10 +60,10 @@ class Store(str):
         return f"<{self.about}>"
 
 
-class Moment(int):
+class TimeOfDay(int):
     """A time in ms since 1970 of a row, shown with the time of day (UTC) beside it.
 
-    >>> Moment(1_731_319_265_020)
+    >>> TimeOfDay(1_731_319_265_020)
     1731319265020 (10:01:05)
     """
 
@@ -277,7 +277,7 @@ def _shown(column: str, value: Any, rounded: bool = False) -> Any:
     if rounded and isinstance(value, float):
         return float(f"{value:.5g}")
     is_moment = column.endswith("_ms") and type(value) is int and value >= FIRST_MOMENT_MS
-    return Moment(value) if is_moment else value
+    return TimeOfDay(value) if is_moment else value
 
 
 def _hashable(value: Any) -> Any:

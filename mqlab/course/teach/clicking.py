@@ -54,7 +54,7 @@ def can_be_clicked() -> bool:
     return True
 
 
-class Question:
+class CellQuestion:
     """The two outputs of one cell. ``answered``: what the second one shows now."""
 
     def __init__(self, asked: Prediction, chosen: str, answered: View, on_click: Callable[[str], None]) -> None:

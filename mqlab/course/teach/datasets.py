@@ -55,7 +55,7 @@ def small_day(folder: str | Path | None = None) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedDay:
+class DayStores:
     """The stores of a played day, and what is true of it. ``stores`` is a folder with one store per broker.
 
     ``offsets``: (broker, topic, group, queue id) -> next offset to read. ``ids``: keys -> msg_id. ``reset_at_ms``: when
@@ -79,7 +79,7 @@ class PlayedDay:
         return rows[0]
 
 
-def played_day(seed: int = PLAYED_SEED) -> PlayedDay:
+def played_day(seed: int = PLAYED_SEED) -> DayStores:
     """A fresh copy of the stores of a day with every cause in it, about 400 messages, and the truth of it.
 
     The first call for a seed plays the day, which takes about a second; it is the same day each time. The copy is free
@@ -92,7 +92,7 @@ def played_day(seed: int = PLAYED_SEED) -> PlayedDay:
 
 
 @functools.lru_cache(maxsize=4)
-def _played(seed: int) -> PlayedDay:
+def _played(seed: int) -> DayStores:
     from mqlab.course.given.lab11.played_day import READS, play_story
     from mqlab.course.given.lab11.played_truth import true_calls, true_lives, units_of
 
@@ -106,7 +106,7 @@ def _played(seed: int) -> PlayedDay:
     units = units_of(stores)
     calls = true_calls(story.lab, units)
     story.lab.close()
-    return PlayedDay(stores, calls, true_lives(units, calls, offsets), offsets, dict(story.ids), story.reset_at_ms)
+    return DayStores(stores, calls, true_lives(units, calls, offsets), offsets, dict(story.ids), story.reset_at_ms)
 
 
 def _temporary_folder() -> str:

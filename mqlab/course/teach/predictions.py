@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from mqlab.course.teach.clicking import PREDICTION_MIME, Question, answer_data, can_be_clicked, show
+from mqlab.course.teach.clicking import PREDICTION_MIME, CellQuestion, answer_data, can_be_clicked, show
 from mqlab.course.teach.exercises import Prediction, prediction
 from mqlab.course.teach.kept import kept_answer
 from mqlab.course.teach.said import AskedWrongly, Said
@@ -32,7 +32,7 @@ class _Noted:
 
     answer: object = ...
     revealed: bool = False
-    shown: list[Question] = field(default_factory=list)
+    shown: list[CellQuestion] = field(default_factory=list)
 
 
 _noted: dict[str, _Noted] = {}
@@ -60,7 +60,7 @@ class ToClick(Predicted):
             return
         noted = _noted[asked.id]
         chosen = "" if noted.answer is ... else str(noted.answer)
-        noted.shown.append(Question(asked, chosen, _below(asked), lambda answer: _clicked(asked, answer)))
+        noted.shown.append(CellQuestion(asked, chosen, _below(asked), lambda answer: _clicked(asked, answer)))
 
 
 def predictions_of(lab: str) -> tuple[Prediction, ...]:

@@ -1,6 +1,6 @@
 """The notebooks of the labs: how long each takes, and what it asks. ``make labs`` writes ``parts.json``.
 
-parts()["07b"]  ─▶  Part("07b-stop-in-time.ipynb", 150, ("lab07.hangs", …))
+parts()["07b"]  ─▶  LabPart("07b-stop-in-time.ipynb", 150, ("lab07.hangs", …))
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FILE = Path(__file__).with_name("parts.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LabPart:
     """One notebook: its file in ``labs``, its minutes, and the ids of what it asks in the order of its cells.
 
     ``before`` are the minutes until each of those is done.
@@ -29,11 +29,11 @@ class Part:
 
 
 @functools.cache
-def parts() -> dict[str, Part]:
+def parts() -> dict[str, LabPart]:
     """Every notebook of a lab by its part ("00", "07b"), in the order in which they are read."""
     found = json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {}
     return {
-        name: Part(one["page"], one["minutes"], tuple(one["asked"]), tuple(one["before"]))
+        name: LabPart(one["page"], one["minutes"], tuple(one["asked"]), tuple(one["before"]))
         for name, one in sorted(found.items())
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqlab.course.words.parts import Part, parts
+from mqlab.course.words.parts import LabPart, parts
 from mqlab.errors import UsageError
 
 QUARTER = 15
@@ -95,7 +95,7 @@ def path_named(name: str) -> LabPath:
     return found
 
 
-def path_parts(path: LabPath) -> list[Part]:
+def path_parts(path: LabPath) -> list[LabPart]:
     """The notebooks of a path; of the last one only what is asked before the path ends.
 
     UsageError for an end that the notebook does not ask.
@@ -106,7 +106,7 @@ def path_parts(path: LabPath) -> list[Part]:
         if path.until not in last.asked:
             raise UsageError(f"the path {path.name!r} ends at {path.until}, which {last.page} does not ask")
         length = last.asked.index(path.until) + 1
-        found[-1] = Part(last.page, last.before[length - 1], last.asked[:length], last.before[:length])
+        found[-1] = LabPart(last.page, last.before[length - 1], last.asked[:length], last.before[:length])
     return found
 
 

@@ -51,14 +51,14 @@ from mqlab.data.arrow.losses import DataLossWarning
 from mqlab.data.arrow.queues import read_queue_units
 from mqlab.data.arrow.reading import Selection, read_batches, read_table
 from mqlab.data.arrow.store_tables import TABLES, read_store_table
-from mqlab.data.arrow.stores import Store, find_stores
+from mqlab.data.arrow.stores import StoreFolder, find_stores
 
 __all__ = [
     "COLUMNS",
     "TABLES",
     "DataLossWarning",
     "Selection",
-    "Store",
+    "StoreFolder",
     "find_stores",
     "read_batches",
     "read_queue_units",

@@ -114,7 +114,7 @@ _FIXED_SIZES = numpy.array([window.itemsize for window in _WINDOWS])
 _HEX = numpy.array([f"{byte:02X}".encode() for byte in range(256)]).view(numpy.uint16)  # two letters for each byte
 
 
-class Units:
+class UnitColumns:
     """Some units of one file as columns. Raises CorruptionError for a unit that is damaged, or whose lengths disagree.
 
     ``positions`` are places in the file, ascending, each with room for the smallest unit after it in the range.
@@ -147,9 +147,9 @@ class Units:
     def __len__(self) -> int:
         return len(self.positions)
 
-    def at(self, chosen: Any) -> Units:
+    def at(self, chosen: Any) -> UnitColumns:
         """The units for which an array of truth values is true."""
-        return Units(self._view, self._where, self.positions[chosen])
+        return UnitColumns(self._view, self._where, self.positions[chosen])
 
     def _belongs(self, stored: Any) -> Any:
         """True for each unit whose own physical offset is its place in the log."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqlab.data.arrow.growing import log_end
-from mqlab.data.arrow.stores import Store
+from mqlab.data.arrow.stores import StoreFolder
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
 from mqlab.rocketmq.wire import names
@@ -22,7 +22,7 @@ from mqlab.rocketmq.wire import names
 MAX_NAMES = 20
 
 
-def check_topics(stores: Sequence[Store], topics: Sequence[str]) -> None:
+def check_topics(stores: Sequence[StoreFolder], topics: Sequence[str]) -> None:
     """Raise UsageError, naming the existing topics, for a topic that none of these stores has."""
     checked = [topic for topic in topics if not _is_created_on_demand(topic)]
     if not checked:
@@ -47,7 +47,7 @@ def check_topics(stores: Sequence[Store], topics: Sequence[str]) -> None:
     )
 
 
-def topics_of(store: Store) -> set[str] | None:
+def topics_of(store: StoreFolder) -> set[str] | None:
     """The topics that queues and topics.json name; None when the log may have others."""
     inspector = StoreReader(store.directory)
     end = log_end(inspector)

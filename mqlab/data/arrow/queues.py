@@ -22,7 +22,7 @@ import pyarrow
 from mqlab.data.arrow.columns import Column
 from mqlab.data.arrow.known_topics import check_topics
 from mqlab.data.arrow.property_columns import numbers
-from mqlab.data.arrow.stores import Store, StorePath, find_stores
+from mqlab.data.arrow.stores import StoreFolder, StorePath, find_stores
 from mqlab.errors import UsageError
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
 from mqlab.rocketmq.wire.java_hash import tags_code
@@ -89,7 +89,7 @@ def tags_of(expression: str) -> tuple[str, ...]:
     return tags
 
 
-def plan_queues(store: Store, selection: QueueSelection = EVERY_UNIT) -> list[QueueRange]:
+def plan_queues(store: StoreFolder, selection: QueueSelection = EVERY_UNIT) -> list[QueueRange]:
     """The files of a store's queues with the units that can be read now, queue by queue."""
     ranges = []
     for queue in StoreReader(store.directory).queues():

@@ -21,7 +21,7 @@ from typing import Protocol, TypeVar
 
 from mqlab.data.arrow.growing import log_end
 from mqlab.data.arrow.losses import find_losses, report
-from mqlab.data.arrow.stores import Store
+from mqlab.data.arrow.stores import StoreFolder
 from mqlab.rocketmq.store.reading.log_reader import Segment
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
 from mqlab.rocketmq.wire.record_layout import FIXED_PARTS, MAGIC_V1, MAGIC_V2, fixed_offset
@@ -49,7 +49,12 @@ class LogRange:
 
 
 def plan(
-    store: Store, target_bytes: int, *, start: int | None = None, end: int | None = None, fail_on_data_loss: bool = True
+    store: StoreFolder,
+    target_bytes: int,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    fail_on_data_loss: bool = True,
 ) -> list[LogRange]:
     """The ranges of a store, none much longer than ``target_bytes``, in order of their offsets; none for an empty log.
 
@@ -70,7 +75,7 @@ def plan(
     return _ranges(inspector, store, first, last, target_bytes, bounds)
 
 
-def plan_between(store: Store, target_bytes: int, start: int, end: int) -> list[LogRange]:
+def plan_between(store: StoreFolder, target_bytes: int, start: int, end: int) -> list[LogRange]:
     """The ranges from ``start`` to ``end``, which must be places between two units: otherwise a reader raises."""
 
     def bounds(view: mmap.mmap, segment: Segment) -> tuple[int, int]:
@@ -81,7 +86,7 @@ def plan_between(store: Store, target_bytes: int, start: int, end: int) -> list[
 
 def _ranges(
     inspector: StoreReader,
-    store: Store,
+    store: StoreFolder,
     first: int,
     last: int,
     target_bytes: int,

@@ -19,7 +19,7 @@ import pyarrow
 import pyarrow.compute
 
 from mqlab.data.arrow.boundaries import boundaries
-from mqlab.data.arrow.columns import COLUMNS, Units, schema
+from mqlab.data.arrow.columns import COLUMNS, UnitColumns, schema
 from mqlab.data.arrow.known_topics import check_topics
 from mqlab.data.arrow.ranges import LogRange, plan
 from mqlab.data.arrow.stores import StorePath, find_stores
@@ -38,7 +38,7 @@ class Selection:
     start_ms: int | None = None
     end_ms: int | None = None
 
-    def rows(self, units: Units) -> Any:
+    def rows(self, units: UnitColumns) -> Any:
         """True for each unit that is chosen; None when all are."""
         chosen = numpy.ones(len(units), dtype=bool)
         if self.queues:
@@ -68,12 +68,12 @@ def read_range(
         yield units.batch(names)
 
 
-def read_units(where: LogRange, selection: Selection = EVERYTHING) -> Iterator[Units]:
+def read_units(where: LogRange, selection: Selection = EVERYTHING) -> Iterator[UnitColumns]:
     """The same, some thousand at a time, for whoever makes several batches of them. Raises the same errors."""
     view = _mapped(where)  # closed when the last batch is made
     positions = boundaries(view, where)
     for start in range(0, len(positions), BATCH_ROWS):
-        units = Units(view, where, positions[start : start + BATCH_ROWS])
+        units = UnitColumns(view, where, positions[start : start + BATCH_ROWS])
         chosen = selection.rows(units)
         if chosen is not None:
             units = units.at(chosen)

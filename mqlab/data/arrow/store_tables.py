@@ -25,7 +25,7 @@ import pyarrow
 
 from mqlab.data.arrow.columns import TIME, Column
 from mqlab.data.arrow.property_columns import PAIRS
-from mqlab.data.arrow.stores import Store, StorePath, find_stores
+from mqlab.data.arrow.stores import StoreFolder, StorePath, find_stores
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.rocketmq.store.reading.queue_reader import QueueReader
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
@@ -53,7 +53,7 @@ class StoreTable:
     def schema(self) -> pyarrow.Schema:
         return pyarrow.schema([(column.name, column.type) for column in self.columns])
 
-    def read(self, store: Store) -> pyarrow.RecordBatch:
+    def read(self, store: StoreFolder) -> pyarrow.RecordBatch:
         """All rows of one store. Raises CorruptionError."""
         try:
             rows = [{"broker_name": store.broker_name, **row} for row in self.rows(StoreReader(store.directory))]

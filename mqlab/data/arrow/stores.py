@@ -29,14 +29,14 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://([^/]*))?(/.*|$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class StoreFolder:
     """One broker's store: its absolute directory, and the broker_name of its rows."""
 
     directory: str
     broker_name: str
 
 
-def find_stores(paths: StorePath | Sequence[StorePath], broker_names: Sequence[str] = ()) -> list[Store]:
+def find_stores(paths: StorePath | Sequence[StorePath], broker_names: Sequence[str] = ()) -> list[StoreFolder]:
     """The stores under these paths, in the order of the paths, those of one folder by name.
 
     ``broker_names`` name them in that order. Raises UsageError for a path that is not of this machine or has no store,
@@ -59,7 +59,7 @@ def find_stores(paths: StorePath | Sequence[StorePath], broker_names: Sequence[s
                 hint="leave one out, or name them: broker_names=[...], for Spark option('brokerName', 'a,b')",
             )
         directory_of[name] = directory
-    return [Store(directory, name) for name, directory in directory_of.items()]
+    return [StoreFolder(directory, name) for name, directory in directory_of.items()]
 
 
 def local_path(path: str) -> str:

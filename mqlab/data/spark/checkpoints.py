@@ -28,7 +28,7 @@ OFFSETS, COMMITS = "offsets", "commits"
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class StreamBatch:
     """The newest batch of a stream, for one of its sources: physical offsets of the brokers.
 
     ``number`` None: no batch has begun. ``start`` and ``committed`` lack brokers that no earlier batch knew.
@@ -46,7 +46,7 @@ class Batch:
         return self.end if self.finished else self.start
 
 
-def newest_batches(query_or_checkpoint: Any) -> list[Batch]:
+def newest_batches(query_or_checkpoint: Any) -> list[StreamBatch]:
     """The newest batch, once for each source that has offsets of brokers.
 
     ``query_or_checkpoint``: a StreamingQuery, one report of its recentProgress, or a checkpoint folder. Raises
@@ -56,7 +56,7 @@ def newest_batches(query_or_checkpoint: Any) -> list[Batch]:
         return _batches_on_disk(Path(local_path(os.fspath(query_or_checkpoint))))
     if hasattr(query_or_checkpoint, "lastProgress"):
         progress = query_or_checkpoint.lastProgress
-        return [Batch()] if progress is None else _batches_reported(progress)
+        return [StreamBatch()] if progress is None else _batches_reported(progress)
     if isinstance(query_or_checkpoint, Mapping) and "sources" in query_or_checkpoint:
         return _batches_reported(query_or_checkpoint)
     raise UsageError(
@@ -65,17 +65,19 @@ def newest_batches(query_or_checkpoint: Any) -> list[Batch]:
     )
 
 
-def _batches_reported(progress: Any) -> list[Batch]:
+def _batches_reported(progress: Any) -> list[StreamBatch]:
     """The batch that a query has reported: a batch is reported when it has finished."""
     batches = []
     for number, source in enumerate(progress["sources"]):
         end = offsets_of(source["endOffset"])
         if end is not None:
-            batches.append(Batch(number, int(progress["batchId"]), True, offsets_of(source["startOffset"]) or {}, end))
+            batches.append(
+                StreamBatch(number, int(progress["batchId"]), True, offsets_of(source["startOffset"]) or {}, end)
+            )
     return _checked(batches, "the query")
 
 
-def _batches_on_disk(checkpoint: Path) -> list[Batch]:
+def _batches_on_disk(checkpoint: Path) -> list[StreamBatch]:
     """The newest batch in a checkpoint folder: it has finished when its commit is there."""
     # The commits are read first: a query at work writes a batch's offsets before it, and its commit after it.
     finished = _numbers_in(checkpoint / COMMITS)
@@ -86,7 +88,7 @@ def _batches_on_disk(checkpoint: Path) -> list[Batch]:
             hint="give the folder of option('checkpointLocation'); a query writes it when its first batch begins",
         )
     if not begun:
-        return [Batch()]
+        return [StreamBatch()]
     newest = begun[-1]
     ends = _lines_of(checkpoint / OFFSETS / str(newest))
     starts = _lines_of(checkpoint / OFFSETS / str(newest - 1)) if newest - 1 in begun else []
@@ -94,11 +96,11 @@ def _batches_on_disk(checkpoint: Path) -> list[Batch]:
     for number, end in enumerate(ends):
         start = starts[number] if number < len(starts) else None
         if end is not None:
-            batches.append(Batch(number, newest, newest in finished, start or {}, end))
+            batches.append(StreamBatch(number, newest, newest in finished, start or {}, end))
     return _checked(batches, str(checkpoint))
 
 
-def _checked(batches: list[Batch], where: str) -> list[Batch]:
+def _checked(batches: list[StreamBatch], where: str) -> list[StreamBatch]:
     if not batches:
         raise UsageError(
             f"no offsets of stores in {where}: expected at least one source of format('rocketmq')",

@@ -30,7 +30,7 @@ from mqlab.data.arrow.known_topics import check_topics
 from mqlab.data.arrow.queues import QueueSelection, plan_queues, read_queue_range, tags_of
 from mqlab.data.arrow.ranges import together
 from mqlab.data.arrow.store_tables import table_named
-from mqlab.data.arrow.stores import Store, find_stores
+from mqlab.data.arrow.stores import StoreFolder, find_stores
 from mqlab.data.spark.option_values import known_options, queue_ids_of, words_of
 from mqlab.data.spark.options import paths_of
 from mqlab.data.spark.reading_only import ReadingOnly
@@ -130,7 +130,7 @@ class StorePartReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """The batches of one task. Raises CorruptionError with the file's path."""
         freeze_once()
-        if isinstance(partition.value, Store):
+        if isinstance(partition.value, StoreFolder):
             yield table_named(self.table).read(partition.value)
             return
         # When there is nothing to read, Spark makes one partition of its own with None.

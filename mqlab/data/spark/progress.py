@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mqlab.data.arrow.growing import boundary_before, confirmed_end, first_unit, place_after
-from mqlab.data.arrow.stores import Store, StorePath, find_stores
-from mqlab.data.spark.checkpoints import Batch, newest_batches
+from mqlab.data.arrow.stores import StoreFolder, StorePath, find_stores
+from mqlab.data.spark.checkpoints import StreamBatch, newest_batches
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class _Log:
     newest_ms: int
 
 
-def _log_of(store: Store) -> _Log:
+def _log_of(store: StoreFolder) -> _Log:
     inspector = StoreReader(store.directory)
     end = confirmed_end(inspector)
     segments = inspector.log.segments()
@@ -97,7 +97,7 @@ def _log_of(store: Store) -> _Log:
     )
 
 
-def _row(log: _Log, batch: Batch, now_ms: int) -> dict[str, Any]:
+def _row(log: _Log, batch: StreamBatch, now_ms: int) -> dict[str, Any]:
     name = log.broker_name
     committed = batch.committed.get(name)
     begin = max(log.start if committed is None else committed, log.start)

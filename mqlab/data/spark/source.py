@@ -35,7 +35,7 @@ from mqlab.data.arrow.columns import COLUMNS
 from mqlab.data.arrow.growing import log_end
 from mqlab.data.arrow.known_topics import check_topics
 from mqlab.data.arrow.ranges import LogRange, plan
-from mqlab.data.arrow.stores import LOG, Store, find_stores
+from mqlab.data.arrow.stores import LOG, StoreFolder, find_stores
 from mqlab.data.spark.live.options import is_live, parse_live
 from mqlab.data.spark.log_places import Offsets, check_not_deleted
 from mqlab.data.spark.options import Options, parse
@@ -153,7 +153,7 @@ class RocketMQReader(DataSourceReader):
             )
         return tasks(ranges, size)
 
-    def _bounds(self, stores: Sequence[Store]) -> tuple[Offsets, Offsets]:
+    def _bounds(self, stores: Sequence[StoreFolder]) -> tuple[Offsets, Offsets]:
         """Where each log's part begins and ends, for those that the options bound."""
         inspectors = {store.broker_name: StoreReader(store.directory) for store in stores}
 
@@ -174,7 +174,7 @@ class RocketMQReader(DataSourceReader):
         return read_task(partition, self.names, self.options.selection)
 
 
-def log_bytes(stores: Sequence[Store]) -> int:
+def log_bytes(stores: Sequence[StoreFolder]) -> int:
     """Bytes of all files of the stores' logs."""
     folders = (os.path.join(store.directory, LOG) for store in stores)
     return sum(entry.stat().st_size for folder in folders if os.path.isdir(folder) for entry in os.scandir(folder))

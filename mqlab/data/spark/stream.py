@@ -30,7 +30,7 @@ from mqlab.data.arrow.growing import is_boundary, log_end, unit_before
 from mqlab.data.arrow.known_topics import check_topics
 from mqlab.data.arrow.losses import find_losses, report
 from mqlab.data.arrow.ranges import LogRange, plan_between
-from mqlab.data.arrow.stores import Store, find_stores
+from mqlab.data.arrow.stores import StoreFolder, find_stores
 from mqlab.data.spark.batch_limits import cut_to_bytes, cut_to_units
 from mqlab.data.spark.log_places import Offsets, check_not_deleted, report_lost
 from mqlab.data.spark.marks import Marked, mark_in, mark_of, marked, offset_in
@@ -180,7 +180,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The batches of one task. Raises CorruptionError with file and physical offset."""
         return read_task(partition, self.names, self.options.selection)
 
-    def _stores(self) -> list[Store]:
+    def _stores(self) -> list[StoreFolder]:
         return find_stores(self.options.paths, self.options.broker_names)
 
     def _inspectors(self) -> dict[str, StoreReader]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from mqlab.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from mqlab.data.traffic.growth.live import LiveBroker, live
+    from mqlab.data.traffic.growth.live import GrowingBrokers, live
     from mqlab.data.traffic.model import TrafficModel
     from mqlab.data.traffic.playing.day import PlayedDay, play
     from mqlab.data.traffic.trouble.capstone import SealedDay, alarm_day, capstone
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Incident",
-    "LiveBroker",
+    "GrowingBrokers",
     "PlayedDay",
     "SealedDay",
     "TrafficModel",
@@ -42,7 +42,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(  # a process that grows one store needs none of them
     __name__,
     {
-        "growth.live": ("LiveBroker", "live"),
+        "growth.live": ("GrowingBrokers", "live"),
         "model": ("TrafficModel",),
         "playing.day": ("PlayedDay", "play"),
         "trouble.capstone": ("SealedDay", "alarm_day", "capstone"),

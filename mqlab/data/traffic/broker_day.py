@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mqlab.data.traffic.deliveries import Deliveries, Fixed, Missed, Parked, Stored
+from mqlab.data.traffic.deliveries import Deliveries, DeliveryColumns, Fixed, Missed, Parked
 from mqlab.data.traffic.model import CREATED, PAID, TAGS, TRACED
 from mqlab.data.traffic.trouble.incidents import MAX_SPAN
 from mqlab.data.traffic.writing.order_bodies import OrderBodies
 from mqlab.data.traffic.writing.slice_messages import Slice
-from mqlab.data.traffic.writing.store_state import StoreState
+from mqlab.data.traffic.writing.store_state import WrittenStore
 
 SLICE_ORDERS = 4_096
 Rounds = list[tuple[Deliveries, Parked | None]]
@@ -34,14 +34,14 @@ class DaySlice:
     after_last: int
     is_last: bool
     messages: Slice
-    stored: Stored
+    stored: DeliveryColumns
     groups: tuple[tuple[Rounds, Missed], ...]
 
 
 class BrokerDay:
     """The slices of a broker's day. Whoever takes one has to count its messages in ``state.queues`` before the next."""
 
-    def __init__(self, state: StoreState, bodies: OrderBodies) -> None:
+    def __init__(self, state: WrittenStore, bodies: OrderBodies) -> None:
         self._state, self._bodies = state, bodies
 
     def slices(self) -> Iterator[DaySlice]:
@@ -60,7 +60,7 @@ class BrokerDay:
         end_ms = day.end_ms if is_last else int(day.time_ms(np.array([after_last]))[0])
         messages = Slice(state.orders.events(first, after_last), start_ms, end_ms, state, self._bodies)
         offsets = state.queues.offsets(messages.queue_id)
-        stored = Stored(
+        stored = DeliveryColumns(
             messages.order,
             messages.kind,
             messages.queue_id,
@@ -78,7 +78,7 @@ class BrokerDay:
             groups.append((list(state.consumers.rounds(first_tries, stored, state.fixed)), missed))
         return DaySlice(after_last, is_last, messages, stored, tuple(groups))
 
-    def _single_out(self, stored: Stored) -> None:
+    def _single_out(self, stored: DeliveryColumns) -> None:
         """Choose the messages that incidents are about, in the first slice that has suitable ones."""
         state = self._state
         for incident in state.incidents:

@@ -32,10 +32,10 @@ class Burst:
     factor: int
 
 
-class Day:
+class OrdersDay:
     """One broker's ``orders`` over a day that begins at ``start_ms``; times are ms since the epoch.
 
-    >>> day = Day(0, 10_000, (Burst(600, 10, 6),))
+    >>> day = OrdersDay(0, 10_000, (Burst(600, 10, 6),))
     >>> int(day.time_ms(np.array([0]))[0]), day.orders_before(DAY_MS)
     (0, 10000)
     """

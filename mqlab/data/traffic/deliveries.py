@@ -21,12 +21,12 @@ from typing import TypeVar
 import numpy as np
 
 from mqlab.data.traffic.clients import members_of
-from mqlab.data.traffic.day import Day
+from mqlab.data.traffic.day import OrdersDay
 from mqlab.data.traffic.draws import Array, Draws, below
 from mqlab.data.traffic.model import TAGS, TRACED, Group, TrafficModel
 from mqlab.data.traffic.trouble.incident import Incident
 from mqlab.data.traffic.trouble.incidents import REPLAY_SPEED
-from mqlab.data.traffic.trouble.members import Leave, Members
+from mqlab.data.traffic.trouble.members import Leave, TracedMembers
 from mqlab.rocketmq.store.config import StoreConfig, parse_delay_levels
 
 FIRST_RETRY_LEVEL = 3
@@ -95,7 +95,7 @@ class Parked:
 
 
 @dataclass(slots=True)
-class Stored:
+class DeliveryColumns:
     """The columns of a slice's messages that deliveries need: all arrays, one row per message."""
 
     order: Array
@@ -122,17 +122,17 @@ Columns = TypeVar("Columns", Deliveries, Missed)
 class Consumers:
     """The traced groups of one broker."""
 
-    def __init__(self, model: TrafficModel, draws: Draws, incidents: tuple[Incident, ...], day: Day) -> None:
+    def __init__(self, model: TrafficModel, draws: Draws, incidents: tuple[Incident, ...], day: OrdersDay) -> None:
         self._model = model
         self._draws = draws
         self._incidents = incidents
-        self.members = [Members(n, group.name, model.queues, incidents, day) for n, group in enumerate(TRACED)]
+        self.members = [TracedMembers(n, group.name, model.queues, incidents, day) for n, group in enumerate(TRACED)]
         self.lost = np.zeros(len(TRACED), np.int64)
         self.repeated = np.zeros(len(TRACED), np.int64)
         self.stuck_client: int | None = None  # the process whose call never returns
 
     def first_tries(
-        self, number: int, group: Group, stored: Stored, reads: Array, fixed: Fixed
+        self, number: int, group: Group, stored: DeliveryColumns, reads: Array, fixed: Fixed
     ) -> tuple[Deliveries, Missed]:
         """The first delivery of each message of a slice in one group. ``reads``: subscribed or not, by tag."""
         rows = np.flatnonzero(reads[stored.kind])
@@ -182,7 +182,7 @@ class Consumers:
                 deliveries = _both(deliveries, each)
         return deliveries, missed
 
-    def next_tries(self, failed: Deliveries, parked: Parked, stored: Stored, fixed: Fixed) -> Deliveries:
+    def next_tries(self, failed: Deliveries, parked: Parked, stored: DeliveryColumns, fixed: Fixed) -> Deliveries:
         """The delivery that follows each retry message."""
         deliveries = replace(failed)
         deliveries.tries, deliveries.causes = failed.tries + 1, failed.causes.copy()
@@ -205,7 +205,9 @@ class Consumers:
         deliveries.end_ms = deliveries.start_ms + 8 + below(bits, 16, 16, 80)
         return deliveries
 
-    def rounds(self, first: Deliveries, stored: Stored, fixed: Fixed) -> Iterator[tuple[Deliveries, Parked | None]]:
+    def rounds(
+        self, first: Deliveries, stored: DeliveryColumns, fixed: Fixed
+    ) -> Iterator[tuple[Deliveries, Parked | None]]:
         """Each round of tries with its parked failures; ends when nothing failed."""
         tried = first
         while True:
@@ -229,7 +231,7 @@ class Consumers:
                 yield 1 << number, incident
 
     def _without_missed(
-        self, number: int, group: Group, stored: Stored, rows: Array, fixed: Fixed
+        self, number: int, group: Group, stored: DeliveryColumns, rows: Array, fixed: Fixed
     ) -> tuple[Array, Missed]:
         """Rows without those whose tags vanish, and without those behind a stuck message."""
         missed = Missed(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool))
@@ -293,7 +295,9 @@ class Consumers:
             cost_ms = np.where(slow, more, cost_ms)
         return cost_ms
 
-    def _set_codes(self, number: int, group: Group, deliveries: Deliveries, stored: Stored, fixed: Fixed) -> None:
+    def _set_codes(
+        self, number: int, group: Group, deliveries: Deliveries, stored: DeliveryColumns, fixed: Fixed
+    ) -> None:
         """Set the context code in which each delivery ends: 0 for success, else a kind of failure."""
         message = stored.order[deliveries.row] * 8 + stored.kind[deliveries.row]
         chance = below(self._draws.bits(_OUTCOME + number, message), 0, 32, 4096)
@@ -302,7 +306,7 @@ class Consumers:
         deliveries.code = np.where(fails, FAILED, SUCCESS)
         self._fail(number, group, deliveries, stored, fixed)
 
-    def _fail(self, number: int, group: Group, deliveries: Deliveries, stored: Stored, fixed: Fixed) -> None:
+    def _fail(self, number: int, group: Group, deliveries: Deliveries, stored: DeliveryColumns, fixed: Fixed) -> None:
         """Let the deliveries fail that fail in an incident."""
         message = stored.order[deliveries.row] * 8 + stored.kind[deliveries.row]
         for bit, incident in self._of(group, "failing_consumer", "poison_message", "load_test"):
@@ -319,7 +323,9 @@ class Consumers:
             deliveries.code = np.where(fails, EXCEPTION, deliveries.code)
             deliveries.causes = np.where(fails, deliveries.causes | bit, deliveries.causes)
 
-    def _replayed(self, number: int, group: Group, stored: Stored, deliveries: Deliveries) -> Deliveries | None:
+    def _replayed(
+        self, number: int, group: Group, stored: DeliveryColumns, deliveries: Deliveries
+    ) -> Deliveries | None:
         """The deliveries that a wrong reset repeats."""
         for bit, incident in self._of(group, "wrong_reset"):
             first_ms = incident.start_ms - (incident.back_ms or 0)
@@ -336,7 +342,7 @@ class Consumers:
         return None
 
     def _taken_over(
-        self, number: int, group: Group, stored: Stored, deliveries: Deliveries, member: Array, leave: Leave
+        self, number: int, group: Group, stored: DeliveryColumns, deliveries: Deliveries, member: Array, leave: Leave
     ) -> Deliveries | None:
         """What the other member is given again when one has gone; calls that hang are marked in ``deliveries``."""
         members = self.members[number]

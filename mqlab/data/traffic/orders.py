@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mqlab.data.traffic.day import Day
+from mqlab.data.traffic.day import OrdersDay
 from mqlab.data.traffic.draws import Array, Draws, Zipf, below
 from mqlab.data.traffic.model import CANCELLED, CREATED, PAID, PEOPLE, PRODUCER_OF, REFUNDED, SHIPPED, TrafficModel
 from mqlab.data.traffic.trouble.incident import Incident
@@ -28,7 +28,7 @@ FIRST_ORDER = 731_100_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Lag:
+class FollowingEvent:
     """One way in which an event follows: its tag, and how many ten-thousandths of the day's orders later."""
 
     kind: int
@@ -37,14 +37,14 @@ class Lag:
 
 
 LAGS = (
-    Lag(CREATED, 0, 0),
-    Lag(PAID, 20, 0),
-    Lag(PAID, 100, 1),
-    Lag(PAID, 400, 2),
-    Lag(CANCELLED, 300, 0),
-    Lag(SHIPPED, 800, 0),
-    Lag(SHIPPED, 1400, 1),
-    Lag(REFUNDED, 2600, 0),
+    FollowingEvent(CREATED, 0, 0),
+    FollowingEvent(PAID, 20, 0),
+    FollowingEvent(PAID, 100, 1),
+    FollowingEvent(PAID, 400, 2),
+    FollowingEvent(CANCELLED, 300, 0),
+    FollowingEvent(SHIPPED, 800, 0),
+    FollowingEvent(SHIPPED, 1400, 1),
+    FollowingEvent(REFUNDED, 2600, 0),
 )
 
 
@@ -63,7 +63,7 @@ class Events:
 class Orders:
     """All orders of one broker of a run."""
 
-    def __init__(self, model: TrafficModel, day: Day, draws: Draws, incidents: tuple[Incident, ...]) -> None:
+    def __init__(self, model: TrafficModel, day: OrdersDay, draws: Draws, incidents: tuple[Incident, ...]) -> None:
         self.day = day
         self.draws = draws
         self._model = model
@@ -91,7 +91,7 @@ class Orders:
         by_time = np.argsort(born_ms * 8 + kind, kind="stable")
         return Events(order[by_time], kind[by_time], born_ms[by_time])
 
-    def _followers(self, lag: Lag, first: int, after_last: int) -> tuple[Array, Array]:
+    def _followers(self, lag: FollowingEvent, first: int, after_last: int) -> tuple[Array, Array]:
         """(place in the day, order) of each order that has its event of this way in the slice."""
         if lag.kind == CREATED:
             orders = np.arange(first, after_last)
@@ -105,7 +105,7 @@ class Orders:
         return ticks[in_slice], orders[in_slice]
 
     @staticmethod
-    def _fated(lag: Lag, bits: Array) -> Array:
+    def _fated(lag: FollowingEvent, bits: Array) -> Array:
         """Whether an order with these bits has an event that follows in this way."""
         has_event: Array = below(bits, 0, 16, 100) < _CANCELLED_OF_100
         if lag.kind == CANCELLED:

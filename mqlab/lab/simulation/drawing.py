@@ -12,7 +12,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from mqlab.lab.simulation.plan import Event, Plan
+from mqlab.lab.simulation.plan import Event, RunPlan
 from mqlab.lab.simulation.scene import AUDIT, BILLING, LEDGER, ORDERS, PASSING, STEPS, TAGS
 
 LONGEST_MS = 45_000
@@ -31,7 +31,7 @@ KINDS = {
 """Kinds of faults and how often they come. A blackout takes the power of all brokers, a restart is in good order."""
 
 
-def draw(seed: int) -> Plan:
+def draw(seed: int) -> RunPlan:
     """The plan of a seed; the same seed gives the same plan."""
     rng = Random(seed)
     world = _world(rng)
@@ -45,7 +45,7 @@ def draw(seed: int) -> Plan:
         events += _faults(rng, world, members, length_ms)
         events += _cuts_while_the_disk_hangs(rng, world, length_ms)
         events += _failing_disks(Random(f"disks of {seed}"), world, length_ms)
-    return Plan(seed, world, members, sorted(events, key=lambda event: event["at"]))
+    return RunPlan(seed, world, members, sorted(events, key=lambda event: event["at"]))
 
 
 def _handovers(rng: Random, members: list[dict[str, Any]], length_ms: int) -> list[Event]:

@@ -31,7 +31,7 @@ from typing import Any
 from mqlab.lab.simulation.calm import is_calm, late, repeated, stalled
 from mqlab.lab.simulation.failing import failed_parts
 from mqlab.lab.simulation.notes import Notes, number_of
-from mqlab.lab.simulation.plan import Plan
+from mqlab.lab.simulation.plan import RunPlan
 from mqlab.lab.simulation.scene import (
     AUDIT,
     BILLING,
@@ -65,7 +65,7 @@ class Wrong:
         return f"{self.kind}: {self.what}"
 
 
-def judge(lab: Lab, notes: Notes, plan: Plan) -> list[Wrong]:
+def judge(lab: Lab, notes: Notes, plan: RunPlan) -> list[Wrong]:
     """Everything that is wrong at the end of a run."""
     found = Found(lab)
     return [
@@ -158,7 +158,7 @@ def passed(found: Found, notes: Notes) -> Iterator[Wrong]:
             checked[queue] = max(checked.get(queue, 0), commit.offset)
 
 
-def disordered(notes: Notes, plan: Plan) -> Iterator[Wrong]:
+def disordered(notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
     """What an orderly group finished out of order, or had in two listeners at once.
 
     After a fault two members may believe for a while that they own a queue: a broker's locks end with its process.
@@ -185,7 +185,7 @@ def disordered(notes: Notes, plan: Plan) -> Iterator[Wrong]:
             last[queue] = max(last.get(queue, -1), offset)
 
 
-def seen(found: Found, notes: Notes, plan: Plan) -> Iterator[Wrong]:
+def seen(found: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
     """Messages that a listener should not have seen."""
     tags = {unit.properties.get("UNIQ_KEY", ""): unit for _, unit in found.of(ORDERS)}
     rolled_back = {
@@ -205,15 +205,15 @@ def seen(found: Found, notes: Notes, plan: Plan) -> Iterator[Wrong]:
             yield Wrong("SEEN", f"{call.group} got message {call.number} of {call.place[0]}, which is in no log")
 
 
-def _of_waits(lab: Lab, found: Found, plan: Plan) -> Iterator[tuple[str, str]]:
+def _of_waits(lab: Lab, found: Found, plan: RunPlan) -> Iterator[tuple[str, str]]:
     return chain(repeated(found.units, plan.events), late(lab, plan.events), stalled(lab), failed_parts(lab))
 
 
-def _right_clocks(plan: Plan) -> bool:
+def _right_clocks(plan: RunPlan) -> bool:
     return not any(event["do"] == "skew_clock" for event in plan.events)
 
 
-def early(found: Found, notes: Notes, plan: Plan) -> Iterator[Wrong]:
+def early(found: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
     """Delayed messages that a listener got before their delay was over."""
     born_ms = {number_of(unit.body): unit.born_timestamp for _, unit in found.of(ORDERS)}
     delayed = [event for event in plan.events if event["do"] == "send" and "delay" in event]
@@ -233,7 +233,7 @@ def copied(notes: Notes) -> Iterator[Wrong]:
             yield Wrong("COPIES", f"message {sent.number} ({where}) was answered SEND_OK and was in no slave's log")
 
 
-def tried(found: Found, notes: Notes, plan: Plan) -> Iterator[Wrong]:
+def tried(found: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
     """Retries that came too early or too often, and messages that were dead too early.
 
     A member that reaches no broker tries again by itself and counts that, too: tries are counted where nothing failed.

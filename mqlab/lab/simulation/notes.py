@@ -28,7 +28,7 @@ def body_of(event: dict[str, Any]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class AnsweredSend:
     """A message that was answered SEND_OK."""
 
     number: int
@@ -40,7 +40,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ReturnedCall:
     """A message in a listener that came back: ``order`` counts calls and commits of the whole run."""
 
     order: int
@@ -71,8 +71,8 @@ class Commit:
 class Notes:
     """Everything that programs saw, in order."""
 
-    sent: list[Sent] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    sent: list[AnsweredSend] = field(default_factory=list)
+    calls: list[ReturnedCall] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     renewed_ms: dict[str, int] = field(default_factory=dict)
     refusals: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Notes:
         if result.send_status == "SEND_OK":
             queue = result.message_queue
             place = (queue.topic, queue.broker_name, queue.queue_id, result.queue_offset)
-            self.sent.append(Sent(event["number"], place, now_ms, event, is_without_copy))
+            self.sent.append(AnsweredSend(event["number"], place, now_ms, event, is_without_copy))
 
     def committed(self, node: str, values: dict[str, Any]) -> None:
         """Note an offset that a broker took over from a member."""
@@ -111,7 +111,7 @@ class Notes:
                 place = (message.topic, message.broker_name, message.queue_id, message.queue_offset)
                 number, tried = number_of(message.body), message.reconsume_times
                 times = began, node, began_ms, self.now_ms()
-                self.calls.append(Call(self.tick(), group, number, place, good, tried, *times))
+                self.calls.append(ReturnedCall(self.tick(), group, number, place, good, tried, *times))
             return good_word if good else bad_word
 
         return listen

@@ -27,7 +27,7 @@ PARTS = ("seed", "world", "members", "events")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """One run: the seed of its Lab, the cluster, who consumes, what is sent and what breaks."""
 
     seed: int
@@ -63,7 +63,7 @@ class Plan:
             draft.write_text(self.as_json(), "utf-8")
 
     @classmethod
-    def load(cls, path: Path | str) -> Plan:
+    def load(cls, path: Path | str) -> RunPlan:
         """The plan in a file. UsageError, with the place, for what is not a plan."""
         try:
             found = json.loads(Path(path).read_text("utf-8"))

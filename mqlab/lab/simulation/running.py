@@ -18,7 +18,7 @@ from typing import Any
 from mqlab.errors import MqlabError
 from mqlab.lab.simulation.model import Wrong, judge, unsettled
 from mqlab.lab.simulation.notes import Notes, body_of, harmless
-from mqlab.lab.simulation.plan import Event, Plan
+from mqlab.lab.simulation.plan import Event, RunPlan
 from mqlab.lab.simulation.scene import (
     AUDIT,
     LEDGER,
@@ -43,13 +43,13 @@ SETTLE_MS, SETTLE_LIMIT_MS = 45_000, 400_000
 class Outcome:
     """What a run came to: ``wrong`` is empty when every promise was kept."""
 
-    plan: Plan
+    plan: RunPlan
     wrong: list[Wrong]
     lab: Lab | None
     notes: Notes
 
 
-def lab_settings(plan: Plan) -> dict[str, Any]:
+def lab_settings(plan: RunPlan) -> dict[str, Any]:
     """The keywords of Lab for the world of a plan."""
     world = plan.world
     broker: dict[str, Any] = {
@@ -73,7 +73,7 @@ def lab_settings(plan: Plan) -> dict[str, Any]:
     }
 
 
-def run(plan: Plan) -> Outcome:
+def run(plan: RunPlan) -> Outcome:
     """Play a plan to its end and judge it."""
     run = Run(plan)
     try:
@@ -89,12 +89,12 @@ def run(plan: Plan) -> Outcome:
     return Outcome(plan, judge(lab, run.notes, plan), lab, run.notes)
 
 
-def tell(plan: Plan, lab: Lab) -> None:
+def tell(plan: RunPlan, lab: Lab) -> None:
     """The run as a story."""
     Run(plan).story(lab)
 
 
-class Bank:
+class TransactionBank:
     """Ends transactions as their message's body says: at once, or when it is asked."""
 
     def execute_local_transaction(self, message: Message, arg: Any) -> str:
@@ -110,7 +110,7 @@ class Bank:
 class Run:
     """One play of a plan, with its notes."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RunPlan) -> None:
         self.plan = plan
         self.notes = Notes()
         self.lab: Lab
@@ -142,7 +142,7 @@ class Run:
             lab.create_topic(topic, read_queue_nums=queues, write_queue_nums=queues)
         for member in self.plan.members:
             self._join(member)
-        self.producers = {"plain": lab.producer("shop"), "bank": lab.transaction_producer("pay", Bank())}
+        self.producers = {"plain": lab.producer("shop"), "bank": lab.transaction_producer("pay", TransactionBank())}
 
     def act(self) -> None:
         """Events and ends of faults, by the clock. Verbs that wait may make later ones late."""

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from mqlab.lab.simulation.plan import Plan
+from mqlab.lab.simulation.plan import RunPlan
 
 SIMPLER = {"replicas": 0, "brokers": 1, "name_servers": 1, "small_files": False, "two_copies": False, "queues": 1}
 
 
-def shrink(plan: Plan, fails: Callable[[Plan], bool], *, tries: int = 400) -> Plan:
+def shrink(plan: RunPlan, fails: Callable[[RunPlan], bool], *, tries: int = 400) -> RunPlan:
     """The smallest plan found for which ``fails`` still holds, in at most so many tries."""
     left = [tries]
 
-    def holds(candidate: Plan) -> bool:
+    def holds(candidate: RunPlan) -> bool:
         left[0] -= 1
         return left[0] >= 0 and fails(candidate)
 
@@ -33,10 +33,10 @@ def shrink(plan: Plan, fails: Callable[[Plan], bool], *, tries: int = 400) -> Pl
     return plan
 
 
-def _without(plan: Plan, part: str, holds: Callable[[Plan], bool]) -> Plan:
+def _without(plan: RunPlan, part: str, holds: Callable[[RunPlan], bool]) -> RunPlan:
     """The plan with as few rows in one of its lists as hold."""
 
-    def cut(rows: list[Any]) -> Plan:
+    def cut(rows: list[Any]) -> RunPlan:
         return replace(plan, events=rows) if part == "events" else replace(plan, members=rows)
 
     return cut(_fewer(getattr(plan, part), lambda rows: holds(cut(rows))))
@@ -59,7 +59,7 @@ def _fewer(rows: list[Any], holds: Callable[[list[Any]], bool]) -> list[Any]:
     return rows
 
 
-def _worlds(plan: Plan) -> Iterator[Plan]:
+def _worlds(plan: RunPlan) -> Iterator[RunPlan]:
     """Plans with one thing of the world simpler; events of machines that are gone go with them."""
     for name, value in SIMPLER.items():
         if plan.world[name] == value:

@@ -31,7 +31,7 @@ Place = tuple[MessageQueue, int]
 
 
 @dataclass(slots=True)
-class Delivery:
+class DeliveryCall:
     """One call of a listener with one message. ``status`` None: it did not return."""
 
     client: str
@@ -46,16 +46,16 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class MessageReader:
     """One that should get a message: the whole group (``client`` empty) or a member; and its deliveries."""
 
     client: str
-    deliveries: list[Delivery]
+    deliveries: list[DeliveryCall]
     covered: StepRecord | None
     passed: StepRecord | None
 
     @property
-    def good(self) -> list[Delivery]:
+    def good(self) -> list[DeliveryCall]:
         """The successful deliveries, by when they ended."""
         return sorted((d for d in self.deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
 
@@ -72,7 +72,7 @@ class MessageHistory:
     stored: StepRecord
     properties: Mapping[str, str] | None
     steps: list[StepRecord] = field(default_factory=list)
-    deliveries: list[Delivery] = field(default_factory=list)
+    deliveries: list[DeliveryCall] = field(default_factory=list)
     covered: dict[str, StepRecord] = field(default_factory=dict)  # client -> its first pull that went over it
     passed: StepRecord | None = None
     overwritten: StepRecord | None = None
@@ -125,7 +125,7 @@ class GroupHistory:
         self._waiting: dict[MessageQueue, dict[int, MessageHistory]] = {}  # not passed yet, by ascending offset
         self._retries: dict[MessageQueue, dict[int, MessageHistory]] = {}  # copies not passed yet
         self._local: dict[tuple[str, MessageQueue], tuple[list[int], list[StepRecord]]] = {}  # members' own offsets
-        self._open: dict[tuple[str, int], list[tuple[MessageHistory, Delivery]]] = {}
+        self._open: dict[tuple[str, int], list[tuple[MessageHistory, DeliveryCall]]] = {}
         for record in journal:
             self.last = record
             for change in record.changes:
@@ -143,14 +143,14 @@ class GroupHistory:
         """Whether a member is online at the journal's end."""
         return any(self.members.values())
 
-    def readers(self, message: MessageHistory) -> list[Reader]:
+    def readers(self, message: MessageHistory) -> list[MessageReader]:
         """The group as one, or each member that pulled over the message when every member is to get it."""
         if not self.broadcasting:
             covered = next(iter(message.covered.values()), None)
-            return [Reader("", message.deliveries, covered, message.passed)]
+            return [MessageReader("", message.deliveries, covered, message.passed)]
         clients = dict.fromkeys([*message.covered, *(delivery.client for delivery in message.deliveries)])
         return [
-            Reader(
+            MessageReader(
                 client,
                 [delivery for delivery in message.deliveries if delivery.client == client],
                 message.covered.get(client),
@@ -259,7 +259,7 @@ class GroupHistory:
         for note in values["messages"]:
             message = self._find(note)
             if message is not None:
-                delivery = Delivery(values["client"], record, note["message_queue"])
+                delivery = DeliveryCall(values["client"], record, note["message_queue"])
                 message.deliveries.append(delivery)
                 message.add_step(record)
                 opened.append((message, delivery))
@@ -280,7 +280,7 @@ class GroupHistory:
         for note in values["messages"]:
             message = self._find(note)
             if message is not None:
-                polled = Delivery(values["client"], record, values["queue"], record, POLLED)
+                polled = DeliveryCall(values["client"], record, values["queue"], record, POLLED)
                 message.deliveries.append(polled)
                 message.add_step(record)
             else:

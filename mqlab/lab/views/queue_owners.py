@@ -29,7 +29,7 @@ MOST_LANES, MOST_TRACKS = 40, 5
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Ownership:
     """A member owned a queue; ``until_ms`` None: it still does."""
 
     queue: str
@@ -39,7 +39,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class GivenMessage:
     """A member's listener was given the message at an offset; ``until_ms`` None: it has not returned."""
 
     queue: str
@@ -52,8 +52,8 @@ class Call:
 class QueueOwners(Picture):
     """Spans and calls between two times. ``start_ms`` is called +0; both times default to what there is.
 
-    >>> spans = [Span("orders 0", "billing-1", 0, 5_000), Span("orders 0", "billing-2", 5_010, None)]
-    >>> print(QueueOwners(spans, [Call("orders 0", "billing-1", 0, 1_000, 8_000)], end_ms=10_000))
+    >>> spans = [Ownership("orders 0", "billing-1", 0, 5_000), Ownership("orders 0", "billing-2", 5_010, None)]
+    >>> print(QueueOwners(spans, [GivenMessage("orders 0", "billing-1", 0, 1_000, 8_000)], end_ms=10_000))
     orders 0  billing-1  owned +0 ms to +5 s
               billing-1  offset 0: +1 s to +8 s
               billing-2  owned +5.010 s to the end
@@ -61,15 +61,15 @@ class QueueOwners(Picture):
 
     def __init__(
         self,
-        spans: Iterable[Span],
-        calls: Iterable[Call] = (),
+        spans: Iterable[Ownership],
+        calls: Iterable[GivenMessage] = (),
         *,
         start_ms: int | None = None,
         end_ms: int | None = None,
         title: str = "",
     ) -> None:
         spans, calls = list(spans), list(calls)
-        both: list[Span | Call] = [*spans, *calls]
+        both: list[Ownership | GivenMessage] = [*spans, *calls]
         times = [one.from_ms for one in both]
         self.start_ms = min(times, default=0) if start_ms is None else start_ms
         ends = [one.until_ms for one in both if one.until_ms is not None]
@@ -78,12 +78,12 @@ class QueueOwners(Picture):
         self.calls = [one for one in calls if self._is_seen(one)]
         self.title = title
 
-    def _is_seen(self, one: Span | Call) -> bool:
+    def _is_seen(self, one: Ownership | GivenMessage) -> bool:
         return one.from_ms < self.end_ms and (one.until_ms is None or one.until_ms > self.start_ms)
 
     def lanes(self) -> list[tuple[str, str]]:
         """(queue, member) of each lane, members of a queue in the order in which they came to it."""
-        both: list[Span | Call] = [*self.spans, *self.calls]
+        both: list[Ownership | GivenMessage] = [*self.spans, *self.calls]
         seen = sorted(both, key=lambda one: one.from_ms)
         pairs = dict.fromkeys((one.queue, one.member) for one in seen)
         order = {pair: number for number, pair in enumerate(pairs)}
@@ -106,8 +106,8 @@ class QueueOwners(Picture):
         """One row per span and call: queue, member, what, queue_offset, from_ms, until_ms (after the start)."""
         rows = []
         for one in self._in_order():
-            what = "call" if isinstance(one, Call) else "owned"
-            offset = one.queue_offset if isinstance(one, Call) else None
+            what = "call" if isinstance(one, GivenMessage) else "owned"
+            offset = one.queue_offset if isinstance(one, GivenMessage) else None
             until = None if one.until_ms is None else one.until_ms - self.start_ms
             rows.append(
                 {
@@ -122,10 +122,10 @@ class QueueOwners(Picture):
         columns = ["queue", "member", "what", "queue_offset", "from_ms", "until_ms"]
         return Table(rows, columns=columns, title=self.title, empty="nobody owned a queue")
 
-    def _in_order(self) -> list[Span | Call]:
+    def _in_order(self) -> list[Ownership | GivenMessage]:
         lanes = {lane: number for number, lane in enumerate(self.lanes())}
-        both: list[Span | Call] = [*self.spans, *self.calls]
-        return sorted(both, key=lambda one: (lanes[one.queue, one.member], isinstance(one, Call), one.from_ms))
+        both: list[Ownership | GivenMessage] = [*self.spans, *self.calls]
+        return sorted(both, key=lambda one: (lanes[one.queue, one.member], isinstance(one, GivenMessage), one.from_ms))
 
     def text(self) -> str:
         lines, before, twice = [self.title] if self.title else [], "", self.twice()
@@ -134,9 +134,13 @@ class QueueOwners(Picture):
         for one in every:
             queue = one.queue if one.queue != before else ""
             before = one.queue
-            what = "owned" if isinstance(one, Span) else f"offset {one.queue_offset}:"
+            what = "owned" if isinstance(one, Ownership) else f"offset {one.queue_offset}:"
             until = "the end" if one.until_ms is None else self._after(one.until_ms)
-            again = ", given to two members" if isinstance(one, Call) and (one.queue, one.queue_offset) in twice else ""
+            again = (
+                ", given to two members"
+                if isinstance(one, GivenMessage) and (one.queue, one.queue_offset) in twice
+                else ""
+            )
             lines.append(f"{queue:{wide}}  {one.member}  {what} {self._after(one.from_ms)} to {until}{again}")
         return "\n".join(lines) if every else "\n".join([*lines, "nobody owned a queue"])
 
@@ -147,9 +151,9 @@ class QueueOwners(Picture):
             else f"-{exact_text(self.start_ms - at_ms)}"
         )
 
-    def _tracks(self, lane: tuple[str, str]) -> list[list[Call]]:
+    def _tracks(self, lane: tuple[str, str]) -> list[list[GivenMessage]]:
         """A lane's calls, spread over rows so that calls at one time do not cover each other."""
-        tracks: list[list[Call]] = []
+        tracks: list[list[GivenMessage]] = []
         for call in sorted((one for one in self.calls if (one.queue, one.member) == lane), key=lambda one: one.from_ms):
             free = (track for track in tracks if (end := track[-1].until_ms) is not None and end <= call.from_ms)
             track = next(free, None)
@@ -207,7 +211,9 @@ class QueueOwners(Picture):
         self._draw_legend(canvas, foot + 26)
         return canvas.svg()
 
-    def _draw_calls(self, canvas: Canvas, calls: Sequence[Call], y: int, place: Callable[[int | None], int]) -> None:
+    def _draw_calls(
+        self, canvas: Canvas, calls: Sequence[GivenMessage], y: int, place: Callable[[int | None], int]
+    ) -> None:
         """Calls one after the other; the offset is written behind a call if there is room for it."""
         twice = self.twice()
         ends = [*(place(call.from_ms) for call in calls[1:]), canvas.width]

@@ -178,7 +178,7 @@ class StoreMap(Picture):
 
     def _draw_queues(
         self, canvas: Canvas, spots: Spots, entries: Sequence[tuple[str, int, int]], units_at: Mapping[int, int]
-    ) -> list[Link]:
+    ) -> list[Arrow]:
         links, y, before = [], spots.top, ""
         for name, at, place in entries:
             if name != before:
@@ -188,7 +188,7 @@ class StoreMap(Picture):
             lit = place in self.lit
             x = spots.log - GAP - QUEUE_WIDTH
             self._box(canvas, x, y, QUEUE_WIDTH, str(at), lit, f"entry {at} of {name}: unit at {place}")
-            links.append(Link(x + QUEUE_WIDTH, y + BOX // 2, spots.log - 2, units_at[place], BLUE, lit))
+            links.append(Arrow(x + QUEUE_WIDTH, y + BOX // 2, spots.log - 2, units_at[place], BLUE, lit))
             y += PITCH
         return links
 
@@ -199,8 +199,8 @@ class StoreMap(Picture):
         index: Sequence[IndexEntry],
         slots: Sequence[int],
         units_at: Mapping[int, int],
-    ) -> list[Link]:
-        links: list[Link] = []
+    ) -> list[Arrow]:
+        links: list[Arrow] = []
         middles = {entry.number: spots.top + PITCH * row + BOX // 2 for row, entry in enumerate(index)}
         for entry in index:
             lit = entry.physical_offset in self.lit
@@ -208,11 +208,11 @@ class StoreMap(Picture):
             told = f"entry {entry.number} in slot {entry.slot}: unit at {entry.physical_offset}"
             told += f", the one before it is {entry.previous}" if entry.previous else ", the oldest of its slot"
             self._box(canvas, spots.index, y - BOX // 2, ENTRY_WIDTH, f"{entry.number}", lit, told)
-            links.append(Link(spots.index, y, spots.log + UNIT_WIDTH + 2, units_at[entry.physical_offset], RED, lit))
+            links.append(Arrow(spots.index, y, spots.log + UNIT_WIDTH + 2, units_at[entry.physical_offset], RED, lit))
             # The chain: from an entry to the older one of the same slot, at the right of the boxes.
             if entry.previous in middles:
                 right = spots.index + ENTRY_WIDTH
-                links.append(Link(right, y + 4, right, middles[entry.previous] - 4, RED, lit, is_bow=True))
+                links.append(Arrow(right, y + 4, right, middles[entry.previous] - 4, RED, lit, is_bow=True))
             elif entry.previous:
                 canvas.text(spots.index + ENTRY_WIDTH + 8, y + 4, f"to entry {entry.previous}", MUTED, size=11)
         for row, slot in enumerate(slots):
@@ -221,7 +221,7 @@ class StoreMap(Picture):
             lit = any(entry.physical_offset in self.lit for entry in index if entry.slot == slot)
             self._box(canvas, spots.slots, y, SLOT_WIDTH, f"slot {slot}", lit, f"slot {slot}: entry {newest.number}")
             right = spots.index + ENTRY_WIDTH + 2
-            links.append(Link(spots.slots, y + BOX // 2, right, middles[newest.number], MUTED, lit))
+            links.append(Arrow(spots.slots, y + BOX // 2, right, middles[newest.number], MUTED, lit))
         return links
 
     @staticmethod
@@ -277,7 +277,7 @@ class Spots:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Arrow:
     """An arrow between two boxes; a bow for a link within a column."""
 
     x1: int

@@ -30,7 +30,7 @@ from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.lab.runtime.collector import collecting_rarely
 from mqlab.lab.views.group_subscriptions import Wish, is_wanted
-from mqlab.lab.views.message_history import POLLED, Delivery, GroupHistory, MessageHistory, Reader
+from mqlab.lab.views.message_history import POLLED, DeliveryCall, GroupHistory, MessageHistory, MessageReader
 from mqlab.lab.views.table import Table
 from mqlab.lab.views.view import View, folded_text
 from mqlab.rocketmq.wire.message import MessageQueue
@@ -225,7 +225,7 @@ class _Judge:
             before = "the producer was told SEND_OK" if message.acknowledged else "it was stored"
             yield _anomaly(LOST, message, at, f"{before}, the log ended before it after a power cut")
 
-    def _lost(self, message: MessageHistory, reader: Reader) -> Iterator[Anomaly]:
+    def _lost(self, message: MessageHistory, reader: MessageReader) -> Iterator[Anomaly]:
         if reader.good or message.dead or not reader.deliveries or reader.passed is None:
             return
         # A listener that is still running may finish it: that is not lost yet.
@@ -242,7 +242,7 @@ class _Judge:
             why = "its last retry was not finished, the group's offset of the retry topic went past it"
             yield _anomaly(LOST, message, message.retry_passed, why)
 
-    def _skipped(self, message: MessageHistory, reader: Reader) -> Iterator[Anomaly]:
+    def _skipped(self, message: MessageHistory, reader: MessageReader) -> Iterator[Anomaly]:
         if reader.deliveries or reader.passed is None:
             return
         # A pull that went over it shows that the broker's filter left it out, which may be right.
@@ -259,7 +259,7 @@ class _Judge:
         members = self.history.subscriptions[message.place[0].topic].values()
         return is_wanted([wish for wishes in members for wish in wishes], message.properties) if members else None
 
-    def _again(self, message: MessageHistory, deliveries: list[Delivery]) -> Iterator[Anomaly]:
+    def _again(self, message: MessageHistory, deliveries: list[DeliveryCall]) -> Iterator[Anomaly]:
         # Calls that ended, in that order: the second success is where the duplicate appears.
         good = sorted((d for d in deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
         steps = [*message.steps, *self._ends_after(deliveries)]
@@ -275,7 +275,7 @@ class _Judge:
                 yield _anomaly(REDELIVERED, message, after.started, why, steps)
                 return
 
-    def _ends_after(self, deliveries: list[Delivery]) -> list[StepRecord]:
+    def _ends_after(self, deliveries: list[DeliveryCall]) -> list[StepRecord]:
         """The ends of nodes that had received a message: offsets that they had not committed are read again."""
         began = {delivery.started.node: delivery.started.step for delivery in reversed(deliveries)}
         return [end for end in self.history.ends if end.step > began.get(end.node, end.step)]
@@ -317,12 +317,12 @@ class _Judge:
                 if earliest is None or ended.step < earliest[0].step:
                     earliest = ended, offset
 
-    def _may_still_end(self, delivery: Delivery) -> bool:
+    def _may_still_end(self, delivery: DeliveryCall) -> bool:
         """A listener that did not come back, on a node that has not ended since."""
         ended = self.history.ended.get(delivery.started.node)
         return delivery.ended is None and (ended is None or ended.step < delivery.started.step)
 
-    def _stuck(self, message: MessageHistory, reader: Reader) -> Iterator[Anomaly]:
+    def _stuck(self, message: MessageHistory, reader: MessageReader) -> Iterator[Anomaly]:
         last = self.history.last
         if last is None or reader.good or message.dead:
             return

@@ -35,7 +35,7 @@ SUCCESS = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT", "POLLED")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ListenerCall:
     """One delivery to a listener. ``ended_ms`` None: it did not return."""
 
     started_ms: int
@@ -59,14 +59,14 @@ class Wait:
     where: str
 
 
-class Waits(Picture):
+class MessageWaits(Picture):
     """Deliveries and waits of one message, in order. ``scale`` is "log" (bars as long as the waits) or "linear".
 
     ``dead_ms``: when it became a dead letter; ``now_ms``: where a wait that is not over ends in the picture.
     Raises UsageError for another scale.
 
-    >>> calls = [Call(0, 5, "RECONSUME_LATER", 0), Call(10_005, 10_006, "CONSUME_SUCCESS", 1)]
-    >>> print(Waits(calls, [Wait(5, 10_005, "level 3")]))
+    >>> calls = [ListenerCall(0, 5, "RECONSUME_LATER", 0), ListenerCall(10_005, 10_006, "CONSUME_SUCCESS", 1)]
+    >>> print(MessageWaits(calls, [Wait(5, 10_005, "level 3")]))
       +0 ms  delivery 1, reconsume_times 0: RECONSUME_LATER
              waits 10 s              ██████████████████████████████  level 3
       +10.005 s  delivery 2, reconsume_times 1: CONSUME_SUCCESS
@@ -74,7 +74,7 @@ class Waits(Picture):
 
     def __init__(
         self,
-        calls: Iterable[Call],
+        calls: Iterable[ListenerCall],
         waits: Iterable[Wait] = (),
         *,
         dead_ms: int | None = None,
@@ -108,9 +108,9 @@ class Waits(Picture):
     def _long(self, wait: Wait) -> int:
         return self._until(wait) - wait.from_ms
 
-    def _rows(self) -> list[tuple[int, Call | Wait | None]]:
+    def _rows(self) -> list[tuple[int, ListenerCall | Wait | None]]:
         """(when, what) in order; None stands for the death."""
-        rows: list[tuple[int, Call | Wait | None]] = [(call.started_ms, call) for call in self.calls]
+        rows: list[tuple[int, ListenerCall | Wait | None]] = [(call.started_ms, call) for call in self.calls]
         rows += [(wait.from_ms, wait) for wait in self.waits]
         rows += [(self.dead_ms, None)] if self.dead_ms is not None else []
         return sorted(rows, key=lambda row: (row[0], row[1] is None))
@@ -127,7 +127,7 @@ class Waits(Picture):
         rows = []
         for at_ms, what in self._rows():
             row: dict[str, object] = {"after_ms": at_ms - self.start_ms, "what": "dead"}
-            if isinstance(what, Call):
+            if isinstance(what, ListenerCall):
                 ended = None if what.ended_ms is None else what.ended_ms - what.started_ms
                 row |= {"what": "delivery", "long_ms": ended, "where": what.client, "status": what.status}
                 row["reconsume_times"] = what.reconsume_times
@@ -154,7 +154,7 @@ class Waits(Picture):
         return "\n".join(lines if rows else [*lines, "nothing happened to it"])
 
     @staticmethod
-    def _told(call: Call | None, number: int) -> str:
+    def _told(call: ListenerCall | None, number: int) -> str:
         if call is None:
             return "dead letter"
         return f"delivery {number}, reconsume_times {call.reconsume_times}: {call.status}"
@@ -246,7 +246,7 @@ class Waits(Picture):
             canvas.text(max(end, begin + 2) + 8, y + 4, told)
 
     def _draw_call(
-        self, canvas: Canvas, call: Call | None, number: int, axis: Scale, left: int, y: int, at_ms: int
+        self, canvas: Canvas, call: ListenerCall | None, number: int, axis: Scale, left: int, y: int, at_ms: int
     ) -> None:
         look = DEAD if call is None else GOOD if call.is_good else FAILED
         x = left if self.scale == "log" else left + round(axis.part(at_ms - self.start_ms) * AXIS_PIXELS)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.lab.views.how_far import QueueStanding
-from mqlab.lab.world.progress import QueueProgress, progress_rows
+from mqlab.lab.world.progress import QueueOffsets, progress_rows
 from mqlab.lab.world.state import LabState
 from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.message import MessageQueue
@@ -30,7 +30,7 @@ def standings(state: LabState, group: str, topic: str) -> list[QueueStanding]:
     return [_standing(state, group, row) for row in rows]
 
 
-def _standing(state: LabState, group: str, row: QueueProgress) -> QueueStanding:
+def _standing(state: LabState, group: str, row: QueueOffsets) -> QueueStanding:
     queue = MessageQueue(row.topic, row.broker, row.queue_id)
     finished, running = _worked_on(state, group, queue)
     broker = state.handles[row.broker]

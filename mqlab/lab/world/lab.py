@@ -30,7 +30,7 @@ from mqlab.lab.world.clients import ClientVerbs, shutdown_all
 from mqlab.lab.world.faults import Faults
 from mqlab.lab.world.handles import BROKERS
 from mqlab.lab.world.schedule import ScheduleVerbs
-from mqlab.lab.world.stored import Stored
+from mqlab.lab.world.stored import StoredVerbs
 from mqlab.lab.world.story import Story, StoryTeller
 from mqlab.lab.world.what_happened import WhatHappened
 
@@ -42,7 +42,7 @@ Duration = str | int
 FaultsByStep = Mapping[int, Callable[["Lab"], Any]]
 
 
-class Lab(ClientVerbs, Faults, ScheduleVerbs, Stored, WhatHappened):
+class Lab(ClientVerbs, Faults, ScheduleVerbs, StoredVerbs, WhatHappened):
     """A world of RocketMQ nodes. Raises UsageError for settings that do not exist, naming the nearest one.
 
     ``brokers`` and ``name_servers`` are counts or lists of names; ``broker`` and ``name_server`` hold settings by their

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mqlab.lab.runtime.journal import Journal
-from mqlab.lab.views.queue_owners import Call, Span
+from mqlab.lab.views.queue_owners import GivenMessage, Ownership
 from mqlab.rocketmq.wire.message import MessageQueue
 from mqlab.rocketmq.wire.names import RETRY_PREFIX
 
@@ -33,13 +33,13 @@ def label(queue: MessageQueue, brokers: int = 1) -> str:
     return f"{queue.topic} {queue.queue_id}" if brokers == 1 else f"{queue.topic} {queue.broker_name} {queue.queue_id}"
 
 
-def spans(journal: Journal, group: str, members: Mapping[str, NodeHandle], brokers: int) -> Iterator[Span]:
+def spans(journal: Journal, group: str, members: Mapping[str, NodeHandle], brokers: int) -> Iterator[Ownership]:
     """What each member owned, from when to when. ``members``: the handles of the group's consumers by name."""
     owned: dict[tuple[str, MessageQueue], int] = {}
 
-    def end(keys: Iterable[tuple[str, MessageQueue]], now_ms: int) -> Iterator[Span]:
+    def end(keys: Iterable[tuple[str, MessageQueue]], now_ms: int) -> Iterator[Ownership]:
         for member, queue in list(keys):
-            yield Span(label(queue, brokers), member, owned.pop((member, queue)), now_ms)
+            yield Ownership(label(queue, brokers), member, owned.pop((member, queue)), now_ms)
 
     for record in journal:
         for change in record.changes:
@@ -57,7 +57,7 @@ def spans(journal: Journal, group: str, members: Mapping[str, NodeHandle], broke
                 gone = _who_left(values, members)
                 yield from end([key for key in owned if key[0] in gone], at_ms)
     for (member, queue), from_ms in owned.items():
-        yield Span(label(queue, brokers), member, from_ms, None)
+        yield Ownership(label(queue, brokers), member, from_ms, None)
 
 
 def _who_left(values: Mapping[str, Any], members: Mapping[str, NodeHandle]) -> list[str]:
@@ -68,8 +68,10 @@ def _who_left(values: Mapping[str, Any], members: Mapping[str, NodeHandle]) -> l
     return names if len(names) == 1 else [name for name in names if not members[name].node.is_running]
 
 
-def calls(rows: Iterable[Any], brokers: int) -> Iterator[Call]:
+def calls(rows: Iterable[Any], brokers: int) -> Iterator[GivenMessage]:
     """The calls of listeners; ``rows`` are deliveries."""
     for row in rows:
         if row.started_ms is not None and not row.message_queue.topic.startswith(RETRY_PREFIX):
-            yield Call(label(row.message_queue, brokers), row.client, row.queue_offset, row.started_ms, row.ended_ms)
+            yield GivenMessage(
+                label(row.message_queue, brokers), row.client, row.queue_offset, row.started_ms, row.ended_ms
+            )

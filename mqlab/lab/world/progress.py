@@ -19,7 +19,7 @@ from mqlab.rocketmq.wire.message import MessageQueue
 
 
 @dataclass(frozen=True, slots=True)
-class QueueProgress:
+class QueueOffsets:
     """One queue of a group. Offsets are next-to-read.
 
     ``consumer_offset`` is -1 if nothing is committed; ``lag`` then counts from 0.
@@ -37,9 +37,9 @@ class QueueProgress:
     last_timestamp: int
 
 
-def progress_rows(state: LabState, group: str) -> list[QueueProgress]:
+def progress_rows(state: LabState, group: str) -> list[QueueOffsets]:
     """The rows, sorted by topic, broker and queue; a broker that is down is read from a slave, or left out."""
-    rows: list[QueueProgress] = []
+    rows: list[QueueOffsets] = []
     consumers = [handle for handle in state.handles.values() if handle.role == "consumer" and handle.is_up]
     for name, broker in readable_brokers(state):
         for topic in _topics_of(broker, group):
@@ -54,7 +54,7 @@ def _topics_of(broker: Any, group: str) -> list[str]:
     return sorted(topic for topic in topics if topic in broker.topics)
 
 
-def _queues_of(broker: Any, name: str, topic: str, group: str, consumers: list[NodeHandle]) -> list[QueueProgress]:
+def _queues_of(broker: Any, name: str, topic: str, group: str, consumers: list[NodeHandle]) -> list[QueueOffsets]:
     committed = broker.offset_table.queues_of(group, topic) or {}
     rows = []
     for queue_id in range(broker.topics[topic].read_queue_nums):
@@ -64,7 +64,7 @@ def _queues_of(broker: Any, name: str, topic: str, group: str, consumers: list[N
         pull_offset = max(confirmed, broker.offset_table.query_pull(group, topic, queue_id))
         last = broker.store.store_time_at(topic, queue_id, confirmed - 1) if confirmed else None
         rows.append(
-            QueueProgress(
+            QueueOffsets(
                 topic=topic,
                 broker=name,
                 queue_id=queue_id,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mqlab.lab.views import Table
     from mqlab.lab.views.page_grid import FilePages, PageGrid
     from mqlab.lab.views.store_map import StoreMap
-    from mqlab.lab.views.waits import Waits
+    from mqlab.lab.views.waits import MessageWaits
     from mqlab.rocketmq.wire.message import MessageExt
 
 COPY_COLUMNS = [
@@ -43,7 +43,7 @@ COPY_COLUMNS = [
 ROLES = {SCHEDULE_TOPIC: "waiting", TIMER_TOPIC: "waiting", HALF_TOPIC: "half", OP_HALF_TOPIC: "mark of a half"}
 
 
-class Stored(LabState):
+class StoredVerbs(LabState):
     """The verbs of a Lab that show what is in its stores."""
 
     def copies(self, message: Any = None) -> Table:
@@ -88,12 +88,12 @@ class Stored(LabState):
 
         return StoreInspector(handle.node.store.directory)
 
-    def waits(self, message: Any, *, group: str | None = None, scale: str = "log") -> Waits:
+    def waits(self, message: Any, *, group: str | None = None, scale: str = "log") -> MessageWaits:
         """The deliveries of one message to a group and its waits between them; ``scale`` is "log" or "linear".
 
         ``group`` may be left out while only one group got the message. UsageError if it must be named.
         """
-        from mqlab.lab.views.waits import Call, Wait, Waits
+        from mqlab.lab.views.waits import ListenerCall, MessageWaits, Wait
 
         msg_id = message_id(message)
         # 1. The deliveries of one group.
@@ -103,7 +103,7 @@ class Stored(LabState):
             raise UsageError(f"{msg_id} was delivered to {len(groups)} groups", hint=f'group="{groups[0]}"')
         group = group or (groups[0] if groups else "")
         calls = [
-            Call(row.started_ms, row.ended_ms, row.status, row.reconsume_times, row.client)
+            ListenerCall(row.started_ms, row.ended_ms, row.status, row.reconsume_times, row.client)
             for row in every
             if row.group == group and row.started_ms is not None
         ]
@@ -117,7 +117,7 @@ class Stored(LabState):
                 waits.append(Wait(unit.store_timestamp, next(later, None), f"{unit.topic} {unit.queue_id}"))
             elif unit.topic == DLQ_PREFIX + group:
                 dead_ms = unit.store_timestamp
-        return Waits(
+        return MessageWaits(
             calls, waits, dead_ms=dead_ms, now_ms=self.now_ms, scale=scale, title=f"{msg_id} in {group or 'no group'}"
         )
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mqlab.lab.views.queue_owners import QueueOwners
     from mqlab.lab.views.timeline import Timeline
     from mqlab.lab.views.verdict import Verdict
-    from mqlab.lab.world.progress import QueueProgress
+    from mqlab.lab.world.progress import QueueOffsets
 
 DELIVERY_COLUMNS = [
     "msg_id",
@@ -94,7 +94,7 @@ class WhatHappened(LabState):
         rows = progress_rows(self, group)
         return Table(rows, title=f"progress of {group}{self._not_here(rows)}", empty=self._no_rows(group))
 
-    def _not_here(self, rows: list[QueueProgress]) -> str:
+    def _not_here(self, rows: list[QueueOffsets]) -> str:
         """The brokers whose queues are missing, in brackets."""
         there = [row.broker for row in rows]
         down = [handle for handle in self.handles.values() if handle.role == "broker" and not handle.is_up]

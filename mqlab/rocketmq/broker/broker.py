@@ -26,7 +26,7 @@ from mqlab.rocketmq.broker.putting import Putter
 from mqlab.rocketmq.broker.registration import Registration
 from mqlab.rocketmq.broker.replication.ha_client import HaClient
 from mqlab.rocketmq.broker.replication.ha_server import HaServer
-from mqlab.rocketmq.broker.replication.ha_status import HaStatus
+from mqlab.rocketmq.broker.replication.ha_status import HaStatusHandler
 from mqlab.rocketmq.broker.replication.replication import Replication
 from mqlab.rocketmq.broker.replication.roles import settings_of_role
 from mqlab.rocketmq.broker.replication.slave_synchronize import SlaveSynchronize
@@ -87,7 +87,7 @@ class Broker:
         # 3. What answers requests, and what sends requests of its own.
         name_servers = list(name_servers)
         self._assignments = Assignments(state, name_servers)
-        ha_status = HaStatus(state, ha_server, ha_client)
+        ha_status = HaStatusHandler(state, ha_server, ha_client)
         handlers = request_table(
             state, putter, self._transactions, pulling, self._membership, ha_status, self._assignments, self.pop
         )

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from mqlab.rocketmq.broker.tables.table import Table
+from mqlab.rocketmq.broker.tables.table import BrokerTable
 from mqlab.rocketmq.ports import Clock, Deadline, next_on_grid
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.state_table import StateTable
@@ -71,7 +71,7 @@ class HeldPull:
     deadline: Deadline | None = field(default=None, repr=False)
 
 
-class HeldPulls(Table[QueueKey, list[HeldPull]]):
+class HeldPulls(BrokerTable[QueueKey, list[HeldPull]]):
     """(topic, queue id) -> the pulls held for that queue, oldest first. Mirrors PullRequestHoldService.
 
     Each pull is run again once, after it has left the table, by the function that it carries.

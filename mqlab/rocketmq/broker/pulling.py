@@ -96,7 +96,7 @@ class PullHeader:
 
 
 @dataclass(slots=True)
-class PullAnswer:
+class PullOutcome:
     """What the header of the answer needs: the store's status and offsets."""
 
     status: str
@@ -269,17 +269,17 @@ class Pulling:
             return PullFilter(subscription, consumer_filter)
         return PullFilter(subscription, consumer_filter, lambda topic: self._state.filters.get(topic, header.group))
 
-    def _read(self, header: PullHeader, channel: Channel, message_filter: PullFilter) -> PullAnswer:
+    def _read(self, header: PullHeader, channel: Channel, message_filter: PullFilter) -> PullOutcome:
         store, topic, queue_id = self._state.store, header.topic, header.queue_id
         # An operator has moved the group's offset: the client gets the new offset instead of messages.
         reset = self._state.offset_table.take_reset(header.group, topic, queue_id)
         if reset is not None and self._state.config.use_server_side_reset_offset:
             bounds = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
-            return PullAnswer(OFFSET_RESET, reset, *bounds)
+            return PullOutcome(OFFSET_RESET, reset, *bounds)
         store_filter = None if message_filter.passes_all else message_filter
         result = store.get(topic, queue_id, header.queue_offset, header.max_msg_nums, message_filter=store_filter)
         self._state.store_stats.got(len(result.units))
-        return PullAnswer(result.status, result.next_begin_offset, result.min_offset, result.max_offset, result)
+        return PullOutcome(result.status, result.next_begin_offset, result.min_offset, result.max_offset, result)
 
     def _code(self, status: str, queue_offset: int) -> int:
         code = PULL_CODES.get(status)
@@ -287,7 +287,9 @@ class Pulling:
             code = ResponseCode.PULL_NOT_FOUND if queue_offset == 0 else ResponseCode.PULL_OFFSET_MOVED
         return code
 
-    def _note_positions(self, header: PullHeader, channel: Channel, code: int, answer: PullAnswer, first: bool) -> None:
+    def _note_positions(
+        self, header: PullHeader, channel: Channel, code: int, answer: PullOutcome, first: bool
+    ) -> None:
         """Remember where the pull has read and, on its first run only, commit the offset it brings."""
         state = self._state
         self._broadcast_offsets.pulled(
@@ -301,7 +303,7 @@ class Pulling:
         if first and header.sys_flag & sys_flag.PULL_COMMIT_OFFSET and OFFSETS_FILE not in state.store.failures.reasons:
             state.offset_table.commit(header.group, header.topic, header.queue_id, header.commit_offset)
 
-    def _suggestion(self, code: int, group: SubscriptionGroupConfig, answer: PullAnswer) -> tuple[int, int]:
+    def _suggestion(self, code: int, group: SubscriptionGroupConfig, answer: PullOutcome) -> tuple[int, int]:
         """The response code as a slave answers it, and the id of the broker that the next pull should go to."""
         suggested = names.MASTER_ID
         if self._state.config.slave_read_enable:

@@ -14,10 +14,10 @@ from mqlab.rocketmq.broker.pop.service import PopService
 from mqlab.rocketmq.broker.pulling import Pulling
 from mqlab.rocketmq.broker.putting import Putter
 from mqlab.rocketmq.broker.recall import Recall
-from mqlab.rocketmq.broker.replication.ha_status import HaStatus
+from mqlab.rocketmq.broker.replication.ha_status import HaStatusHandler
 from mqlab.rocketmq.broker.replication.roles import handlers_of_role
 from mqlab.rocketmq.broker.replies import Replies
-from mqlab.rocketmq.broker.send_back import SendBack
+from mqlab.rocketmq.broker.send_back import SendBackHandler
 from mqlab.rocketmq.broker.sending import Sending
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tools.assignments import Assignments
@@ -44,7 +44,7 @@ def request_table(
     transactions: Transactions,
     pulling: Pulling,
     membership: Membership,
-    ha_status: HaStatus,
+    ha_status: HaStatusHandler,
     assignments: Assignments,
     pop: PopService,
 ) -> Mapping[int, Handler]:
@@ -68,7 +68,11 @@ def _messages(
     state: BrokerState, putter: Putter, transactions: Transactions, pulling: Pulling
 ) -> Mapping[RequestCode, Answering]:
     code = RequestCode
-    sending, send_back, lookup = Sending(state, putter, transactions), SendBack(state, putter), MessageLookup(state)
+    sending, send_back, lookup = (
+        Sending(state, putter, transactions),
+        SendBackHandler(state, putter),
+        MessageLookup(state),
+    )
     replies = Replies(state, sending, putter)
     return {
         code.SEND_MESSAGE: sending.send_message,
@@ -157,7 +161,7 @@ def _group_queries(state: BrokerState) -> Mapping[RequestCode, Answering]:
     }
 
 
-def _broker_itself(state: BrokerState, ha_status: HaStatus) -> Mapping[RequestCode, Answering]:
+def _broker_itself(state: BrokerState, ha_status: HaStatusHandler) -> Mapping[RequestCode, Answering]:
     code = RequestCode
     info, store, timer = RuntimeInfo(state), StoreAdmin(state), TimerQueries(state)
     return {

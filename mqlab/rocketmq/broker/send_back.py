@@ -38,7 +38,7 @@ from mqlab.rocketmq.wire.record import Record
 FIRST_RETRY_LEVEL = 3
 
 
-class SendBack:
+class SendBackHandler:
     """Handler of CONSUMER_SEND_MSG_BACK."""
 
     def __init__(self, state: BrokerState, putter: Putter) -> None:

@@ -13,7 +13,7 @@ Left out: compressed registrations, notices about the smallest broker id.
 from __future__ import annotations
 
 from mqlab.rocketmq.nameserver.kv_config import ORDER_TOPIC_CONFIG
-from mqlab.rocketmq.nameserver.routes import Registration
+from mqlab.rocketmq.nameserver.routes import BrokerRegistration
 from mqlab.rocketmq.nameserver.state import NameServerState
 from mqlab.rocketmq.ports import Deadline, next_on_grid
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
@@ -40,7 +40,7 @@ class Registrations:
             raise Refused(ResponseCode.SYSTEM_ERROR, "crc32 not match")
         topics = RegisterBrokerBody.from_json(content)
         registered = self._state.routes.register(
-            Registration(
+            BrokerRegistration(
                 cluster=text(request, "clusterName"),
                 address=text(request, "brokerAddr"),
                 broker_name=text(request, "brokerName"),

@@ -53,7 +53,7 @@ class LiveBroker:
 
 
 @dataclass(frozen=True, slots=True)
-class Registration:
+class BrokerRegistration:
     """The content of one REGISTER_BROKER. ``timeout_ms`` None: the default."""
 
     cluster: str
@@ -95,7 +95,7 @@ class RouteTable:
         self.clusters: dict[str, list[str]] = {}
         self.live: dict[Address, LiveBroker] = {}
 
-    def register(self, registration: Registration) -> Registered | None:
+    def register(self, registration: BrokerRegistration) -> Registered | None:
         """Use a registration. None if it is refused: an unknown broker that registers a single topic."""
         r = registration
         names = self.clusters.setdefault(r.cluster, [])
@@ -135,14 +135,14 @@ class RouteTable:
             )
         return self._master_of(r, addresses)
 
-    def _outranked(self, r: Registration, old_address: str | None) -> bool:
+    def _outranked(self, r: BrokerRegistration, old_address: str | None) -> bool:
         """True if the same broker id is alive at another address with a newer state (controller mode)."""
         if old_address is None or old_address == r.address:
             return False
         old = self.live.get((r.cluster, old_address))
         return old is not None and old.data_version.state_version > r.data_version.state_version
 
-    def _take_topics(self, r: Registration, is_first: bool) -> None:
+    def _take_topics(self, r: BrokerRegistration, is_first: bool) -> None:
         # 1. Has anything changed since the last registration? The version shows it.
         before = self.live.get((r.cluster, r.address))
         is_new = is_first or before is None or before.data_version != r.data_version
@@ -170,7 +170,7 @@ class RouteTable:
                     perm=queue_data.perm,
                 )
 
-    def _master_of(self, r: Registration, addresses: Mapping[int, str]) -> Registered:
+    def _master_of(self, r: BrokerRegistration, addresses: Mapping[int, str]) -> Registered:
         master = addresses.get(MASTER_ID)
         live = self.live.get((r.cluster, master)) if master is not None else None
         if r.broker_id == MASTER_ID or live is None:

@@ -103,7 +103,7 @@ class Users:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class NodeAccess:
     """Both sides of one node: how it signs what it asks (None: not), and whom it answers (None: everybody)."""
 
     credentials: Credentials | None = None

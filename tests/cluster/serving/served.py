@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mqlab.cluster.runtime import Limits
+from mqlab.cluster.runtime import PeerLimits
 from mqlab.cluster.serving import Server
 from mqlab.cluster.serving.planning import Wanted, plan_of
 
@@ -18,7 +18,7 @@ SMALL = (
 FREE = "127.0.0.1:0"
 
 
-def server_in(store: Path, *settings: str, limits: Limits | None = None, **wanted: Any) -> Server:
+def server_in(store: Path, *settings: str, limits: PeerLimits | None = None, **wanted: Any) -> Server:
     """A server that is not started yet."""
     asked = {"store": store, "namesrv": FREE, "broker": FREE, "settings": (*SMALL, *settings), **wanted}
     plan, unused = plan_of(Wanted(**asked))

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.cluster.runtime import Limits
+from mqlab.cluster.runtime import PeerLimits
 from mqlab.cluster.serving import Server
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand, decode, encode, request
 from tests.cluster.serving.served import server_in
 
-LIMITS = Limits(max_connections=40, max_unsent_bytes=1 << 20)
+LIMITS = PeerLimits(max_connections=40, max_unsent_bytes=1 << 20)
 PATIENCE = 60.0  # seconds
 IDLE_SECONDS = 1.0
 
@@ -139,7 +139,7 @@ def test_a_request_that_comes_byte_by_byte_is_answered(strict: Server) -> None:
 
 
 def test_a_peer_that_is_silent_is_closed_after_the_idle_time(tmp_path: Path) -> None:
-    with server_in(tmp_path, limits=Limits(idle_seconds=IDLE_SECONDS)) as impatient:
+    with server_in(tmp_path, limits=PeerLimits(idle_seconds=IDLE_SECONDS)) as impatient:
         began = time.monotonic()
         assert Peer(impatient).is_closed()
         assert time.monotonic() - began >= IDLE_SECONDS * 0.9

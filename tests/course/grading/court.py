@@ -35,7 +35,7 @@ from mqlab.course.grading.running.process_copy import copied
 from mqlab.course.grading.sandbox.values import dump_line, load_line
 from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.sandbox.worker import Worker
-from mqlab.course.grading.submissions.lab_files import Lab
+from mqlab.course.grading.submissions.lab_files import CourseLab
 from mqlab.course.grading.submissions.rebuild import transplant
 from mqlab.course.teach.exercises import Case, Exercise
 from mqlab.course.teach.lives import hash_in_process
@@ -46,7 +46,7 @@ COPY_SECONDS = 600
 """For the answers of one copy, on a busy machine."""
 
 
-def judge_of(lab: Lab, sources: dict[str, str], sandbox: Sandbox) -> Judge:
+def judge_of(lab: CourseLab, sources: dict[str, str], sandbox: Sandbox) -> Judge:
     """A judge for some answers, as the trusted kernel would open it."""
     cells = {answer.exercise.id: answer for answer in lab.answers}
     taken = transplant(lab, lab.notebook)
@@ -68,7 +68,7 @@ def judge_of(lab: Lab, sources: dict[str, str], sandbox: Sandbox) -> Judge:
 class Court:
     """The judge of one exercise: the lab's own cells are run once, and values are made once, for all its answers."""
 
-    def __init__(self, exercise: Exercise, lab: Lab, sandbox: Sandbox) -> None:
+    def __init__(self, exercise: Exercise, lab: CourseLab, sandbox: Sandbox) -> None:
         self._exercise = exercise
         self._judge = judge_of(lab, {exercise.id: ""}, sandbox)
         self._judge.give(exercise.id, {})
@@ -96,7 +96,7 @@ class OpenCourt(Court):
     the wall they share a worker, too.
     """
 
-    def __init__(self, exercise: Exercise, lab: Lab, sandbox: Sandbox) -> None:
+    def __init__(self, exercise: Exercise, lab: CourseLab, sandbox: Sandbox) -> None:
         with without_walls():
             super().__init__(exercise, lab, sandbox)
         self._ready = 0

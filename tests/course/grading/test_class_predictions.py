@@ -12,7 +12,7 @@ import pytest
 from mqlab.course.grading.reports import write_predictions
 from mqlab.course.grading.reports.predictions import page
 from mqlab.course.grading.submissions.finding import find_submissions
-from mqlab.course.grading.submissions.lab_files import Lab, open_lab
+from mqlab.course.grading.submissions.lab_files import CourseLab, open_lab
 from mqlab.course.grading.submissions.predictions import class_predictions, predicted
 from mqlab.course.material import home
 from mqlab.course.teach.clicking import PREDICTION_MIME
@@ -21,7 +21,7 @@ from tests.course.grading.course import save
 
 
 @pytest.fixture(scope="module")
-def lab() -> Lab:
+def lab() -> CourseLab:
     return open_lab(home(), "00", with_hidden=False)
 
 
@@ -47,12 +47,12 @@ def hand_in(folder: Path, **students: list[Any]) -> Path:
     return folder
 
 
-def counts(lab: Lab, folder: Path, name: str) -> tuple[dict[str, int], int, int]:
+def counts(lab: CourseLab, folder: Path, name: str) -> tuple[dict[str, int], int, int]:
     found = {one.prediction: one for one in class_predictions([lab], find_submissions(folder, [lab]))}[name]
     return {bar.key: bar.students for bar in found.bars if bar.students}, found.silent, found.late
 
 
-def test_clicks_and_python_are_counted_once_per_student(lab: Lab, asked: Prediction, tmp_path: Path) -> None:
+def test_clicks_and_python_are_counted_once_per_student(lab: CourseLab, asked: Prediction, tmp_path: Path) -> None:
     name, (first, second) = asked.id, [key for key, _ in asked.choices[:2]]
     hand_in(
         tmp_path,
@@ -85,7 +85,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("answer", HOSTILE, ids=[f"{type(one).__name__} {n}" for n, one in enumerate(HOSTILE)])
 def test_what_is_no_answer_counts_as_another_and_is_kept_nowhere(
-    answer: object, lab: Lab, asked: Prediction, tmp_path: Path
+    answer: object, lab: CourseLab, asked: Prediction, tmp_path: Path
 ) -> None:
     folder, out = hand_in(tmp_path / "in", eve=[clicked(asked.id, answer)]), tmp_path / "out"
     assert counts(lab, folder, asked.id)[0] == {"": 1}
@@ -112,7 +112,7 @@ def test_what_is_no_answer_counts_as_another_and_is_kept_nowhere(
         "predict({name!r}, b'a')",
     ],
 )
-def test_text_is_read_and_never_run(source: str, lab: Lab, asked: Prediction, tmp_path: Path) -> None:
+def test_text_is_read_and_never_run(source: str, lab: CourseLab, asked: Prediction, tmp_path: Path) -> None:
     flag = tmp_path / "was-run"
     text = source.format(name=asked.id, flag=str(flag)) if "{name" in source else source
     folder = hand_in(tmp_path, eve=[written(text)])
@@ -131,7 +131,7 @@ def test_text_is_read_and_never_run(source: str, lab: Lab, asked: Prediction, tm
         {"outputs": [{"data": {PREDICTION_MIME: {"prediction": "nobody.asked", "answer": "a"}}}] * 3},
     ],
 )
-def test_outputs_of_any_form_are_harmless(cell: Any, lab: Lab, asked: Prediction, tmp_path: Path) -> None:
+def test_outputs_of_any_form_are_harmless(cell: Any, lab: CourseLab, asked: Prediction, tmp_path: Path) -> None:
     folder = hand_in(tmp_path, eve=[cell, clicked(asked.id, asked.choices[0][0])])
     assert counts(lab, folder, asked.id)[0] == {asked.choices[0][0]: 1}
 
@@ -140,7 +140,9 @@ def test_a_file_that_is_no_notebook_predicts_nothing(tmp_path: Path) -> None:
     assert predicted([save("no notebook", tmp_path / "a.ipynb"), tmp_path / "nowhere.ipynb"]) == {}
 
 
-def test_numbers_are_put_in_order(lab: Lab, asked: Prediction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_are_put_in_order(
+    lab: CourseLab, asked: Prediction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     number = replace(asked, choices=(), refutations={})  # every question of mqlab's own labs has choices
     monkeypatch.setattr("mqlab.course.cases.lab00.MANIFEST", replace(manifest("lab00"), predictions=(number,)))
     answers: list[Any] = [
@@ -154,7 +156,7 @@ def test_numbers_are_put_in_order(lab: Lab, asked: Prediction, tmp_path: Path, m
     assert list(found.items()) == [("-9", 1), ("9", 1), ("10", 2)]
 
 
-def test_the_page_shows_every_question_with_its_shares(lab: Lab, asked: Prediction, tmp_path: Path) -> None:
+def test_the_page_shows_every_question_with_its_shares(lab: CourseLab, asked: Prediction, tmp_path: Path) -> None:
     folder = hand_in(tmp_path, anna=[clicked(asked.id, asked.choices[0][0])], boris=[])
     histograms = class_predictions([lab], find_submissions(folder, [lab]))
     text = page(histograms)

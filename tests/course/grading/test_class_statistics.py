@@ -20,7 +20,7 @@ from mqlab.course.grading.judging.verdict import (
     STOPPED,
     CaseResult,
     ExerciseResult,
-    Record,
+    GradeRecord,
 )
 from mqlab.course.grading.reports.beliefs import met
 from mqlab.course.grading.reports.statistics import correlation, csv_text, difficulties, distribution, ideas_csv, page
@@ -31,12 +31,12 @@ def exercise(name: str, points: int, state: str = PASSED, *cases: CaseResult) ->
     return ExerciseResult(f"lab01.{name}", name.title(), points, state, cases=cases)
 
 
-def student(number: int, *exercises: ExerciseResult, status: str = GRADED) -> Record:
-    return Record(f"s{number:02d}", "lab01", status, exercises=exercises)
+def student(number: int, *exercises: ExerciseResult, status: str = GRADED) -> GradeRecord:
+    return GradeRecord(f"s{number:02d}", "lab01", status, exercises=exercises)
 
 
 @pytest.fixture
-def ten() -> list[Record]:
+def ten() -> list[GradeRecord]:
     """Ten students: everybody solves ``easy``, six solve ``middle``, and the same six solve ``same``."""
     return [
         student(
@@ -49,7 +49,7 @@ def ten() -> list[Record]:
     ]
 
 
-def test_points_are_distributed(ten: list[Record]) -> None:
+def test_points_are_distributed(ten: list[GradeRecord]) -> None:
     assert [(step.text, step.students) for step in distribution(ten)] == [
         ("0", 0),
         ("1", 4),
@@ -64,7 +64,7 @@ def test_points_are_distributed(ten: list[Record]) -> None:
     assert sum(step.students for step in steps) == 3 and len(steps) == 10 and steps[-1].text == "90 to 95"
 
 
-def test_difficulty_is_the_share_solved_and_the_item_rest_correlation(ten: list[Record]) -> None:
+def test_difficulty_is_the_share_solved_and_the_item_rest_correlation(ten: list[GradeRecord]) -> None:
     easy, middle, same = difficulties(ten)
     assert (easy.solved, easy.tells_apart) == (1.0, None)
     assert (middle.solved, middle.students) == (0.6, 10)
@@ -75,14 +75,14 @@ def test_difficulty_is_the_share_solved_and_the_item_rest_correlation(ten: list[
     assert correlation([1, 0, 1, 0], [1, 2, 3, 4]) is None
 
 
-def test_what_was_not_judged_and_who_handed_in_nothing_are_left_out(ten: list[Record]) -> None:
+def test_what_was_not_judged_and_who_handed_in_nothing_are_left_out(ten: list[GradeRecord]) -> None:
     absent = student(11, exercise("easy", 1, MISSING), status=MISSING)
     broken = student(12, exercise("easy", 1, NOT_JUDGED))
     rows = list(csv.DictReader(csv_text([*ten, absent, broken]).splitlines()))
     assert [row["students"] for row in rows] == ["10", "10", "10"]
 
 
-def ideas() -> list[Record]:
+def ideas() -> list[GradeRecord]:
     believed = CaseResult("a", PUBLIC, FAILED, "Entry 7 is at byte 140", belief="lab01.bytes")
     rule = CaseResult("b", HIDDEN, FAILED, "Entry n is at byte 20 * n")
     name, other = (CaseResult("c", PUBLIC, RAISED, f"your code raised NameError: name {x!r}") for x in ("a", "b"))
@@ -112,7 +112,7 @@ def test_a_finding_s_belief_reaches_the_case() -> None:
     assert judge_one(case, {}, PUBLIC).belief == "lab01.bytes"
 
 
-def test_the_page_warns_of_small_classes(ten: list[Record]) -> None:
+def test_the_page_warns_of_small_classes(ten: list[GradeRecord]) -> None:
     text = page([*ten, *ideas()])
     assert "10 students handed in" in text and "Small classes" in text and "the code raised NameError" in text
     assert "No answer was wrong." in page(ten[:1]) and "0 students" in page([])

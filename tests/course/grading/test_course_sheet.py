@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.course.grading.judging.verdict import GRADED, MISSING, NOT_JUDGED, PASSED, ExerciseResult, Record
+from mqlab.course.grading.judging.verdict import GRADED, MISSING, NOT_JUDGED, PASSED, ExerciseResult, GradeRecord
 from mqlab.course.grading.reports.course_sheet import filled
 from mqlab.course.grading.reports.tables import grades_csv
 from mqlab.errors import UsageError
@@ -24,8 +24,8 @@ CANVAS = """Student,ID,SIS Login ID,Section,Lab 00 (997),"Lab 01: the broker's f
 """
 
 
-def record(student: str, points: int, status: str = GRADED) -> Record:
-    return Record(student, "lab01", status, exercises=(ExerciseResult("lab01.unit", "Decode", points, PASSED),))
+def record(student: str, points: int, status: str = GRADED) -> GradeRecord:
+    return GradeRecord(student, "lab01", status, exercises=(ExerciseResult("lab01.unit", "Decode", points, PASSED),))
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -43,7 +43,7 @@ def test_moodles_worksheet_is_filled_by_the_number_in_the_folders_name(tmp_path:
 
 def test_who_could_not_be_judged_keeps_what_the_sheet_says(tmp_path: Path) -> None:
     (tmp_path / "sheet.csv").write_text(MOODLE, "utf-8")
-    own = Record("李雷 12", "lab01", GRADED, exercises=(ExerciseResult("lab01.unit", "Decode", 4, NOT_JUDGED),))
+    own = GradeRecord("李雷 12", "lab01", GRADED, exercises=(ExerciseResult("lab01.unit", "Decode", 4, NOT_JUDGED),))
     assert [row["Grade"] for row in rows(filled(tmp_path / "sheet.csv", [own])[0])] == ["", "", "3.00"]
     assert grades_csv([own]).splitlines()[1] == '"李雷 12","graded","0","4","graded","0","4","","4",""'
 
@@ -67,6 +67,6 @@ def test_a_file_that_is_no_sheet_is_refused(tmp_path: Path, text: str, words: st
 
 
 def test_a_sheet_is_for_one_lab(tmp_path: Path) -> None:
-    both = [record("anna", 1), Record("anna", "lab00", GRADED)]
+    both = [record("anna", 1), GradeRecord("anna", "lab00", GRADED)]
     with pytest.raises(UsageError, match="one lab, not for lab00, lab01"):
         filled(tmp_path / "sheet.csv", both)

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from mqlab.course.grading.judging.verdict import GRADED, PASSED, ExerciseResult, Record
+from mqlab.course.grading.judging.verdict import GRADED, PASSED, ExerciseResult, GradeRecord
 from mqlab.course.grading.reports import statistics
 from mqlab.course.grading.reports.course_sheet import filled
 from mqlab.course.grading.submissions.finding import find_submissions, read_roster, student_of
-from mqlab.course.grading.submissions.lab_files import Lab, open_lab
+from mqlab.course.grading.submissions.lab_files import CourseLab, open_lab
 from mqlab.course.grading.submissions.notebook_file import parse_notebook
 from mqlab.course.grading.submissions.rebuild import transplant
 from tests.course.grading.course import RIGHT, save, untouched, with_answers
@@ -26,7 +26,7 @@ NFC, NFD = (unicodedata.normalize(form, "Zoë Müller") for form in ("NFC", "NFD
 
 
 @pytest.fixture
-def lab(course: Path) -> Lab:
+def lab(course: Path) -> CourseLab:
     return open_lab(course, "99")
 
 
@@ -40,7 +40,7 @@ def test_cells_of_a_sheet_keep_their_line_ends(tmp_path: Path) -> None:
     csv.writer(text).writerows([head, *rows])
     sheet = save(text.getvalue(), tmp_path / "Grades.csv")
     result = ExerciseResult("lab99.total", "Add up", 3, PASSED)
-    made, lost = filled(sheet, [Record(one, "lab99", GRADED, exercises=(result,)) for one in ("Ann Ek 11", NFD)])
+    made, lost = filled(sheet, [GradeRecord(one, "lab99", GRADED, exercises=(result,)) for one in ("Ann Ek 11", NFD)])
     back = list(csv.reader(io.StringIO(made, newline="")))
     assert lost == [] and back == [head, *([*row[:2], "3", row[3]] for row in rows)]
 
@@ -52,21 +52,21 @@ def test_a_roster_may_be_separated_as_excel_does_it(mark: str, encoding: str, tm
     assert read_roster(save(text.encode(encoding), tmp_path / "class.csv")) == ["Nodira K", NFC]
 
 
-def test_a_name_is_one_name_however_its_accents_are_spelled(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_a_name_is_one_name_however_its_accents_are_spelled(lab: CourseLab, course: Path, tmp_path: Path) -> None:
     save(untouched(course), tmp_path / NFD / "99-tiny.ipynb")
     (one,) = find_submissions(tmp_path, [lab], [NFC])
     assert one.student == NFC and one.path is not None
 
 
 @pytest.mark.parametrize("file", ["99-tiny.ipynb", "my work (final).ipynb", "Lab.IPYNB"])
-def test_moodles_flat_downloads_are_named_by_student(file: str, lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_moodles_flat_downloads_are_named_by_student(file: str, lab: CourseLab, course: Path, tmp_path: Path) -> None:
     name = f"Ann Ek_4711_assignsubmission_file_{file}"
     save(untouched(course), tmp_path / name)
     (one,) = find_submissions(tmp_path, [lab])
     assert student_of(name) == one.student == "Ann Ek 4711" and one.path == tmp_path / name
 
 
-def test_an_ending_in_capitals_is_an_ending(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_an_ending_in_capitals_is_an_ending(lab: CourseLab, course: Path, tmp_path: Path) -> None:
     save(untouched(course), tmp_path / "anna.IPYNB")
     save(untouched(course), tmp_path / "boris" / "X.IPYNB")
     assert [(one.student, one.path is not None) for one in find_submissions(tmp_path, [lab])] == [
@@ -83,7 +83,7 @@ def test_negative_numbers_of_the_class_are_numbers(monkeypatch: pytest.MonkeyPat
     assert '"-0.25"' in statistics.csv_text([])
 
 
-def test_an_untouched_copy_never_beats_begun_work(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_an_untouched_copy_never_beats_begun_work(lab: CourseLab, course: Path, tmp_path: Path) -> None:
     worked = with_answers(untouched(course), RIGHT)
     save(worked, tmp_path / "anna" / "99-tiny-Copy1.ipynb")
     save(untouched(course), tmp_path / "anna" / "99-tiny.ipynb")
@@ -92,7 +92,7 @@ def test_an_untouched_copy_never_beats_begun_work(lab: Lab, course: Path, tmp_pa
     assert one.name == "anna/99-tiny-Copy1.ipynb" and "99-tiny-Copy1.ipynb was judged" in one.note
 
 
-def test_work_that_was_begun_in_two_copies_is_judged_together(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_work_that_was_begun_in_two_copies_is_judged_together(lab: CourseLab, course: Path, tmp_path: Path) -> None:
     for name, source in RIGHT.items():
         save(with_answers(untouched(course), {name: source}), tmp_path / "anna" / f"99-tiny-{name[6:]}.ipynb")
     (one,) = find_submissions(tmp_path, [lab])
@@ -109,7 +109,7 @@ def cells_with(course: Path, source: str, original: str | None = None) -> tuple[
     return notebook, second
 
 
-def test_an_untouched_cell_never_beats_a_begun_one(lab: Lab, course: Path) -> None:
+def test_an_untouched_cell_never_beats_a_begun_one(lab: CourseLab, course: Path) -> None:
     notebook, second = cells_with(course, f"# exercise: lab99.total\n{RIGHT['lab99.total']}")
     taken = transplant(lab, parse_notebook(json.dumps(notebook).encode()))
     assert taken.answers["lab99.total"] == second["source"]
@@ -127,7 +127,7 @@ def test_an_untouched_cell_never_beats_a_begun_one(lab: Lab, course: Path) -> No
     ],
 )
 @pytest.mark.parametrize("place", ["added", "changed"])
-def test_helpers_of_any_kind_count_in_any_cell(lab: Lab, course: Path, helper: str, place: str) -> None:
+def test_helpers_of_any_kind_count_in_any_cell(lab: CourseLab, course: Path, helper: str, place: str) -> None:
     notebook = untouched(course)
     if place == "changed":
         notebook["cells"][1]["source"] = f"print(1)\n{helper}"
@@ -137,7 +137,7 @@ def test_helpers_of_any_kind_count_in_any_cell(lab: Lab, course: Path, helper: s
     assert helper.splitlines()[0] in text and "print" not in text
 
 
-def test_a_pasted_photo_does_not_make_a_notebook_malformed(lab: Lab, course: Path) -> None:
+def test_a_pasted_photo_does_not_make_a_notebook_malformed(lab: CourseLab, course: Path) -> None:
     notebook = with_answers(untouched(course), RIGHT)
     photo = f"![me](data:image/png;base64,{'QUJD' * 1_000_000})"
     notebook["cells"].append({"cell_type": "markdown", "id": "photo", "metadata": {}, "source": photo})
@@ -159,7 +159,7 @@ SPLITS = {
 @pytest.mark.parametrize("ids", ["both", "the first", "the second", "none"])
 @pytest.mark.parametrize("halves", SPLITS.values(), ids=SPLITS)
 def test_the_halves_of_a_split_cell_are_judged_as_one(
-    lab: Lab, course: Path, halves: tuple[str, str], ids: str
+    lab: CourseLab, course: Path, halves: tuple[str, str], ids: str
 ) -> None:
     notebook, second = cells_with(course, halves[1], halves[0])
     (first,) = [cell for cell in notebook["cells"] if cell["id"] == "lab99-total"]
@@ -172,7 +172,7 @@ def test_the_halves_of_a_split_cell_are_judged_as_one(
     assert [note.text for note in taken.notes] == ["lab99.total: 2 cells in a row were judged as one answer"]
 
 
-def test_an_added_cell_after_a_whole_answer_stays_a_cell_of_its_own(lab: Lab, course: Path) -> None:
+def test_an_added_cell_after_a_whole_answer_stays_a_cell_of_its_own(lab: CourseLab, course: Path) -> None:
     notebook, second = cells_with(course, "print(total([1, 2]))", f"# exercise: lab99.total\n{RIGHT['lab99.total']}")
     second["metadata"] = {}
     taken = transplant(lab, parse_notebook(json.dumps(notebook).encode()))
@@ -180,7 +180,7 @@ def test_an_added_cell_after_a_whole_answer_stays_a_cell_of_its_own(lab: Lab, co
 
 
 @pytest.mark.parametrize("starter", ["stays", "is gone"])
-def test_an_answer_in_a_cell_without_a_mark_counts(lab: Lab, course: Path, starter: str) -> None:
+def test_an_answer_in_a_cell_without_a_mark_counts(lab: CourseLab, course: Path, starter: str) -> None:
     notebook, second = cells_with(course, RIGHT["lab99.total"])
     second["metadata"] = {}
     if starter == "is gone":
@@ -190,7 +190,7 @@ def test_an_answer_in_a_cell_without_a_mark_counts(lab: Lab, course: Path, start
     assert [note.kind for note in taken.notes] == ["unmarked"]
 
 
-def test_of_two_begun_cells_the_one_that_defines_the_name_counts(lab: Lab, course: Path) -> None:
+def test_of_two_begun_cells_the_one_that_defines_the_name_counts(lab: CourseLab, course: Path) -> None:
     answer = f"# exercise: lab99.total\n{RIGHT['lab99.total']}"
     notebook, _ = cells_with(course, answer, "# exercise: lab99.total\nprint('try this later')")
     taken = transplant(lab, parse_notebook(json.dumps(notebook).encode()))
@@ -200,7 +200,7 @@ def test_of_two_begun_cells_the_one_that_defines_the_name_counts(lab: Lab, cours
 # files that are not opened
 
 
-def test_files_that_were_not_opened_are_named(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_files_that_were_not_opened_are_named(lab: CourseLab, course: Path, tmp_path: Path) -> None:
     save(with_answers(untouched(course), RIGHT), tmp_path / "anna" / "99-tiny.ipynb")
     save(b"PK", tmp_path / "anna" / "more" / "answers.zip")
     save(b"PK", tmp_path / "boris.zip")
@@ -220,7 +220,9 @@ def test_files_that_were_not_opened_are_named(lab: Lab, course: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["99-tiny-Copy1.ipynb", "mine.ipynb"])
-def test_a_copy_that_cannot_be_read_is_named_with_the_reason(name: str, lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_a_copy_that_cannot_be_read_is_named_with_the_reason(
+    name: str, lab: CourseLab, course: Path, tmp_path: Path
+) -> None:
     save(with_answers(untouched(course), RIGHT), tmp_path / "anna" / "99-tiny.ipynb")
     save("{", tmp_path / "anna" / name)
     (one,) = find_submissions(tmp_path, [lab])

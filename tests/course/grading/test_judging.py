@@ -20,12 +20,12 @@ from mqlab.course.grading.judging.verdict import (
     PUBLIC,
     RAISED,
     CaseResult,
-    Record,
+    GradeRecord,
     settle,
 )
 from mqlab.course.grading.reports import write_reports
 from mqlab.course.grading.running import kernel
-from mqlab.course.grading.running.gradebook import Grader, Plan, open_gradebook, record_path
+from mqlab.course.grading.running.gradebook import Grader, GradingPlan, open_gradebook, record_path
 from mqlab.course.grading.running.job import Answer, Job
 from mqlab.course.grading.sandbox.limits import Limits
 from mqlab.course.grading.sandbox.values import NotPlain
@@ -94,12 +94,12 @@ def test_what_is_wrong_outweighs_what_could_not_be_judged() -> None:
     assert settle([own], [wrong]) == (FAILED, "a rule")
 
 
-def graded(course: Path, folder: Path, hidden: str, walls: Sandbox) -> Record:
+def graded(course: Path, folder: Path, hidden: str, walls: Sandbox) -> GradeRecord:
     """One right submission, graded with ``--resume`` and a hidden file of this text."""
     save(hidden.encode(), course / "solutions" / "grading" / "lab99.py")
     submission = Submission("ольга", "99", save(with_answers(untouched(course), RIGHT), folder / "in" / "ольга.ipynb"))
     open_gradebook(folder / "out")
-    plan = Plan(course, folder / "out", "autumn", walls, resume=True)
+    plan = GradingPlan(course, folder / "out", "autumn", walls, resume=True)
     (record,) = Grader(plan, [open_lab(course, "99")]).grade([submission])
     assert record_path(folder / "out", submission).is_file()
     return record

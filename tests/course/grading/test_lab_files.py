@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mqlab.course.cases
-from mqlab.course.grading.running.gradebook import Plan, fingerprint
+from mqlab.course.grading.running.gradebook import GradingPlan, fingerprint
 from mqlab.course.grading.sandbox import walls
 from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.sandbox.walls import _judges
@@ -39,7 +39,7 @@ def test_a_courses_own_cases_are_found(own_course: Path) -> None:
 
 def test_a_changed_judge_means_a_new_record(own_course: Path) -> None:
     lab = open_lab(own_course, "99")
-    plan = Plan(own_course, own_course, "autumn", Sandbox("process"))
+    plan = GradingPlan(own_course, own_course, "autumn", Sandbox("process"))
     work = Submission("anna", "99", save("a notebook", own_course / "anna.ipynb"))
     first = fingerprint(plan, lab, work)
     assert fingerprint(plan, lab, work) == first
@@ -55,7 +55,7 @@ def test_the_modules_of_mqlabs_own_labs_are_part_of_the_record(monkeypatch: pyte
     shutil.copytree(Path(mqlab.__file__).parent / "course" / "cases", package / "course" / "cases")
     monkeypatch.setattr(mqlab, "__file__", str(package / "__init__.py"))
     lab = open_lab(home(), "07", with_hidden=False)
-    plan = Plan(home(), home(), "autumn", Sandbox("process"))
+    plan = GradingPlan(home(), home(), "autumn", Sandbox("process"))
     work = Submission("anna", "07", save("a notebook", tmp_path / "anna.ipynb"))
     first = fingerprint(plan, lab, work)
     for name in ("lab07/listeners.py", "lab07/bank.py", "story_parts.py"):

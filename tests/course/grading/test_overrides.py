@@ -10,7 +10,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mqlab.cli import main
-from mqlab.course.grading.judging.verdict import FAILED, GRADED, MISSING, NOT_JUDGED, PASSED, ExerciseResult, Record
+from mqlab.course.grading.judging.verdict import (
+    FAILED,
+    GRADED,
+    MISSING,
+    NOT_JUDGED,
+    PASSED,
+    ExerciseResult,
+    GradeRecord,
+)
 from mqlab.course.grading.reports import feedback, gradescope, write_reports
 from mqlab.course.grading.reports.overrides import FILE, add_override, in_force, overridden, read_overrides
 from mqlab.errors import UsageError
@@ -19,13 +27,13 @@ from tests.course.grading.course import save, untouched, with_answers
 COMMENT = "Right idea; the check <was> wrong"
 
 
-def anna() -> Record:
+def anna() -> GradeRecord:
     exercises = (
         ExerciseResult("lab01.unit", "Unit", 3, FAILED, "a rule"),
         ExerciseResult("lab01.queue", "Queue", 4, PASSED),
         ExerciseResult("lab01.tags", "Tags", 2, NOT_JUDGED, "a disk"),
     )
-    return Record("anna", "lab01", GRADED, exercises=exercises)
+    return GradeRecord("anna", "lab01", GRADED, exercises=exercises)
 
 
 def mqlab(*words: object) -> Result:
@@ -103,7 +111,7 @@ def test_more_points_than_there_are_cannot_be_given(tmp_path: Path) -> None:
 
 
 def test_who_handed_in_nothing_can_be_given_points(tmp_path: Path) -> None:
-    absent = Record("anna", "lab01", MISSING, exercises=(ExerciseResult("lab01.unit", "Unit", 3, MISSING),))
+    absent = GradeRecord("anna", "lab01", MISSING, exercises=(ExerciseResult("lab01.unit", "Unit", 3, MISSING),))
     add_override(tmp_path, "anna", "lab01.unit", 3, "shown in class")
     (record,), _ = overridden([absent], read_overrides(tmp_path))
     assert record.scored == 3

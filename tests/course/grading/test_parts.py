@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from mqlab.cli import main
 from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.submissions.finding import Submission, find_submissions
-from mqlab.course.grading.submissions.lab_files import Lab, lab_numbers, open_lab, part_names, parts_of
+from mqlab.course.grading.submissions.lab_files import CourseLab, lab_numbers, open_lab, part_names, parts_of
 from mqlab.course.grading.submissions.own_work import lab_of
 from mqlab.course.grading.submissions.parts import together
 from mqlab.course.grading.submissions.rebuild import rebuilt, transplant
@@ -39,7 +39,7 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def lab(split: Path) -> Lab:
+def lab(split: Path) -> CourseLab:
     return open_lab(split, "99")
 
 
@@ -52,7 +52,7 @@ def mqlab(*words: object) -> Result:
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
-def test_a_number_names_all_parts_and_a_letter_one(split: Path, lab: Lab) -> None:
+def test_a_number_names_all_parts_and_a_letter_one(split: Path, lab: CourseLab) -> None:
     assert (part_names(split), lab_numbers(split)) == (["99a", "99b"], ["99"])
     assert parts_of(split, "99") == ["99a", "99b"] and parts_of(split, "99b") == ["99b"]
     assert [one.id for one in lab.exercises] == ["lab99.total", "lab99.box"] and lab.is_in_parts
@@ -69,7 +69,7 @@ def test_a_lab_that_is_there_whole_and_in_parts_is_refused(tmp_path: Path) -> No
         parts_of(tmp_path, "99")
 
 
-def test_every_way_to_hand_in_two_parts_gives_one_submission(split: Path, lab: Lab, tmp_path: Path) -> None:
+def test_every_way_to_hand_in_two_parts_gives_one_submission(split: Path, lab: CourseLab, tmp_path: Path) -> None:
     for file, name in {
         "anna/99a-add-2026-03-05.ipynb": A,
         "anna/deep/final.ipynb": B,
@@ -86,7 +86,7 @@ def test_every_way_to_hand_in_two_parts_gives_one_submission(split: Path, lab: L
     assert all(len(one.files) == 2 and not one.note for one in found), found
 
 
-def test_of_a_part_that_was_handed_in_twice_one_is_judged(split: Path, lab: Lab, tmp_path: Path) -> None:
+def test_of_a_part_that_was_handed_in_twice_one_is_judged(split: Path, lab: CourseLab, tmp_path: Path) -> None:
     for file, name in {"a/99a-1.ipynb": A, "a/99a-2.ipynb": A, "a/99b.ipynb": B}.items():
         save(part(split, name), tmp_path / file)
     (one,) = find_submissions(tmp_path, [lab])
@@ -94,7 +94,7 @@ def test_of_a_part_that_was_handed_in_twice_one_is_judged(split: Path, lab: Lab,
     assert one.note == "2 notebooks of part 99a; 99a-2.ipynb was judged"
 
 
-def test_parts_of_two_students_stay_apart(split: Path, lab: Lab, tmp_path: Path) -> None:
+def test_parts_of_two_students_stay_apart(split: Path, lab: CourseLab, tmp_path: Path) -> None:
     save(part(split, A), tmp_path / "anna" / "x.ipynb")
     save(part(split, B), tmp_path / "boris" / "x.ipynb")
     found = find_submissions(tmp_path, [lab], ["chen"])
@@ -113,7 +113,7 @@ def test_one_part_alone_is_graded_alone(split: Path, tmp_path: Path) -> None:
 
 
 def test_an_older_notebook_with_the_whole_lab_serves_both_parts(
-    split: Path, course: Path, lab: Lab, tmp_path: Path
+    split: Path, course: Path, lab: CourseLab, tmp_path: Path
 ) -> None:
     whole = json.loads((course / "labs" / "99-tiny.ipynb").read_text("utf-8"))
     save(with_answers(whole, RIGHT), tmp_path / "anna.ipynb")
@@ -123,7 +123,7 @@ def test_an_older_notebook_with_the_whole_lab_serves_both_parts(
 
 
 def test_an_answer_pasted_into_another_part_does_not_replace_the_original(
-    split: Path, lab: Lab, tmp_path: Path
+    split: Path, lab: CourseLab, tmp_path: Path
 ) -> None:
     guest = part(split, B, RIGHT)
     guest["cells"].append({**part(split, A)["cells"][2], "source": "# exercise: lab99.total\ndef total(n): return 1"})
@@ -190,7 +190,7 @@ def test_what_is_missing_is_said_with_its_part(graded: tuple[Path, Result]) -> N
     assert f"{B}: it is a link to" in records["dora"]["reason"]
 
 
-def test_cells_of_two_parts_have_ids_of_their_own(split: Path, lab: Lab) -> None:
+def test_cells_of_two_parts_have_ids_of_their_own(split: Path, lab: CourseLab) -> None:
     cells = rebuilt(lab, {"lab99.total", "lab99.box"}, "job", hidden=True)["cells"]
     assert len({cell["id"] for cell in cells}) == len(cells)
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.course.grading.judging.verdict import GRADED, Record
+from mqlab.course.grading.judging.verdict import GRADED, GradeRecord
 from mqlab.course.grading.reports import write_predictions, write_reports
 from mqlab.course.grading.reports.overrides import add_override, check_overrides, read_overrides
 from mqlab.course.grading.running.execute import write_record
-from mqlab.course.grading.running.gradebook import Plan, fingerprint, open_gradebook
+from mqlab.course.grading.running.gradebook import GradingPlan, fingerprint, open_gradebook
 from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.submissions.finding import Submission
 from mqlab.course.grading.submissions.lab_files import open_lab
@@ -21,7 +21,7 @@ from tests.course.grading.course import save, untouched
 def test_records_grades_and_feedback_are_private(tmp_path: Path) -> None:
     out = tmp_path / "grades"
     open_gradebook(out)
-    made = Record("anna", "lab99", GRADED)
+    made = GradeRecord("anna", "lab99", GRADED)
     write_record(made, out / "records" / "anna.lab99.json")
     write_predictions(out, [])
     write_reports(out, [made], seed="autumn", show_hidden="name")
@@ -46,5 +46,5 @@ def test_a_class_that_was_moved_resumes(course: Path, tmp_path: Path) -> None:
     for place in (tmp_path / "here", tmp_path / "there"):
         path = save(untouched(course), place / "in" / "anna.ipynb")
         walls = Sandbox("bwrap", readable=(str(place / "datasets"),), hidden=(str(place / "in"), str(place / "out")))
-        marks.add(fingerprint(Plan(course, place / "out", "autumn", walls), lab, Submission("anna", "99", path)))
+        marks.add(fingerprint(GradingPlan(course, place / "out", "autumn", walls), lab, Submission("anna", "99", path)))
     assert len(marks) == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.course.grading.submissions.lab_files import Lab, open_lab, pristine, top_level_names
+from mqlab.course.grading.submissions.lab_files import CourseLab, open_lab, pristine, top_level_names
 from mqlab.course.grading.submissions.notebook_file import NotANotebook, Notebook, parse_notebook, read_notebook
 from mqlab.course.grading.submissions.rebuild import ROLE, rebuilt, transplant
 from mqlab.course.grading.submissions.tampering import suspicions
@@ -17,7 +17,7 @@ from tests.course.grading.course import RIGHT, save, untouched, with_answers
 
 
 @pytest.fixture
-def lab(course: Path) -> Lab:
+def lab(course: Path) -> CourseLab:
     return open_lab(course, "99")
 
 
@@ -25,7 +25,7 @@ def parsed(notebook: dict[str, object]) -> Notebook:
     return parse_notebook(json.dumps(notebook).encode())
 
 
-def test_a_lab_knows_its_exercises_names_and_limits(lab: Lab) -> None:
+def test_a_lab_knows_its_exercises_names_and_limits(lab: CourseLab) -> None:
     assert [(a.exercise.id, a.names, a.limits.seconds) for a in lab.answers] == [
         ("lab99.total", ("total",), 10),
         ("lab99.box", ("Box",), 60),
@@ -33,12 +33,12 @@ def test_a_lab_knows_its_exercises_names_and_limits(lab: Lab) -> None:
     assert lab.hidden_file is not None and lab.hidden_file.name == "lab99.py"
 
 
-def test_an_untouched_lab_has_no_answers(lab: Lab, course: Path) -> None:
+def test_an_untouched_lab_has_no_answers(lab: CourseLab, course: Path) -> None:
     taken = transplant(lab, parsed(untouched(course)))
     assert (taken.answers, taken.untouched, taken.missing) == ({}, ("lab99.total", "lab99.box"), ())
 
 
-def test_comments_and_blank_lines_alone_are_no_answer(lab: Lab, course: Path) -> None:
+def test_comments_and_blank_lines_alone_are_no_answer(lab: CourseLab, course: Path) -> None:
     notebook = untouched(course)
     for cell in notebook["cells"]:
         if "".join(cell["source"]).startswith("# exercise"):
@@ -47,7 +47,7 @@ def test_comments_and_blank_lines_alone_are_no_answer(lab: Lab, course: Path) ->
 
 
 @pytest.mark.parametrize("kept", ["everything", "grade_id", "id", "mark", "mark and format 3"])
-def test_answers_are_found_by_whatever_an_editor_kept(lab: Lab, course: Path, kept: str) -> None:
+def test_answers_are_found_by_whatever_an_editor_kept(lab: CourseLab, course: Path, kept: str) -> None:
     notebook = with_answers(untouched(course), RIGHT)
     for number, cell in enumerate(notebook["cells"]):
         if kept not in ("everything", "grade_id"):
@@ -64,7 +64,7 @@ def test_answers_are_found_by_whatever_an_editor_kept(lab: Lab, course: Path, ke
     assert sorted(transplant(lab, parsed(notebook)).answers) == ["lab99.box", "lab99.total"]
 
 
-def test_of_two_answers_the_original_wins_with_a_note(lab: Lab, course: Path) -> None:
+def test_of_two_answers_the_original_wins_with_a_note(lab: CourseLab, course: Path) -> None:
     notebook = with_answers(untouched(course), RIGHT)
     (original,) = [cell for cell in notebook["cells"] if cell["id"] == "lab99-total"]
     second = copy.deepcopy(original) | {"id": "another", "source": "# exercise: lab99.total\ntotal = 1"}
@@ -76,13 +76,13 @@ def test_of_two_answers_the_original_wins_with_a_note(lab: Lab, course: Path) ->
         assert [note.kind for note in taken.notes] == ["duplicate"]
 
 
-def test_a_deleted_answer_is_missing(lab: Lab, course: Path) -> None:
+def test_a_deleted_answer_is_missing(lab: CourseLab, course: Path) -> None:
     notebook = untouched(course)
     notebook["cells"] = [cell for cell in notebook["cells"] if cell["id"] != "lab99-box"]
     assert transplant(lab, parsed(notebook)).missing == ("lab99.box",)
 
 
-def test_imports_and_added_helpers_go_along_and_nothing_else(lab: Lab, course: Path) -> None:
+def test_imports_and_added_helpers_go_along_and_nothing_else(lab: CourseLab, course: Path) -> None:
     notebook = untouched(course)
     notebook["cells"][1]["source"] = "import json, struct\nfrom __future__ import annotations\nprint('changed')"
     notebook["cells"].append(
@@ -101,7 +101,7 @@ def test_imports_and_added_helpers_go_along_and_nothing_else(lab: Lab, course: P
     compile(text, "set-up", "exec")
 
 
-def test_the_rebuilt_notebook_is_the_pristine_one_with_calls_for_answers(lab: Lab) -> None:
+def test_the_rebuilt_notebook_is_the_pristine_one_with_calls_for_answers(lab: CourseLab) -> None:
     made = rebuilt(lab, {"lab99.total", "lab99.box"}, "job.json", hidden=True)
     roles = [(cell["metadata"][ROLE]["role"], cell["metadata"][ROLE]["exercise"]) for cell in made["cells"]]
     assert roles == [
@@ -119,7 +119,7 @@ def test_the_rebuilt_notebook_is_the_pristine_one_with_calls_for_answers(lab: La
     assert not any(cell["outputs"] for cell in made["cells"])
 
 
-def test_what_stands_behind_the_last_begun_exercise_is_not_run(lab: Lab) -> None:
+def test_what_stands_behind_the_last_begun_exercise_is_not_run(lab: CourseLab) -> None:
     roles = [cell["metadata"][ROLE]["role"] for cell in rebuilt(lab, {"lab99.total"}, "j", hidden=True)["cells"]]
     assert roles == ["desk", "demo", "answer", "check", "hidden"]
     made = rebuilt(lab, {"lab99.box"}, "j", hidden=False)["cells"]
@@ -127,7 +127,7 @@ def test_what_stands_behind_the_last_begun_exercise_is_not_run(lab: Lab) -> None
     assert "def total" in made[2]["source"]
 
 
-def test_what_the_lab_itself_does_is_no_suspicion(course: Path, lab: Lab) -> None:
+def test_what_the_lab_itself_does_is_no_suspicion(course: Path, lab: CourseLab) -> None:
     notebook = untouched(course)
     notebook["cells"][1]["metadata"]["tags"] = ["nbval-skip"]
     notebook["cells"][1]["source"] = "import subprocess"
@@ -207,10 +207,10 @@ def test_names_are_read_from_the_top_of_a_cell() -> None:
         ("def broken(: _getframe", "worth a look", False),
     ],
 )
-def test_what_looks_like_an_attempt_is_noted(lab: Lab, course: Path, source: str, kind: str, grave: bool) -> None:
+def test_what_looks_like_an_attempt_is_noted(lab: CourseLab, course: Path, source: str, kind: str, grave: bool) -> None:
     notebook = with_answers(untouched(course), {"lab99.total": source})
     assert (kind, grave) in [(note.kind, note.grave) for note in suspicions(lab, parsed(notebook))]
 
 
-def test_an_ordinary_submission_is_not_suspected(lab: Lab, course: Path) -> None:
+def test_an_ordinary_submission_is_not_suspected(lab: CourseLab, course: Path) -> None:
     assert suspicions(lab, parsed(with_answers(untouched(course), RIGHT))) == []

@@ -27,8 +27,8 @@ from mqlab.course.grading.judging.verdict import (
     TIMEOUT,
     CaseResult,
     ExerciseResult,
+    GradeRecord,
     Note,
-    Record,
     settle,
 )
 from mqlab.course.grading.reports import REDACTIONS, feedback, gradescope, junit, tables, write_reports
@@ -37,7 +37,7 @@ from mqlab.errors import UsageError
 SECRET = {"first_wrong": "entry 2 of SECRET", "expected": "SECRET 40", "found": "SECRET 41", "trace": "SECRET line"}
 
 
-def record(student: str, lab: str = "lab01", **changes: Any) -> Record:
+def record(student: str, lab: str = "lab01", **changes: Any) -> GradeRecord:
     public = CaseResult("a clean store", PUBLIC, PASSED)
     wrong = CaseResult("a killed store", HIDDEN, FAILED, "Entry n stands at byte 20 * n", **SECRET)
     exercises = (
@@ -45,7 +45,7 @@ def record(student: str, lab: str = "lab01", **changes: Any) -> Record:
         ExerciseResult(f"{lab}.queue", "Look up", 4, FAILED, wrong.rule, (public, wrong), "def queue(): ..."),
         ExerciseResult(f"{lab}.tags", "Tags", 2, NOT_STARTED, "as handed out"),
     )
-    return Record(**{"student": student, "lab": lab, "status": GRADED, "exercises": exercises, **changes})
+    return GradeRecord(**{"student": student, "lab": lab, "status": GRADED, "exercises": exercises, **changes})
 
 
 CLASS = [
@@ -53,7 +53,7 @@ CLASS = [
     record("boris", status=TIMEOUT, reason="lab01.unit: it gave no answer within 10 s", seconds=7.5),
     record("=2+5", status=TAMPERED, reason="it lied", notes=(Note("patches", "sets builtins.sum", grave=True),)),
     record("<script>alert(1)</script>", notes=(Note("worth a look", "lab01.unit mentions _getframe"),)),
-    Record(
+    GradeRecord(
         "李雷",
         "lab01",
         MISSING,
@@ -74,7 +74,7 @@ def out(tmp_path: Path) -> Path:
 
 def test_records_come_back_from_json_as_they_were() -> None:
     for one in CLASS:
-        again = Record.from_json(json.loads(json.dumps(one.to_json())))
+        again = GradeRecord.from_json(json.loads(json.dumps(one.to_json())))
         assert again == one and again.seconds == one.seconds and again.scored == one.scored
 
 
@@ -170,7 +170,7 @@ def test_junit_takes_any_text(tmp_path: Path) -> None:
     nasty = "\x00\x1b[31m ]]> &amp; \ud800 \ufffe"
     case = CaseResult(nasty, PUBLIC, RAISED, nasty, trace=nasty)
     exercise = ExerciseResult("lab01.x", nasty, 1, FAILED, nasty, (case,), nasty)
-    one = Record("a", "lab01", GRADED, nasty, exercises=(exercise,))
+    one = GradeRecord("a", "lab01", GRADED, nasty, exercises=(exercise,))
     write_reports(tmp_path, [one], seed=nasty, show_hidden="full")
     ElementTree.parse(tmp_path / "junit.xml")
 
@@ -192,19 +192,19 @@ def test_a_page_shows_the_call_and_the_step_of_a_case(kind: str) -> None:
     case = CaseResult("a killed store", kind, FAILED, "a rule", call="queue(entries=b'SECRET')", step=1734)
     exercise = ExerciseResult("lab01.queue", "Look up", 4, FAILED, "a rule", (case,), "def queue(): ...")
     for show in REDACTIONS:
-        text = feedback.page(Record("anna", "lab01", GRADED, exercises=(exercise,)), show)
+        text = feedback.page(GradeRecord("anna", "lab01", GRADED, exercises=(exercise,)), show)
         for words in ("called with", "SECRET", "at step", "1734"):
             assert (words in text) == (kind == PUBLIC or show == "full"), (show, words)
 
 
-def hidden_words(state: str, rule: str, cause: str = "") -> Record:
+def hidden_words(state: str, rule: str, cause: str = "") -> GradeRecord:
     """One whose hidden case holds words that an answer wrote."""
     public = CaseResult("a clean store", PUBLIC, PASSED)
     case = CaseResult("a killed store", HIDDEN, state, rule, trace="SECRET line", cause=cause)
     result, reason = settle([public], [case])
     exercise = ExerciseResult("lab01.queue", "Look up", 4, result, reason, (public, case), "def queue(): ...", cause)
     status = {"died": KERNEL_DIED, "garbled": TAMPERED}.get(cause, GRADED)
-    return Record("anna", "lab01", status, reason if status != GRADED else "", exercises=(exercise,))
+    return GradeRecord("anna", "lab01", status, reason if status != GRADED else "", exercises=(exercise,))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_hidden_cell_without_verdict_tells_nothing_of_its_error() -> None:
     public = CaseResult("a clean store", PUBLIC, PASSED)
     reason = "its hidden cell gave no result: ValueError: SECRET"
     exercise = ExerciseResult("lab01.queue", "Look up", 4, NOT_JUDGED, reason, (public,))
-    one = Record("anna", "lab01", GRADED, f"lab01.queue was not judged: {reason}", exercises=(exercise,))
+    one = GradeRecord("anna", "lab01", GRADED, f"lab01.queue was not judged: {reason}", exercises=(exercise,))
     for show in ("none", "name", "message"):
         assert "SECRET" not in feedback.page(one, show) + gradescope.results(one, show)
 
@@ -244,7 +244,7 @@ def test_an_unknown_redaction_is_refused(tmp_path: Path) -> None:
 
 def test_public_cases_are_always_told_in_full() -> None:
     case = CaseResult("c", PUBLIC, FAILED, "the rule", "first", "1", "2")
-    one = Record("a", "lab01", GRADED, exercises=(ExerciseResult("lab01.x", "X", 1, FAILED, "the rule", (case,)),))
+    one = GradeRecord("a", "lab01", GRADED, exercises=(ExerciseResult("lab01.x", "X", 1, FAILED, "the rule", (case,)),))
     page = feedback.page(one, "none")
     assert all(word in page for word in ("the rule", "first", "<code>1</code>", "<code>2</code>"))
 

@@ -21,8 +21,8 @@ from mqlab.course.cases.lab07.days import GROUP
 from mqlab.course.grading.judging.budget import Budget
 from mqlab.course.grading.judging.desk import Desk
 from mqlab.course.grading.judging.loaded import AnswerStopped
-from mqlab.course.grading.running.execute import Order
-from mqlab.course.grading.running.gradebook import Plan, fingerprint
+from mqlab.course.grading.running.execute import GradingOrder
+from mqlab.course.grading.running.gradebook import GradingPlan, fingerprint
 from mqlab.course.grading.sandbox.limits import Limits
 from mqlab.course.grading.sandbox.values import Codec, Malformed
 from mqlab.course.grading.sandbox.walled import Sandbox
@@ -156,7 +156,7 @@ def sparse(tmp_path: Path) -> Path:
 
 def test_a_file_that_is_too_large_is_not_read(traced: None, sparse: Path, course: Path) -> None:
     lab = open_lab(course, "99")
-    plan = Plan(course, sparse.parent, "autumn", Sandbox("process"))
+    plan = GradingPlan(course, sparse.parent, "autumn", Sandbox("process"))
     began = time.process_time()
     with pytest.raises(NotANotebook, match="larger than"):
         read_notebook(sparse)
@@ -195,7 +195,7 @@ def test_a_story_without_end_costs_its_exercise_and_no_other(tmp_path: Path, wal
     save(f"{text}\n\n{PLAYED}", cases)
     story = {**RIGHT, "lab99.total": ENDLESS.replace("story", "total")}
     path = save(with_answers(untouched(course), story), tmp_path / "in" / "anna.ipynb")
-    order = Order("anna", path.name, str(path), str(course), "99", "autumn", walls, True, 300.0)
+    order = GradingOrder("anna", path.name, str(path), str(course), "99", "autumn", walls, True, 300.0)
     record = graded_elsewhere(order, tmp_path / "record.json")
     total, box = record["exercises"]
     assert (record["status"], total["state"], total["cause"], box["state"]) == (
@@ -215,7 +215,7 @@ def _played(answers):
 """
 
 
-def graded_elsewhere(order: Order, target: Path) -> dict[str, Any]:
+def graded_elsewhere(order: GradingOrder, target: Path) -> dict[str, Any]:
     """The record, made by a process of its own: a course's cases are imported once in each."""
     line = json.dumps({**asdict(order), "record": str(target)}).encode()
     process = subprocess.Popen(

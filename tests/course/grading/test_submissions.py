@@ -9,17 +9,17 @@ import pytest
 
 from mqlab.course.grading.running.gradebook import file_name
 from mqlab.course.grading.submissions.finding import find_submissions, read_roster, student_of
-from mqlab.course.grading.submissions.lab_files import Lab, open_lab
+from mqlab.course.grading.submissions.lab_files import CourseLab, open_lab
 from mqlab.errors import UsageError
 from tests.course.grading.course import RIGHT, save, untouched, with_answers
 
 
 @pytest.fixture
-def lab(course: Path) -> Lab:
+def lab(course: Path) -> CourseLab:
     return open_lab(course, "99")
 
 
-def test_notebooks_and_student_folders_may_stand_side_by_side(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_notebooks_and_student_folders_may_stand_side_by_side(lab: CourseLab, course: Path, tmp_path: Path) -> None:
     pristine = untouched(course)
     save(pristine, tmp_path / "anna.ipynb")
     save(pristine, tmp_path / "boris" / "deep" / "99-tiny.ipynb")
@@ -46,7 +46,9 @@ def test_students_are_named_as_their_system_names_them(name: str, student: str) 
     assert student_of(name) == student
 
 
-def test_of_several_notebooks_the_one_with_the_labs_answers_is_taken(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_of_several_notebooks_the_one_with_the_labs_answers_is_taken(
+    lab: CourseLab, course: Path, tmp_path: Path
+) -> None:
     save(untouched(course), tmp_path / "anna" / "final.ipynb")
     save({"cells": [{"cell_type": "code", "source": "x"}]}, tmp_path / "anna" / "99-notes.ipynb")
     save({"cells": []}, tmp_path / "anna" / "01-other.ipynb")
@@ -54,14 +56,14 @@ def test_of_several_notebooks_the_one_with_the_labs_answers_is_taken(lab: Lab, c
     assert one.name == "anna/final.ipynb" and "2 notebooks of this lab" in one.note
 
 
-def test_of_two_copies_the_later_name_is_taken(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_of_two_copies_the_later_name_is_taken(lab: CourseLab, course: Path, tmp_path: Path) -> None:
     for day in ("01", "02"):
         save(with_answers(untouched(course), RIGHT), tmp_path / "anna" / f"99-tiny-2026-03-{day}.ipynb")
     (one,) = find_submissions(tmp_path, [lab])
     assert one.name == "anna/99-tiny-2026-03-02.ipynb"
 
 
-def test_a_roster_names_those_who_handed_in_nothing(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_a_roster_names_those_who_handed_in_nothing(lab: CourseLab, course: Path, tmp_path: Path) -> None:
     save(untouched(course), tmp_path / "in" / "anna.ipynb")
     roster = save("student,email\nanna,a@x\n李雷,l@x\n\n".encode(), tmp_path / "roster.csv")
     found = find_submissions(tmp_path / "in", [lab], read_roster(roster))
@@ -69,7 +71,7 @@ def test_a_roster_names_those_who_handed_in_nothing(lab: Lab, course: Path, tmp_
     assert read_roster(save(b"anna\nboris\n", tmp_path / "plain.txt")) == ["anna", "boris"]
 
 
-def test_folders_that_are_none_are_refused(lab: Lab, tmp_path: Path) -> None:
+def test_folders_that_are_none_are_refused(lab: CourseLab, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for folder in (tmp_path / "nowhere", tmp_path / "empty"):
         with pytest.raises(UsageError):
@@ -78,7 +80,7 @@ def test_folders_that_are_none_are_refused(lab: Lab, tmp_path: Path) -> None:
         read_roster(tmp_path / "nowhere.csv")
 
 
-def test_links_are_submissions_that_are_not_followed(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_links_are_submissions_that_are_not_followed(lab: CourseLab, course: Path, tmp_path: Path) -> None:
     save(untouched(course), tmp_path / "elsewhere" / "99-tiny.ipynb")
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "anna").symlink_to(tmp_path / "elsewhere")
@@ -90,7 +92,7 @@ def test_links_are_submissions_that_are_not_followed(lab: Lab, course: Path, tmp
     ]
 
 
-def test_names_that_are_no_text_are_made_readable(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_names_that_are_no_text_are_made_readable(lab: CourseLab, course: Path, tmp_path: Path) -> None:
     strange = os.fsdecode(b"ann\xff.ipynb")
     try:
         save(untouched(course), tmp_path / strange)
@@ -110,7 +112,7 @@ def test_names_that_are_no_text_are_made_readable(lab: Lab, course: Path, tmp_pa
     ],
 )
 def test_files_of_two_people_never_become_one_student(
-    lab: Lab, course: Path, tmp_path: Path, first: bytes, second: bytes
+    lab: CourseLab, course: Path, tmp_path: Path, first: bytes, second: bytes
 ) -> None:
     for name in map(os.fsdecode, (first, second)):
         save(untouched(course), tmp_path / name if name.endswith(".ipynb") else tmp_path / name / "99-tiny.ipynb")
@@ -119,7 +121,7 @@ def test_files_of_two_people_never_become_one_student(
     assert two.student.startswith(f"{one.student}~") and "the same name" in two.note and not one.note
 
 
-def test_files_of_one_person_stay_together(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_files_of_one_person_stay_together(lab: CourseLab, course: Path, tmp_path: Path) -> None:
     for name in (
         "anna/99-tiny.ipynb",
         "anna.ipynb",
@@ -132,7 +134,7 @@ def test_files_of_one_person_stay_together(lab: Lab, course: Path, tmp_path: Pat
     assert [one.student for one in find_submissions(tmp_path, [lab])] == ["Li 7", "anna", "ek 1"]
 
 
-def test_control_characters_of_a_name_are_spelled_out(lab: Lab, course: Path, tmp_path: Path) -> None:
+def test_control_characters_of_a_name_are_spelled_out(lab: CourseLab, course: Path, tmp_path: Path) -> None:
     save(untouched(course), tmp_path / "an\x1b[2J\r\u202ena.ipynb")
     (one,) = find_submissions(tmp_path, [lab])
     assert one.student == "an\\x1b[2J\\r\\u202ena" and one.name == f"{one.student}.ipynb"

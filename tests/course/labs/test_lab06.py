@@ -85,7 +85,7 @@ def test_pulls_computed_are_pulls_answered(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_conditions_read_the_right_way_have_the_value_of_the_package(seed: int) -> None:
     for call in three_valued.expressions(seed):
-        assert three_valued.evaluated(call["tree"], call["properties"], three_valued.Reading()) == call.right
+        assert three_valued.evaluated(call["tree"], call["properties"], three_valued.LogicReading()) == call.right
 
 
 def test_tags_of_a_case_collide_with_something() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from mqlab.course.grading.submissions.lab_files import AnswerCell, Lab, open_lab
+from mqlab.course.grading.submissions.lab_files import AnswerCell, CourseLab, open_lab
 from mqlab.course.grading.submissions.rebuild import transplant
 from mqlab.course.material import course_folder
 from mqlab.course.teach.exercises import Finding, manifest
@@ -19,7 +19,7 @@ wrong_module = importlib.import_module("solutions.wrong")
 
 
 @functools.cache
-def _lab(number: str) -> Lab:
+def _lab(number: str) -> CourseLab:
     return open_lab(course_folder(), number)
 
 

@@ -22,7 +22,7 @@ from mqlab.course.given.lab11.played_day import (
 )
 from mqlab.course.given.lab11.played_truth import CAUSES
 from mqlab.course.teach import datasets
-from mqlab.course.teach.datasets import PlayedDay, played_day
+from mqlab.course.teach.datasets import DayStores, played_day
 from mqlab.errors import UsageError
 from mqlab.lab.inspector import StoreInspector
 from tests.course.teach.seeds import first_of
@@ -31,7 +31,7 @@ OUTCOMES = {"consumed", "dead", "pending", "filtered", "lost", "waiting"}
 
 
 @pytest.fixture(scope="module", params=first_of(11, 2))
-def day(request: pytest.FixtureRequest) -> PlayedDay:
+def day(request: pytest.FixtureRequest) -> DayStores:
     return played_day(request.param)
 
 
@@ -39,14 +39,14 @@ def files(stores: Path) -> dict[str, bytes]:
     return {str(path.relative_to(stores)): path.read_bytes() for path in stores.rglob("*") if path.is_file()}
 
 
-def test_every_cause_and_outcome_is_in_it(day: PlayedDay) -> None:
+def test_every_cause_and_outcome_is_in_it(day: DayStores) -> None:
     assert {call.cause for call in day.calls} == {"", *CAUSES}
     assert {life.outcome for life in day.lives} == OUTCOMES
     assert {call.status for call in day.calls} == {"SUCCESS", "FAILED", "EXCEPTION", "NO_RESULT"}
     assert 350 < len({(life.msg_id, life.keys) for life in day.lives}) < 450
 
 
-def test_the_story_is_what_the_truth_says(day: PlayedDay) -> None:
+def test_the_story_is_what_the_truth_says(day: DayStores) -> None:
     assert day.life(BILLING, POISON).outcome == "dead"
     assert (day.life(BILLING, NEVER_BACK).outcome, day.life(BILLING, NEVER_BACK).no_results) == ("pending", 1)
     assert day.life(AUDIT, KILLED).again == {"no_result": 1, "late": 1}
@@ -61,7 +61,7 @@ def test_the_story_is_what_the_truth_says(day: PlayedDay) -> None:
         day.life(BILLING, "nothing")
 
 
-def test_calls_and_lives_add_up(day: PlayedDay) -> None:
+def test_calls_and_lives_add_up(day: DayStores) -> None:
     attempts = Counter((call.consumer_group, call.msg_id, call.keys) for call in day.calls)
     for life in day.lives:
         mine = attempts.pop((life.consumer_group or "", life.msg_id, life.keys), 0)
@@ -70,7 +70,7 @@ def test_calls_and_lives_add_up(day: PlayedDay) -> None:
     assert not attempts
 
 
-def test_stores_are_whole_and_each_call_gives_a_copy(day: PlayedDay) -> None:
+def test_stores_are_whole_and_each_call_gives_a_copy(day: DayStores) -> None:
     for store in day.stores.iterdir():
         inspector = StoreInspector(store)
         assert inspector.problems(deep=True) == []

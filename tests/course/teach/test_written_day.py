@@ -11,7 +11,7 @@ import pytest
 from mqlab.course import answer
 from mqlab.course.cases.lab11.again import why_again
 from mqlab.course.cases.lab11.latency import slow_when
-from mqlab.course.cases.lab11.life import Facts, facts, life
+from mqlab.course.cases.lab11.life import StoreFacts, facts, life
 from mqlab.course.given.lab11 import trace_tables as trace
 from mqlab.course.given.lab11.lag_board import offsets_in
 from mqlab.course.given.lab11.written_day import INCIDENTS, WrittenDay, written_day
@@ -27,7 +27,7 @@ def day() -> WrittenDay:
 
 
 @pytest.fixture(scope="module")
-def known(day: WrittenDay) -> Facts:
+def known(day: WrittenDay) -> StoreFacts:
     return facts(str(day.stores))
 
 
@@ -64,7 +64,7 @@ def test_the_same_day_is_not_made_twice(day: WrittenDay) -> None:
 
 
 def test_what_is_lost_and_called_again_is_what_the_day_was_asked_for(
-    known: Facts, harm: dict[str, dict[str, Any]]
+    known: StoreFacts, harm: dict[str, dict[str, Any]]
 ) -> None:
     """So the tasks that ask for these numbers can be answered from the learner's own tables."""
     lost = {(row["group_name"], row["msg_id"]) for row in life(known) if row["outcome"] == "lost"}
@@ -76,7 +76,7 @@ def test_what_is_lost_and_called_again_is_what_the_day_was_asked_for(
     assert causes["no_result"] == 0 and causes["retry"] > 0
 
 
-def test_who_is_late_was_stored_while_a_backlog_was_there(known: Facts) -> None:
+def test_who_is_late_was_stored_while_a_backlog_was_there(known: StoreFacts) -> None:
     late = [row["minute_ms"] for row in slow_when(known, "billing", TAGS["billing"]) if (row["p99_ms"] or 0) > 300_000]
     hours = [(minute - FIRST_DAY_MS) / 3_600_000 for minute in late]
     slow = [hour for hour in hours if hour < 14]

@@ -12,7 +12,7 @@ import pytest
 
 from mqlab import CONSUME_SUCCESS, Lab, Message
 from mqlab.course.widgets import Console, console
-from mqlab.course.widgets.boards.console.section import Section, section
+from mqlab.course.widgets.boards.console.section import PageSection, section
 from mqlab.errors import BrokerError, UsageError
 from mqlab.lab.views import Table
 from tests.course.widgets.console_world import reads, shop_lab
@@ -245,7 +245,7 @@ def test_pages_that_do_not_exist_and_long_tables() -> None:
     with pytest.raises(UsageError, match="needs a name"):
         board.open("topic")
     assert board.state == {"place": "cluster"}
-    long = Section("Rows", "", Table([{"number": number} for number in range(203)])).as_json()
+    long = PageSection("Rows", "", Table([{"number": number} for number in range(203)])).as_json()
     assert (
         len(long["rows"]) == 200 and long["notes"] == ["3 more rows are not shown here."] and long["numbers"] == [True]
     )

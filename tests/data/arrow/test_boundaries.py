@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqlab.data.arrow import boundaries
-from mqlab.data.arrow.columns import Units
+from mqlab.data.arrow.columns import UnitColumns
 from mqlab.data.arrow.ranges import LogRange, plan
 from mqlab.data.arrow.stores import find_stores
 from mqlab.data.arrow.units import unit_positions
@@ -36,7 +36,7 @@ def outcome(view: bytes, where: LogRange, *, fast: bool) -> list[int] | tuple[in
     try:
         if fast:
             found = boundaries.boundaries(view, where)
-            Units(view, where, found)
+            UnitColumns(view, where, found)
             return found.tolist()
         found = unit_positions(view, where)
         for at in found.tolist():

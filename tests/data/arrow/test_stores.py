@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mqlab.data.arrow.reading import read_table
-from mqlab.data.arrow.stores import Store, find_stores
+from mqlab.data.arrow.stores import StoreFolder, find_stores
 from mqlab.errors import UsageError
 from mqlab.rocketmq.store import MessageStore
 from tests.data.arrow.logs import some_records, write_log
@@ -25,9 +25,9 @@ def cluster(tmp_path: Path) -> Path:
 
 def test_a_folder_of_stores_is_a_cluster(cluster: Path) -> None:
     assert find_stores(cluster) == [
-        Store(str(cluster / "broker-a"), "broker-a"),
-        Store(str(cluster / "broker-b" / "store"), "broker-b"),
-        Store(str(cluster / "склад-🚚"), "склад-🚚"),
+        StoreFolder(str(cluster / "broker-a"), "broker-a"),
+        StoreFolder(str(cluster / "broker-b" / "store"), "broker-b"),
+        StoreFolder(str(cluster / "склад-🚚"), "склад-🚚"),
     ]
     table = read_table(cluster, ["broker_name", "physical_offset"])
     assert table.column("broker_name").to_pylist() == ["broker-a"] * 4 + ["broker-b"] * 4 + ["склад-🚚"] * 4
@@ -36,9 +36,9 @@ def test_a_folder_of_stores_is_a_cluster(cluster: Path) -> None:
 def test_a_store_is_itself_however_it_is_named(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(cluster / "broker-a")
     for path in (".", "../broker-a/", cluster / "broker-a"):
-        assert find_stores(path) == [Store(str(cluster / "broker-a"), "broker-a")]
+        assert find_stores(path) == [StoreFolder(str(cluster / "broker-a"), "broker-a")]
     for path in (cluster / "broker-b", cluster / "broker-b" / "store"):
-        assert find_stores([path]) == [Store(str(cluster / "broker-b" / "store"), "broker-b")]
+        assert find_stores([path]) == [StoreFolder(str(cluster / "broker-b" / "store"), "broker-b")]
 
 
 def test_several_paths_and_names_of_ones_own(cluster: Path) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from mqlab.data.traffic.clients import Clients
-from mqlab.data.traffic.day import DAY_MS, MINUTE_MS, Burst, Day
+from mqlab.data.traffic.day import DAY_MS, MINUTE_MS, Burst, OrdersDay
 from mqlab.data.traffic.draws import Draws, Zipf
 from mqlab.data.traffic.model import Asked
 from mqlab.data.traffic.writing.columns.body_crcs import write_body_sums
-from mqlab.data.traffic.writing.columns.byte_templates import Shape, Stretch, slot
+from mqlab.data.traffic.writing.columns.byte_templates import Stretch, TemplateShape, slot
 from mqlab.data.traffic.writing.columns.text_columns import digits, hexadecimal, joined, moments, table
-from mqlab.data.traffic.writing.log_files import Log, Queues
+from mqlab.data.traffic.writing.log_files import Log, QueueFiles
 from mqlab.data.traffic.writing.message_shapes import HEAD_SIZE
 from mqlab.errors import StoreError
 from mqlab.rocketmq.wire.ids import UniqueIdMaker
@@ -40,7 +40,7 @@ def test_zipf_follows_its_law() -> None:
 
 
 def test_a_day_has_a_wave_and_a_burst() -> None:
-    day, orders = Day(10**12, 100_000, (Burst(600, 10, 8),)), np.arange(100_000)
+    day, orders = OrdersDay(10**12, 100_000, (Burst(600, 10, 8),)), np.arange(100_000)
     times = day.time_ms(orders, Draws(1, 0).bits(0, orders))
     assert (np.diff(times) >= 0).all()
     assert times[0] >= 10**12 and times[-1] < 10**12 + DAY_MS
@@ -52,7 +52,7 @@ def test_a_day_has_a_wave_and_a_burst() -> None:
 
 
 def test_a_day_of_few_orders() -> None:
-    day = Day(10**12, 3)
+    day = OrdersDay(10**12, 3)
     assert 10**12 <= day.time_ms(np.arange(3)).min() <= day.time_ms(np.arange(4)).max() < 10**12 + DAY_MS
 
 
@@ -78,7 +78,7 @@ def test_ids_are_those_of_the_makers() -> None:
 
 
 def test_stretches_of_classes_are_laid_side_by_side() -> None:
-    kinds = [Shape(f"<{name}:{slot('n', 4)}>".encode()) for name in ("a", "имя", "数")]
+    kinds = [TemplateShape(f"<{name}:{slot('n', 4)}>".encode()) for name in ("a", "имя", "数")]
     stretch, classes = Stretch(kinds), np.array([2, 0, 1, 1, 0])
     places = np.concatenate(([0], np.cumsum(stretch.sizes[classes])))
     buffer = np.zeros(int(places[-1]), np.uint8)
@@ -122,7 +122,7 @@ def test_a_unit_larger_than_a_file_is_refused(tmp_path) -> None:
 
 
 def test_queue_offsets_count_up_in_each_queue(tmp_path) -> None:
-    queues = Queues(str(tmp_path), [("a", 0), ("a", 1), ("b", 0)], 60)
+    queues = QueueFiles(str(tmp_path), [("a", 0), ("a", 1), ("b", 0)], 60)
     assert queues.offsets(np.array([0, 2, 0, 0, 2])).tolist() == [0, 0, 1, 2, 1]
     numbers = np.array([2, 0, 2])
     queues.append(numbers, np.array([0, 100, 200]), np.array([100, 100, 90]), np.array([1, -2, 3]))

@@ -14,7 +14,7 @@ START, END = "9h", "13h"
 SECOND_MS, HOUR_MS = 1_000, 3_600_000
 
 
-def _stored(live: traffic.LiveBroker) -> dict[str, list[object]]:
+def _stored(live: traffic.GrowingBrokers) -> dict[str, list[object]]:
     """Broker name -> ids of what it has stored, in the log's order."""
     return {name: read_table(store, ["msg_id"]).column(0).to_pylist() for name, store in live.stores.items()}
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mqlab.cluster.runtime.address import Address
-from mqlab.cluster.runtime.tcp import PAUSE_ABOVE_BYTES, Limits, Peers, TcpConnection, TcpNetwork, hold
+from mqlab.cluster.runtime.tcp import PAUSE_ABOVE_BYTES, PeerLimits, Peers, TcpConnection, TcpNetwork, hold
 from mqlab.rocketmq.ports import Connection
 
 WRITTEN_BYTES = 32 << 20  # more than the system's buffers of both ends take
@@ -37,7 +37,7 @@ def played(story: Callable[[Peers, End, End, TcpConnection], Awaitable[None]]) -
     """Open one connection from a client end to a server end, and tell the story on its loop."""
 
     async def play() -> None:
-        peers = Peers(asyncio.get_running_loop(), Limits(max_unsent_bytes=2 * WRITTEN_BYTES))
+        peers = Peers(asyncio.get_running_loop(), PeerLimits(max_unsent_bytes=2 * WRITTEN_BYTES))
         address = str(hold(Address("127.0.0.1", 0)))
         network = TcpNetwork(peers, "node")
         server, client = End(), End()

@@ -9,7 +9,7 @@ import pytest
 
 from mqlab import Lab
 from mqlab.course.cases.lab14.book import ROOMS, RULES, Breach, breaches
-from mqlab.lab.simulation.planted import Cluster, cluster, history
+from mqlab.lab.simulation.planted import PlantedCluster, cluster, history
 from mqlab.lab.simulation.planted.clusters import CATALOGUE
 from mqlab.lab.simulation.planted.fitting import CLIENT, Defect, is_twin, swap
 from mqlab.rocketmq.client.consuming.pull_loop import PullLoop
@@ -19,7 +19,7 @@ MOST_DAYS = 30
 FEW = {"dispatched", "committed", "in order"}
 
 
-def first_day(of: Cluster, breaks: str) -> Breach | None:
+def first_day(of: PlantedCluster, breaks: str) -> Breach | None:
     """The first breach on the first of some days on which the rule is broken before all others."""
     for number in range(MOST_DAYS):
         found = breaches(history(of.play(of.day(number))))
@@ -30,7 +30,7 @@ def first_day(of: Cluster, breaks: str) -> Breach | None:
 
 def test_a_sound_cluster_breaks_no_rule() -> None:
     for name in ("one", "two"):
-        sound = Cluster(name, (SOUND,))
+        sound = PlantedCluster(name, (SOUND,))
         for number in range(3):
             day = sound.day(number)
             assert breaches(history(sound.play(day))) == [], (name, number)
@@ -40,7 +40,7 @@ def test_a_delayed_message_was_promised_where_it_waits() -> None:
     """SEND_OK for a message given back names the offset in the queue of its delay, beside a topic that may have had
     another unit at this offset, which a power cut took.
     """
-    sound = Cluster("sound 13", (SOUND,))
+    sound = PlantedCluster("sound 13", (SOUND,))
     rows = history(sound.play(sound.day(2)))
     delayed = [row for row in rows if row["what"] == "message.sent" and row["queue"].startswith("SCHEDULE_TOPIC_XXXX")]
     assert [row["status"] for row in delayed] == ["SEND_OK"]
@@ -50,7 +50,7 @@ def test_a_delayed_message_was_promised_where_it_waits() -> None:
 @pytest.mark.long
 def test_many_sound_clusters_break_no_rule_and_raise_no_alarm() -> None:
     for name in range(50):
-        sound = Cluster(f"sound {name}", (SOUND,))
+        sound = PlantedCluster(f"sound {name}", (SOUND,))
         for number in range(4):
             day = sound.day(number)
             assert breaches(history(sound.play(day))) == [], (name, number)
@@ -67,7 +67,7 @@ def test_many_sound_clusters_break_no_rule_and_raise_no_alarm() -> None:
 def test_a_defect_breaks_its_rule_first(number: int) -> None:
     defect = CATALOGUE[number]
     assert ROOMS[defect.breaks] == defect.room
-    found = first_day(Cluster(f"number {number}", (defect,)), defect.breaks)
+    found = first_day(PlantedCluster(f"number {number}", (defect,)), defect.breaks)
     assert found is not None
 
 
@@ -78,8 +78,8 @@ def test_every_rule_has_a_defect_that_breaks_it() -> None:
 def test_the_same_name_is_the_same_cluster_step_by_step() -> None:
     name = "some name"
     day = cluster(name).day(2)
-    assert day == Cluster(name).day(2)
-    assert cluster(name).play(day).journal.digest() == Cluster(name).play(day).journal.digest()
+    assert day == PlantedCluster(name).day(2)
+    assert cluster(name).play(day).journal.digest() == PlantedCluster(name).play(day).journal.digest()
     assert cluster("another").day(2) != day
 
 
@@ -91,7 +91,7 @@ def test_fewer_events_can_be_played() -> None:
 
 def test_a_defect_is_in_one_cluster_and_not_in_the_package() -> None:
     before = {name: value for name, value in vars(PullLoop).items() if callable(value)}
-    pulled = Cluster("p", tuple(defect for defect in CATALOGUE if defect.breaks == "pulled"))
+    pulled = PlantedCluster("p", tuple(defect for defect in CATALOGUE if defect.breaks == "pulled"))
     lab = pulled.play(pulled.day(0))
     assert {name: value for name, value in vars(PullLoop).items() if callable(value)} == before
     part: Any = lab.handles["billing-1"].node.pull_loop

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from mqlab import Lab, Message, cli
 from mqlab.errors import UsageError
-from mqlab.lab.simulation import Plan, draw, run, shrink
+from mqlab.lab.simulation import RunPlan, draw, run, shrink
 from mqlab.lab.simulation.model import Found, tried
-from mqlab.lab.simulation.notes import Call, Notes
+from mqlab.lab.simulation.notes import Notes, ReturnedCall
 
 SHORT = range(12)
 
@@ -80,7 +80,7 @@ def test_the_short_seeds_have_work_and_faults_of_every_kind() -> None:
 def test_a_run_is_the_same_again_also_from_a_file(tmp_path: Path) -> None:
     plan = draw(10)
     plan.save(tmp_path / "plan.json")
-    again = Plan.load(tmp_path / "plan.json")
+    again = RunPlan.load(tmp_path / "plan.json")
     assert again == plan
     one, other = run(plan), run(again)
     assert one.lab is not None and other.lab is not None
@@ -94,18 +94,18 @@ def test_a_member_that_counts_tries_of_its_own_is_judged_by_the_highest_level(wa
     lab, notes = Lab(), Notes()
     for again, began_ms in ((8, 0), (9, 10 + waited_ms)):
         place = ("orders", "broker-a", 0, 0)
-        notes.calls.append(Call(0, "billing", 1, place, False, again, 0, "billing-1", began_ms, began_ms + 10))
+        notes.calls.append(ReturnedCall(0, "billing", 1, place, False, again, 0, "billing-1", began_ms, began_ms + 10))
     partition = {"at": 0, "do": "partition", "for": 1_000}
-    assert len(list(tried(Found(lab), notes, Plan(0, {}, [], [partition])))) == told
+    assert len(list(tried(Found(lab), notes, RunPlan(0, {}, [], [partition])))) == told
 
 
-def loose() -> Plan:
+def loose() -> RunPlan:
     """A world that promises less than the model demands: power is cut under asynchronous flushing."""
     plan = draw(3)
     events = [{"at": 100 * number, "do": "send", "number": number, "topic": "orders"} for number in range(8)]
     cuts = [{"at": at, "do": "power_off", "node": "broker-a", "for": 300, "keep": 0.0} for at in (350, 1_200, 1_900)]
     world = {**plan.world, "sync_flush": False, "replicas": 0, "two_copies": False, "brokers": 1, "queues": 1}
-    return Plan(3, world, plan.members, sorted([*events, *cuts], key=lambda event: event["at"]))
+    return RunPlan(3, world, plan.members, sorted([*events, *cuts], key=lambda event: event["at"]))
 
 
 def test_a_broken_promise_is_found_and_made_small(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_the_command_line_counts_and_refuses(tmp_path: Path) -> None:
     assert CliRunner().invoke(cli.main, ["sim", "--seeds", "2", "--seed", "3"]).exit_code == 2
     (tmp_path / "bad.json").write_text('{"seed": 1}')
     with pytest.raises(UsageError, match="it needs exactly"):
-        Plan.load(tmp_path / "bad.json")
+        RunPlan.load(tmp_path / "bad.json")
 
 
 def test_a_failing_run_opens_in_the_time_machine() -> None:

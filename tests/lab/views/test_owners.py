@@ -11,7 +11,7 @@ from mqlab.errors import UsageError
 from mqlab.lab.views.hash_ring import HashRing
 from mqlab.lab.views.owners_grid import OwnersGrid, short_names
 from mqlab.lab.views.picture import Picture
-from mqlab.lab.views.queue_owners import Call, QueueOwners, Span
+from mqlab.lab.views.queue_owners import GivenMessage, Ownership, QueueOwners
 from mqlab.rocketmq.client.allocate import strategy
 
 GRID = OwnersGrid(
@@ -24,11 +24,11 @@ GRID = OwnersGrid(
 RING = HashRing([(1 << 30, "a"), (1 << 31, "b"), (3 << 30, "a")], [("0", 5), ("1", (3 << 30) + 1)], title="a ring")
 OWNERS = QueueOwners(
     [
-        Span("orders 2", "billing-1", 0, 5_000),
-        Span("orders 10", "billing-2", 100, None),
-        Span("orders 2", "billing-2", 4_000, 9_000),
+        Ownership("orders 2", "billing-1", 0, 5_000),
+        Ownership("orders 10", "billing-2", 100, None),
+        Ownership("orders 2", "billing-2", 4_000, 9_000),
     ],
-    [Call("orders 2", "billing-1", 7, 1_000, 6_000), Call("orders 2", "billing-2", 7, 4_500, None)],
+    [GivenMessage("orders 2", "billing-1", 7, 1_000, 6_000), GivenMessage("orders 2", "billing-2", 7, 4_500, None)],
     end_ms=10_000,
 )
 

@@ -12,14 +12,14 @@ from mqlab.lab.views.fates import Fate, Fates
 from mqlab.lab.views.page_grid import MAX_CELLS, FilePages, PageGrid
 from mqlab.lab.views.picture import Picture
 from mqlab.lab.views.store_map import MAX_UNITS_DRAWN, IndexEntry, StoreMap, Unit
-from mqlab.lab.views.waits import MAX_ROWS_DRAWN, Call, Wait, Waits
+from mqlab.lab.views.waits import MAX_ROWS_DRAWN, ListenerCall, MessageWaits, Wait
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOUR = 3_600_000
 UNITS = [Unit(0, 90, "订单 0", "<заказ>"), Unit(90, 80, "orders 1"), Unit(170, 70, "orders 1", "🙂")]
 QUEUES = {"订单 0": [(0, 0)], "orders 1": [(0, 90), (1, 170)]}
 INDEX = [IndexEntry(1, 3, 0, 0), IndexEntry(2, 0, 90, 0), IndexEntry(3, 3, 170, 1)]
-FAILS = [Call(0, 5, "RECONSUME_LATER", 0), Call(10_005, 10_006, "RECONSUME_LATER", 1)]
+FAILS = [ListenerCall(0, 5, "RECONSUME_LATER", 0), ListenerCall(10_005, 10_006, "RECONSUME_LATER", 1)]
 PICTURES: list[Picture] = [
     StoreMap(UNITS, QUEUES, INDEX, lit=[170], title="<broker>"),
     StoreMap([]),
@@ -27,15 +27,17 @@ PICTURES: list[Picture] = [
     PageGrid([FilePages("<commitlog>/0", 256, 3, (1, 2)), FilePages("config/a.json", 1, 1, whole=True)], title="A"),
     PageGrid([]),
     PageGrid([FilePages(f"file {n}", 5_000, 5_000, tuple(range(5_000))) for n in range(60)], others=["create <x>"]),
-    Waits(FAILS, [Wait(5, 10_005, "<level> 3"), Wait(10_006, 2 * HOUR, "level 17")], dead_ms=2 * HOUR, title="m"),
-    Waits([], []),
+    MessageWaits(
+        FAILS, [Wait(5, 10_005, "<level> 3"), Wait(10_006, 2 * HOUR, "level 17")], dead_ms=2 * HOUR, title="m"
+    ),
+    MessageWaits([], []),
     Fates(
         [Fate(0, n, "<tag> 标签", "FILTERED_BY_CLIENT", "a") for n in range(40)], {0: "<a>", 1: ""}, title="<broker>"
     ),
     Fates([], {}),
-    Waits(FAILS[:1], [Wait(5, None, "level 3")], now_ms=50),
-    Waits(FAILS, [Wait(5, 5, "level 0")], scale="linear"),
-    Waits([Call(n * 1000, None, "RUNNING", n) for n in range(4_000)], scale="linear"),
+    MessageWaits(FAILS[:1], [Wait(5, None, "level 3")], now_ms=50),
+    MessageWaits(FAILS, [Wait(5, 5, "level 0")], scale="linear"),
+    MessageWaits([ListenerCall(n * 1000, None, "RUNNING", n) for n in range(4_000)], scale="linear"),
 ]
 
 
@@ -110,7 +112,7 @@ def test_ten_seconds_and_two_hours_are_both_seen_and_differ() -> None:
 
 def test_on_the_linear_axis_bars_stand_where_the_message_waited() -> None:
     waits = [Wait(0, HOUR, "a"), Wait(3 * HOUR, 4 * HOUR, "b")]
-    (first, one), (second, other) = bars(Waits([Call(0, 1, "x", 0)], waits, scale="linear"))
+    (first, one), (second, other) = bars(MessageWaits([ListenerCall(0, 1, "x", 0)], waits, scale="linear"))
     assert abs(one - other) <= 1 and abs((second - first) - 3 * one) <= 3
 
 
@@ -119,7 +121,7 @@ def test_a_wait_that_is_not_over_and_a_death_are_told() -> None:
     assert str(PICTURES[6]).splitlines()[-1].endswith("+2:00:00  dead letter")
     assert PICTURES[6].table().column("what") == ["delivery", "wait", "delivery", "wait", "dead"]
     with pytest.raises(UsageError):
-        Waits([], scale="logarithmic")
+        MessageWaits([], scale="logarithmic")
 
 
 def test_a_message_delivered_thousands_of_times_is_cut_with_a_word() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mqlab.rocketmq.nameserver.routes import Registered, Registration, RouteTable
+from mqlab.rocketmq.nameserver.routes import BrokerRegistration, Registered, RouteTable
 from mqlab.rocketmq.wire.bodies import BrokerData, DataVersion, QueueData, TopicConfig
 
 
@@ -31,7 +31,7 @@ class Routes:
             "data_version": DataVersion(version),
             **more,
         }
-        return self.table.register(Registration(topics={topic.topic_name: topic for topic in topics}, **values))
+        return self.table.register(BrokerRegistration(topics={topic.topic_name: topic for topic in topics}, **values))
 
 
 ORDERS, PAYMENTS = TopicConfig("orders", 4, 4), TopicConfig("订单", 8, 2, perm=4)

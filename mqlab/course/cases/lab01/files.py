@@ -85,7 +85,7 @@ def _unit(rng: random.Random, topic: str, born_v6: bool, store_v6: bool) -> byte
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class QueueQuestion:
     """One question to a queue: what the broker answers when a group has committed an offset."""
 
     committed: int
@@ -99,7 +99,7 @@ class QueueOnDisk:
 
     queue_files: Files
     log_files: Files
-    readings: list[Reading]
+    readings: list[QueueQuestion]
 
 
 def queue_on_disk(seed: int) -> QueueOnDisk:
@@ -126,7 +126,7 @@ def queue_on_disk(seed: int) -> QueueOnDisk:
     for committed in range(first, last + 1):
         answer = store.get("orders", 0, committed, 1)
         unit = bytes(answer.units[0]) if answer.units else None
-        readings.append(Reading(committed, unit, answer.next_begin_offset))
+        readings.append(QueueQuestion(committed, unit, answer.next_begin_offset))
     rng.shuffle(readings)
     return QueueOnDisk(broker_files(lab, "consumequeue", "orders", "0"), broker_files(lab, "commitlog"), readings[:12])
 

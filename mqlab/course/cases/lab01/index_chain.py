@@ -76,7 +76,7 @@ class FileReads:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChainQuestion:
     """What a judge knows of a question: the reads, the key's hash, the file's first time, the chain, newest first."""
 
     reads: FileReads
@@ -139,7 +139,7 @@ def question(data: bytes, topic: str, key: str, begin_ms: int, end_ms: int) -> C
         end_ms=end_ms,
         right=right,
         about=about,
-        given=Asked(reads, key_hash, table.begin_timestamp, chain),
+        given=ChainQuestion(reads, key_hash, table.begin_timestamp, chain),
     )
 
 
@@ -148,7 +148,7 @@ def question(data: bytes, topic: str, key: str, begin_ms: int, end_ms: int) -> C
 
 def _places(call: Call, entries: Iterable[Entry], fits: Callable[[int], bool] | None = None) -> list[int]:
     """The places of those entries that are the key's and in time; ``fits(ms)`` in place of the right bounds."""
-    asked: Asked = call.given
+    asked: ChainQuestion = call.given
     inside = fits or (lambda ms: call["begin_ms"] <= ms <= call["end_ms"])
     return [
         place

@@ -14,7 +14,7 @@ from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.kit import Pure, Slip
 from mqlab.course.kit.shapes import Difference
 from mqlab.course.teach.exercises import Call
-from mqlab.rocketmq.nameserver.routes import Registration, RouteTable
+from mqlab.rocketmq.nameserver.routes import BrokerRegistration, RouteTable
 from mqlab.rocketmq.wire.bodies import DataVersion, TopicConfig
 
 TOPIC, CLUSTER = "orders", "DefaultCluster"
@@ -43,7 +43,7 @@ def answered(events: Sequence[Event], who: str, t: int) -> list[str]:
             channels[name] = object()
             topics = {topic: TopicConfig(topic, 4, 4) for topic in (TOPIC, "TBW102")}
             table.register(
-                Registration(CLUSTER, f"{name}:10911", name, 0, "", topics, DataVersion(), channel=channels[name])
+                BrokerRegistration(CLUSTER, f"{name}:10911", name, 0, "", topics, DataVersion(), channel=channels[name])
             )
         elif what == CLOSED:
             table.channel_closed(channels[name])

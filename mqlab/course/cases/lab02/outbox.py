@@ -18,7 +18,7 @@ from typing import Any
 
 from mqlab.course.cases.lab02.clusters import SHOP, TOPIC
 from mqlab.course.kit.crashing import EveryCrash
-from mqlab.course.kit.days import Day, Does, LabDatabases, NotMade, Played, Tables, Topics, takes
+from mqlab.course.kit.days import DatabaseTables, Day, Does, LabDatabases, NotMade, Played, Topics, takes
 from mqlab.course.teach.exercises import Finding
 from mqlab.course.teach.lives import anew
 from mqlab.course.words import refutation
@@ -173,7 +173,7 @@ def _orders(rng: random.Random, ticks: Sequence[int]) -> list[tuple[int, str, by
 def two_orders(seed: int) -> Day:
     """Two orders, and enough time for the relay; the process dies somewhere."""
     orders = _orders(random.Random(f"lab02.outbox lines {seed}"), (1, 5))
-    acts = (Topics((TOPIC,)), Tables(SHOP, TABLES), Does(_opens), Does(lambda today: _runs(today, 26, orders)))
+    acts = (Topics((TOPIC,)), DatabaseTables(SHOP, TABLES), Does(_opens), Does(lambda today: _runs(today, 26, orders)))
     return Day(acts, kind=ShopDay)
 
 
@@ -190,7 +190,7 @@ def broker_away(seed: int) -> Day:
         today.lab.start(BROKER)
         _runs(today, 60, [(tick - 40, key, body) for tick, key, body in orders])
 
-    return Day((Topics((TOPIC,)), Tables(SHOP, TABLES), Does(_opens), Does(goes)), kind=ShopDay)
+    return Day((Topics((TOPIC,)), DatabaseTables(SHOP, TABLES), Does(_opens), Does(goes)), kind=ShopDay)
 
 
 def slow_broker(seed: int) -> Day:
@@ -202,7 +202,7 @@ def slow_broker(seed: int) -> Day:
         today.lab.slow(BROKER, rng.randint(900, 1_200))
         _runs(today, 80, orders)
 
-    return Day((Topics((TOPIC,)), Tables(SHOP, TABLES), Does(_opens), Does(goes)), kind=ShopDay)
+    return Day((Topics((TOPIC,)), DatabaseTables(SHOP, TABLES), Does(_opens), Does(goes)), kind=ShopDay)
 
 
 def _opens(today: ShopDay) -> None:

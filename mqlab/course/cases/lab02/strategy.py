@@ -73,7 +73,7 @@ class Update:
 
 
 @dataclass(slots=True)
-class Asked:
+class StrategyQuestion:
     """A question whose answer differs from RocketMQ's. ``before``: the broker's updates until then."""
 
     method: str
@@ -86,14 +86,14 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Watched:
+class WatchedStrategy:
     """The producer's strategy: it asks the learner's object, and RocketMQ's table beside it."""
 
     mine: Any
     lab: Any
     table: LatencyFaultStrategy = field(default_factory=LatencyFaultStrategy)
     updates: list[Update] = field(default_factory=list)
-    wrong: Asked | None = None
+    wrong: StrategyQuestion | None = None
     raised: Exception | None = None
 
     def is_available(self, broker_name: str, now_ms: int) -> bool:
@@ -133,7 +133,7 @@ class Watched:
             before = tuple(one for one in self.updates if one.broker == broker)
             item = self.table.items.get(broker)
             until_ms = item.available_from_ms if item else 0
-            self.wrong = Asked(method, broker, now_ms, right, found, before, until_ms)
+            self.wrong = StrategyQuestion(method, broker, now_ms, right, found, before, until_ms)
         return bool(found)
 
 
@@ -141,13 +141,13 @@ class Watched:
 class FaultDay(Played):
     """The day. ``watched`` is made when the shop's producer is."""
 
-    watched: Watched | None = None
+    watched: WatchedStrategy | None = None
 
     def shop(self) -> Any:
         """The shop's producer, with the learner's strategy in it."""
         if SHOP not in self.producers:
             made = _made(self.answers[NAME])
-            self.watched = Watched(made, self.lab)
+            self.watched = WatchedStrategy(made, self.lab)
             self.producers[SHOP] = self.lab.producer(SHOP, mq_fault_strategy=self.watched, send_msg_timeout=CALM)
         return self.producers[SHOP]
 
@@ -265,7 +265,7 @@ def _ends_within(bans: Sequence[Update]) -> bool:
     return bans[-1].now_ms < _end(bans[-2])
 
 
-def _rule(wrong: Asked) -> tuple[str, str]:
+def _rule(wrong: StrategyQuestion) -> tuple[str, str]:
     if not isinstance(wrong.found, bool):
         return BOOL_RULE, ""
     if wrong.method == "is_reachable":

@@ -19,7 +19,7 @@ from typing import Any
 
 from mqlab.course.cases.lab04.offsets import GROUP, NODE, TOPIC
 from mqlab.course.kit.crashing import EveryCrash
-from mqlab.course.kit.days import Day, Does, Learner, Played, Reads, Sends, Tables, Topics, Waits
+from mqlab.course.kit.days import DatabaseTables, Day, Does, Learner, Played, Reads, Sends, Topics, Waits
 from mqlab.course.kit.promises import LISTENER_ERRORS, finding_at, no_surprise, took_ms
 from mqlab.course.teach.exercises import Finding
 from mqlab.errors import UsageError
@@ -79,7 +79,7 @@ INTEGRITY_RULE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RatedOrder:
     """An order with its customer; ``rate_ms``: how long the rate service takes."""
 
     key: str
@@ -123,7 +123,7 @@ class Accounts(Played):
         return owed
 
 
-def _orders(rng: random.Random, count: int, rate_ms: int) -> list[Order]:
+def _orders(rng: random.Random, count: int, rate_ms: int) -> list[RatedOrder]:
     """Orders whose amounts are powers of two: a wrong sum tells which order is in it how often."""
     first = rng.randint(100, 900)
     customers = [rng.choice(CUSTOMERS) for _ in range(count)]
@@ -131,12 +131,14 @@ def _orders(rng: random.Random, count: int, rate_ms: int) -> list[Order]:
     amounts = rng.sample([1 << (4 + 2 * number) for number in range(count)], count)
     # Its second order costs less, so that an account which is larger than an order does not mean that it was charged.
     amounts[0], amounts[-1] = max(amounts[0], amounts[-1]), min(amounts[0], amounts[-1])
-    return [Order(f"order-{first + number}", customers[number], amounts[number], rate_ms) for number in range(count)]
+    return [
+        RatedOrder(f"order-{first + number}", customers[number], amounts[number], rate_ms) for number in range(count)
+    ]
 
 
 def _begun(queues: int = 1) -> tuple[Any, ...]:
     accounts = "".join(f"INSERT INTO accounts VALUES ('{customer}', 0);" for customer in CUSTOMERS)
-    return Topics((TOPIC,), queues), Tables(GROUP, TABLES + accounts)
+    return Topics((TOPIC,), queues), DatabaseTables(GROUP, TABLES + accounts)
 
 
 def two_owners(seed: int) -> Day:
@@ -198,7 +200,7 @@ def _all_paid_once(day: Accounts) -> Finding | None:
     return None
 
 
-def _each_order(day: Accounts) -> list[Order]:
+def _each_order(day: Accounts) -> list[RatedOrder]:
     return list({one.key: one for one in day.sent.values()}.values())
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from mqlab.course.cases.lab04.offsets import FOR_EVER_MS, GROUP, TOPIC
 from mqlab.course.kit import World
-from mqlab.course.kit.days import Day, Does, Played, Sends, Tables, Topics, Waits
+from mqlab.course.kit.days import DatabaseTables, Day, Does, Played, Sends, Topics, Waits
 from mqlab.course.teach.exercises import Finding
 from mqlab.durations import calendar
 from mqlab.errors import UsageError
@@ -52,7 +52,7 @@ DOWN_RULES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PoisonedOrder:
     """An order; ``poisoned``: the listener never ends it well."""
 
     key: str
@@ -93,25 +93,25 @@ def day(seed: int) -> Day:
     orderly = seed % 2 == 1
     acts = (
         Topics((TOPIC,), QUEUES),
-        Tables(GROUP, TABLES),
+        DatabaseTables(GROUP, TABLES),
         Does(lambda today: _billing_reads(today, orderly)),
         Sends(_orders(rng, orderly)),
         Waits("50s"),
         Does(_rescued),
-        Sends([Order(f"order-{number}", poisoned=False) for number in range(900, 904)]),
+        Sends([PoisonedOrder(f"order-{number}", poisoned=False) for number in range(900, 904)]),
         Waits("35s"),
     )
     return Day(acts, kind=StuckDay)
 
 
-def _orders(rng: random.Random, orderly: bool) -> list[Order]:
+def _orders(rng: random.Random, orderly: bool) -> list[PoisonedOrder]:
     """Round robin: even orders go to one queue, odd ones to the other. Some of both are before the poisoned ones."""
     count = rng.randint(20, 26)
     first = rng.choice((6, 8)) + rng.randint(0, 1)
     # Two that hang are in one queue, with healthy ones between them; in order, the second head is in the other queue.
     second = first + rng.choice((4, 6)) + (1 if orderly else 0)
     poisoned = {first, second} if not orderly or rng.random() < 0.5 else {first}
-    return [Order(f"order-{number}", number in poisoned) for number in range(count)]
+    return [PoisonedOrder(f"order-{number}", number in poisoned) for number in range(count)]
 
 
 def _billing_reads(today: StuckDay, orderly: bool) -> None:

@@ -38,7 +38,7 @@ AGAIN_MS = 1  # the warehouse knows what it has done
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class OrderEvent:
     """One event of an order; ``takes_ms`` in the warehouse, where its first ``fails`` tries fail."""
 
     order: str
@@ -57,10 +57,10 @@ class Event:
 
 
 @dataclass(slots=True)
-class Work:
+class WarehouseCall:
     """One call of the warehouse; ``ended_ms`` None: it was cut off by a death, or is under way."""
 
-    event: Event
+    event: OrderEvent
     client: str
     began_ms: int
     ended_ms: int | None = None
@@ -71,8 +71,8 @@ class Work:
 class EventDay(Played):
     """A day with a warehouse. ``wrong``: what an answer that is no listener was found out by."""
 
-    works: list[Work] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    works: list[WarehouseCall] = field(default_factory=list)
+    events: list[OrderEvent] = field(default_factory=list)
     error: Exception = field(default_factory=lambda: ConnectionError("the warehouse is busy"))
 
     def handle(self, message: Any, context: Any) -> None:
@@ -80,7 +80,7 @@ class EventDay(Played):
         event = self.event_of(message)
         tries = sum(work.event is event for work in self.works)
         done = any(work.succeeded for work in self.works if work.event is event)
-        work = Work(event, context._starter.ports.node, self.lab.now_ms)
+        work = WarehouseCall(event, context._starter.ports.node, self.lab.now_ms)
         self.works.append(work)
         context.sleep(AGAIN_MS if done else event.takes_ms)
         work.ended_ms = self.lab.now_ms
@@ -88,11 +88,11 @@ class EventDay(Played):
             raise self.error
         work.succeeded = True
 
-    def event_of(self, message: Any) -> Event:
+    def event_of(self, message: Any) -> OrderEvent:
         """The event that a message, or a row with its tag and key, is about."""
         return next(one for one in self.events if one.order == message.keys and one.step == message.tags)
 
-    def done_ms(self, event: Event) -> int | None:
+    def done_ms(self, event: OrderEvent) -> int | None:
         """When an event was first handled to its end, None if it was not."""
         ends = [work.ended_ms for work in self.works if work.event is event and work.succeeded]
         return next((ms for ms in ends if ms is not None), None)
@@ -156,7 +156,7 @@ class ReadsInOrder:
 class SendsEvents:
     """Events that the shop sends one after the other, each order to its own queue."""
 
-    events: Sequence[Event]
+    events: Sequence[OrderEvent]
     every: str = ""
 
     def act(self, played: Any) -> None:
@@ -175,14 +175,14 @@ class SendsEvents:
                 played.lab.run_for(self.every)
 
 
-def predecessor(events: Sequence[Event], event: Event) -> Event | None:
+def predecessor(events: Sequence[OrderEvent], event: OrderEvent) -> OrderEvent | None:
     """The event of the same order that comes before it."""
     own = [one for one in events if one.order == event.order]
     at = own.index(event)
     return own[at - 1] if at else None
 
 
-def out_of_order(day: EventDay) -> tuple[Work, Event] | None:
+def out_of_order(day: EventDay) -> tuple[WarehouseCall, OrderEvent] | None:
     """The first call for an event whose predecessor was not handled to its end when it began."""
     for work in day.works:
         before = predecessor(day.events, work.event)
@@ -194,12 +194,12 @@ def out_of_order(day: EventDay) -> tuple[Work, Event] | None:
     return None
 
 
-def not_done(day: EventDay) -> Event | None:
+def not_done(day: EventDay) -> OrderEvent | None:
     """The first event that was never handled to its end."""
     return next((event for event in day.events if day.done_ms(event) is None), None)
 
 
-def moment(day: EventDay, work: Work) -> str:
+def moment(day: EventDay, work: WarehouseCall) -> str:
     """Where a call shows, in words."""
     return f"{work.event.key}, begun at {calendar(work.began_ms)} by {work.client}"
 

@@ -19,12 +19,12 @@ from mqlab.course.cases.lab05.events import (
     NODE,
     ORDERLY_ERRORS,
     TOPIC,
-    Event,
     EventDay,
     MadeWith,
+    OrderEvent,
     ReadsInOrder,
     SendsEvents,
-    Work,
+    WarehouseCall,
     moment,
     moved_too_far,
     not_done,
@@ -44,14 +44,14 @@ MADE = MadeWith("lanes", lambda today, _: (today.handle,), "(handle)")
 SETTINGS = {"consume_message_batch_max_size": BATCH}
 
 
-def _lives(rng: random.Random, orders: Sequence[str], times: Sequence[int]) -> list[Event]:
+def _lives(rng: random.Random, orders: Sequence[str], times: Sequence[int]) -> list[OrderEvent]:
     """Lives that are interleaved, each in its own order."""
     waiting = {order: list(LIFE) for order in orders}
     events = []
     while waiting:
         order = rng.choice(sorted(waiting))
         step = waiting[order].pop(0)
-        events.append(Event(order, step, rng.choice(times)))
+        events.append(OrderEvent(order, step, rng.choice(times)))
         if not waiting[order]:
             del waiting[order]
     return events
@@ -71,14 +71,17 @@ def busy_day(seed: int) -> Day:
     first = rng.randint(100, 900)
     busy, *others, late = (f"order-{first + at}" for at in range(4))
 
-    def three(step: str) -> list[Event]:
+    def three(step: str) -> list[OrderEvent]:
         slow = rng.choice((2_300, 2_600)) if step == LIFE[1] else 200
-        own = [Event(busy, step, 200, 1 if step == LIFE[1] else 0), *(Event(one, step, slow) for one in others)]
+        own = [
+            OrderEvent(busy, step, 200, 1 if step == LIFE[1] else 0),
+            *(OrderEvent(one, step, slow) for one in others),
+        ]
         return rng.sample(own, len(own))
 
     # Who waits for one lane after the other meets the busy one first; all three of its events are in the first batch.
     created, shipped = (sorted(three(step), key=lambda event: event.order != busy) for step in (LIFE[0], LIFE[2]))
-    own = [Event(late, step, 200, 1 if step == LIFE[1] else 0) for step in LIFE]
+    own = [OrderEvent(late, step, 200, 1 if step == LIFE[1] else 0) for step in LIFE]
     return _read([*created, *three(LIFE[1]), *shipped, *own], "40s")
 
 
@@ -90,7 +93,7 @@ def short_day(seed: int) -> Day:
     return _read(events, "9s")
 
 
-def _read(events: Sequence[Event], wait: str) -> Day:
+def _read(events: Sequence[OrderEvent], wait: str) -> Day:
     acts = (Topics((TOPIC,)), SendsEvents(events), ReadsInOrder(MADE, dict(SETTINGS)), Waits(wait))
     return Day(acts, kind=EventDay)
 
@@ -118,7 +121,7 @@ def _in_order(today: EventDay) -> Finding | None:
     )
 
 
-def _in_one_call(today: EventDay, one: Work, other: Work) -> bool:
+def _in_one_call(today: EventDay, one: WarehouseCall, other: WarehouseCall) -> bool:
     """Whether two events were in the warehouse during one call of the listener."""
     return any(
         row.started_ms <= one.began_ms and (row.ended_ms is None or other.began_ms <= row.ended_ms)

@@ -22,8 +22,8 @@ from mqlab.course.cases.lab05.events import (
     OTHER,
     RAISED_RULE,
     TOPIC,
-    Event,
     EventDay,
+    OrderEvent,
     moment,
     not_done,
     out_of_order,
@@ -67,7 +67,7 @@ def day(seed: int) -> Day:
     orders = [f"order-{first + at}" for at in range(ORDERS)]
     busy = set(rng.sample(orders, 2))
     events = [
-        Event(order, step, rng.choice((300, 600, 900)), 1 if order in busy and step == "created" else 0)
+        OrderEvent(order, step, rng.choice((300, 600, 900)), 1 if order in busy and step == "created" else 0)
         for step in LIFE
         for order in rng.sample(orders, ORDERS)
     ]
@@ -107,7 +107,7 @@ def _reads(today: EventDay, name: str) -> None:
     today.lab.run_for("1s")
 
 
-def _sends(today: LifeDay, events: list[Event]) -> None:
+def _sends(today: LifeDay, events: list[OrderEvent]) -> None:
     """The shop sends events; one whose send has failed is sent once more."""
     shop, send_event = today.producer("shop"), today.shops_own or today.answers["send_event"]
     for event in events:
@@ -126,7 +126,7 @@ def _restarts_the_shop(today: LifeDay) -> None:
     today.shops_own = anew(today.answers["send_event"], "send_event")
 
 
-def _queue_of(today: EventDay, event: Event) -> int | None:
+def _queue_of(today: EventDay, event: OrderEvent) -> int | None:
     return next((one.queue_id for one in today.stored() if today.event_of(one) is event), None)
 
 
@@ -177,7 +177,7 @@ def _is_orderly(today: EventDay) -> bool:
     return any(True for _ in today.lab.journal.changes("queue.locked"))
 
 
-def _is_beside(today: EventDay, event: Event) -> bool:
+def _is_beside(today: EventDay, event: OrderEvent) -> bool:
     """Whether the work on an event went on after its listener had answered, or was cut off then."""
     ends = [
         row.ended_ms for row in today.deliveries(GROUP) if row.ended_ms is not None and _is_about(today, row, event)
@@ -207,7 +207,7 @@ def _nothing_lost(today: EventDay) -> Finding | None:
     return Finding(rule, f"{event.key}: its deliveries", "handled in the end", found, lab=today.lab, belief=belief)
 
 
-def _is_about(today: EventDay, row: Any, event: Event) -> bool:
+def _is_about(today: EventDay, row: Any, event: OrderEvent) -> bool:
     return any(one.msg_id == row.msg_id and today.event_of(one) is event for one in today.stored())
 
 

@@ -17,12 +17,12 @@ from mqlab.course.cases.lab05.events import (
     NODE,
     ORDERLY_ERRORS,
     TOPIC,
-    Event,
     EventDay,
     MadeWith,
+    OrderEvent,
     ReadsInOrder,
     SendsEvents,
-    Work,
+    WarehouseCall,
     moment,
     not_done,
 )
@@ -42,7 +42,7 @@ BOOKED_RULE = "Every line of every invoice is booked in the end: book(message, c
 
 
 @dataclass(frozen=True, slots=True)
-class Line(Event):
+class InvoiceLine(OrderEvent):
     """A line of an invoice; its step is "2/3"."""
 
     def message(self) -> Message:
@@ -62,7 +62,7 @@ class Line(Event):
         return int(self.step.partition("/")[0])
 
 
-class Ledger(EventDay):
+class LedgerDay(EventDay):
     """A day with a ledger: no line is known before its invoice is whole, so lines that come again are booked again."""
 
     __slots__ = ()
@@ -75,14 +75,14 @@ def day(seed: int) -> Day:
     """
     rng = random.Random(f"lab05.manual {seed}")
     first = rng.randint(100, 900)
-    lines: list[Event] = []
+    lines: list[OrderEvent] = []
     failing = set(rng.sample(range(1, 4), 2))
     for at in range(5):
         count = {0: rng.randint(10, 12), 4: 1}.get(at) or rng.randint(3, 4)
         fails_at = rng.randint(2, count) if at in failing else 0
         for number in range(1, count + 1):
             fails = rng.choice((1, 2)) if number == fails_at else 0
-            lines.append(Line(f"invoice-{first + at}", f"{number}/{count}", rng.choice((40, 60, 80)), fails))
+            lines.append(InvoiceLine(f"invoice-{first + at}", f"{number}/{count}", rng.choice((40, 60, 80)), fails))
     half = next(at for at, line in enumerate(lines) if line.order == f"invoice-{first + 3}") + 1
     acts = (
         Topics((TOPIC,)),
@@ -94,15 +94,15 @@ def day(seed: int) -> Day:
         SendsEvents(lines[half:]),
         Waits("30s"),
     )
-    return Day(acts, kind=Ledger)
+    return Day(acts, kind=LedgerDay)
 
 
-def _works(today: Any) -> list[Work]:
-    works: list[Work] = today.works
+def _works(today: Any) -> list[WarehouseCall]:
+    works: list[WarehouseCall] = today.works
     return works
 
 
-def _borders(today: EventDay) -> dict[int, Event]:
+def _borders(today: EventDay) -> dict[int, OrderEvent]:
     """Each queue offset with the line that lies there."""
     return {one.queue_offset: today.event_of(one) for one in today.stored()}
 
@@ -142,7 +142,7 @@ def _compares_texts(today: EventDay) -> bool:
 def _whole_again(today: EventDay) -> Finding | None:
     """After a line that failed the next one booked is the first of its invoice."""
     for work, then in zip(today.works, today.works[1:], strict=False):
-        line: Line = then.event  # type: ignore[assignment]
+        line: InvoiceLine = then.event  # type: ignore[assignment]
         if work.ended_ms is None or work.succeeded or (line.order == work.event.order and line.number == 1):
             continue
         said = _status_of(today, work)
@@ -157,7 +157,7 @@ def _whole_again(today: EventDay) -> Finding | None:
 _AFTER_A_FAILURE = {"SUSPEND_CURRENT_QUEUE_A_MOMENT": "lab05.suspend_is_enough", "ROLLBACK": ""}
 
 
-def _status_of(today: EventDay, work: Work) -> str:
+def _status_of(today: EventDay, work: WarehouseCall) -> str:
     """What the delivery said in which a line was booked."""
     for row in today.deliveries(GROUP):
         if today.sent.get(row.msg_id) is work.event and row.started_ms <= work.began_ms <= (row.ended_ms or 0):
@@ -185,7 +185,7 @@ def _booked_to_the_end(today: EventDay) -> Finding | None:
 def _no_page_is_torn(today: EventDay) -> Finding | None:
     """After a death an invoice that was not committed comes again from its first line."""
     for died_ms in today.deaths_ms:
-        after: list[Work] = [work for work in today.works if work.began_ms > died_ms]
+        after: list[WarehouseCall] = [work for work in today.works if work.began_ms > died_ms]
         if after and after[0].event.number != 1:  # type: ignore[attr-defined]
             belief = "lab05.success_commits"
             return Finding(

@@ -22,16 +22,16 @@ from mqlab.course.cases.lab05.events import (
     NODE,
     ORDERLY_ERRORS,
     TOPIC,
-    Event,
     EventDay,
     MadeWith,
+    OrderEvent,
     ReadsInOrder,
     SendsEvents,
-    Work,
+    WarehouseCall,
     moment,
 )
 from mqlab.course.kit.crashing import EveryCrash
-from mqlab.course.kit.days import Day, Tables, Topics, Waits
+from mqlab.course.kit.days import DatabaseTables, Day, Topics, Waits
 from mqlab.course.kit.promises import no_surprise
 from mqlab.course.teach.exercises import Finding
 from mqlab.course.words import refutation
@@ -60,11 +60,11 @@ class ParkingDay(EventDay):
     error: Exception = field(default_factory=lambda: ValueError("the warehouse cannot read this"))
 
     @property
-    def head(self) -> Event:
+    def head(self) -> OrderEvent:
         """The event that never succeeds."""
         return next(event for event in self.events if event.fails == FOR_EVER)
 
-    def behind(self, event: Event) -> bool:
+    def behind(self, event: OrderEvent) -> bool:
         """Whether an event is the poisoned one or a later one of its order."""
         own = [one for one in self.events if one.order == self.head.order]
         return event in own and own.index(event) >= own.index(self.head)
@@ -95,11 +95,18 @@ def day(seed: int) -> Day:
     orders = [f"order-{first + at}" for at in range(5)]
     sick, at = rng.choice(orders[1:4]), rng.choice(LIFE[:2])
     events = [
-        Event(order, step, rng.choice((40, 80)), FOR_EVER if (order, step) == (sick, at) else 0)
+        OrderEvent(order, step, rng.choice((40, 80)), FOR_EVER if (order, step) == (sick, at) else 0)
         for step in LIFE
         for order in orders
     ]
-    acts = (Topics((TOPIC,)), Tables(GROUP, TABLES), ReadsInOrder(MADE), Waits("2s"), SendsEvents(events), Waits("40s"))
+    acts = (
+        Topics((TOPIC,)),
+        DatabaseTables(GROUP, TABLES),
+        ReadsInOrder(MADE),
+        Waits("2s"),
+        SendsEvents(events),
+        Waits("40s"),
+    )
     return Day(acts, kind=ParkingDay)
 
 
@@ -108,12 +115,12 @@ def short_day(seed: int) -> Day:
     first = random.Random(f"lab05.poisoned lines {seed}").randint(100, 900)
     sick, other = f"order-{first}", f"order-{first + 1}"
     events = [
-        Event(sick, "created", 20),
-        Event(sick, "paid", 20, FOR_EVER),
-        Event(other, "created", 20),
-        Event(sick, "shipped", 20),
+        OrderEvent(sick, "created", 20),
+        OrderEvent(sick, "paid", 20, FOR_EVER),
+        OrderEvent(other, "created", 20),
+        OrderEvent(sick, "shipped", 20),
     ]
-    acts = (Topics((TOPIC,)), Tables(GROUP, TABLES), SendsEvents(events), ReadsInOrder(MADE), Waits("8s"))
+    acts = (Topics((TOPIC,)), DatabaseTables(GROUP, TABLES), SendsEvents(events), ReadsInOrder(MADE), Waits("8s"))
     return Day(acts, kind=ParkingDay)
 
 
@@ -139,7 +146,7 @@ def _tries_of_the_head(today: ParkingDay) -> Finding | None:
 
 
 def _nothing_behind_it_is_handled(today: ParkingDay) -> Finding | None:
-    work: Work
+    work: WarehouseCall
     for work in today.works:
         if today.behind(work.event) and work.event is not today.head:
             belief = "lab05.only_the_head"

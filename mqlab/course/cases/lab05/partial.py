@@ -27,7 +27,7 @@ INDEX_RULE = "The second of the pair, ack_index, is a whole number"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RefusedOrder:
     """An order; ``refused``: how often the bank refuses it before it charges."""
 
     key: str
@@ -110,7 +110,7 @@ def day(seed: int) -> Day:
     middle, last, front = rng.randint(2, BATCH - 3), BATCH - 1, BATCH + BATCH
     first = rng.randint(100, 900)
     refused = {BATCH + middle: 1, BATCH + last: 1, front: rng.choice((1, 2))}
-    orders = [Order(f"order-{first + at}", refused.get(at, 0)) for at in range(3 * BATCH)]
+    orders = [RefusedOrder(f"order-{first + at}", refused.get(at, 0)) for at in range(3 * BATCH)]
 
     def opens(today: Bank) -> None:
         shop = today.producer("shop")

@@ -40,7 +40,7 @@ MISSED_RULE = (
 
 
 @dataclass(slots=True)
-class Look:
+class DetectorCall:
     """One call of the learner's function: when, what it returned, who was wrong, and how old the members were."""
 
     now_ms: int
@@ -54,7 +54,7 @@ class WatchedDay(Played):
     """A day with the members that run: node -> (start, tags); and each look of the learner's function."""
 
     running: dict[str, tuple[int, str]] = field(default_factory=dict)
-    looks: list[Look] = field(default_factory=list)
+    looks: list[DetectorCall] = field(default_factory=list)
     next_look_ms: int = 0
 
     def join(self, name: str, wanted: str) -> None:
@@ -89,7 +89,7 @@ class WatchedDay(Played):
             and min(now_ms - members[one][0], now_ms - members[other][0]) > SETTLED_MS
         }
         found = self.answers["differing"](self.lab.admin, GROUP, now_ms)
-        self.looks.append(Look(now_ms, found, wrong, members))
+        self.looks.append(DetectorCall(now_ms, found, wrong, members))
 
 
 def _tags(text: str) -> frozenset[str]:
@@ -191,7 +191,7 @@ def _no_false_alarm(today: WatchedDay) -> Finding | None:
     return None
 
 
-def _false_alarm(today: WatchedDay, look: Look, pair: list[str]) -> Finding:
+def _false_alarm(today: WatchedDay, look: DetectorCall, pair: list[str]) -> Finding:
     if len(pair) < 2 or not all(name in look.members for name in pair):
         return _at(look, GONE_RULE, "two members that are online", " and ".join(pair))
     ages = [(look.now_ms - look.members[name][0]) // 1000 for name in pair]
@@ -202,7 +202,7 @@ def _false_alarm(today: WatchedDay, look: Look, pair: list[str]) -> Finding:
     return _at(look, SAME_RULE if len(wishes) == 1 else YOUNG_RULE, "no alarm", told)
 
 
-def _at(look: Look, rule: str, expected: object, found: object) -> Finding:
+def _at(look: DetectorCall, rule: str, expected: object, found: object) -> Finding:
     return Finding(rule, f"the look at {calendar(look.now_ms)}", expected, found)
 
 

@@ -37,7 +37,7 @@ NAMES, REGIONS = ("amount", "weight", "region", "coupon"), ("eu", "us", "cn")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LogicReading:
     """How somebody evaluates: SQL92's way by default; each field is a misunderstanding."""
 
     missing: Truth = None  # what a comparison with a missing property is
@@ -67,7 +67,7 @@ def written(tree: Tree) -> str:
     return f"{parts[0]} {operator} {parts[1]!r}"
 
 
-def evaluated(tree: Tree, properties: Properties, reading: Reading) -> Truth:
+def evaluated(tree: Tree, properties: Properties, reading: LogicReading) -> Truth:
     """The value of an expression to somebody who reads it like this."""
     operator, *parts = tree
     if operator in ("AND", "OR"):
@@ -91,7 +91,7 @@ def evaluated(tree: Tree, properties: Properties, reading: Reading) -> Truth:
     return _compared(operator, value, parts[1:], reading)
 
 
-def _compared(operator: str, value: str, bounds: list[Any], reading: Reading) -> bool:
+def _compared(operator: str, value: str, bounds: list[Any], reading: LogicReading) -> bool:
     left: Any = value
     if isinstance(bounds[0], int):
         left, bounds = (value, [str(bound) for bound in bounds]) if reading.as_texts else (int(value), bounds)
@@ -193,7 +193,7 @@ def of_kind(seed: int, *, with_unknown: bool) -> list[Call]:
     return calls
 
 
-def _as(reading: Reading) -> Any:
+def _as(reading: LogicReading) -> Any:
     return lambda call: evaluated(call["tree"], call["properties"], reading)
 
 
@@ -222,16 +222,16 @@ THREE_VALUED = Pure(
     explain=_explain,
     rules=VALUE_RULE,
     slips=[
-        Slip("missing is False", _as(Reading(missing=False, missing_unequal=False)), MISSING_RULE),
+        Slip("missing is False", _as(LogicReading(missing=False, missing_unequal=False)), MISSING_RULE),
         Slip(
             "missing is unequal",
-            _as(Reading(missing=False, missing_unequal=True)),
+            _as(LogicReading(missing=False, missing_unequal=True)),
             MISSING_RULE,
             "lab06.missing_is_unequal",
         ),
-        Slip("unknown spreads", _as(Reading(unknown_spreads=True)), AND_RULE),
-        Slip("not unknown is true", _as(Reading(not_unknown=True)), NOT_RULE),
-        Slip("numbers as texts", _as(Reading(as_texts=True)), NUMBER_RULE, "lab06.properties_are_numbers"),
+        Slip("unknown spreads", _as(LogicReading(unknown_spreads=True)), AND_RULE),
+        Slip("not unknown is true", _as(LogicReading(not_unknown=True)), NOT_RULE),
+        Slip("numbers as texts", _as(LogicReading(as_texts=True)), NUMBER_RULE, "lab06.properties_are_numbers"),
     ],
     weights={"": 1, "nothing is missing": 1, "something is missing": 2},
     forbids=FORBIDS["lab06.three_valued"],

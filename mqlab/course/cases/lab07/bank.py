@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.course.cases.lab07.days import BODIES, GROUP
-from mqlab.course.kit.days import Act, Day, Does, Learner, Played, Reads, Restarts, Sends, Tables, Topics, Waits
+from mqlab.course.kit.days import Act, DatabaseTables, Day, Does, Learner, Played, Reads, Restarts, Sends, Topics, Waits
 from mqlab.errors import UsageError
 from mqlab.rocketmq.wire.message import Message
 
@@ -115,7 +115,7 @@ def three_tries(seed: int, deaths: int = 1) -> Day:
 
     acts: tuple[Act, ...] = (
         Topics(("orders",)),
-        Tables(GROUP, TABLES),
+        DatabaseTables(GROUP, TABLES),
         Reads(GROUP, "orders", Learner("three_times", makes=True)),
         Sends(orders(banks, rng)),
         # The death may come before or after the client's report of its offsets, which is made every 5 s.
@@ -155,7 +155,7 @@ def killer(seed: int) -> Day:
     # 2. One thread, so one order at a time; a new listener in each life, so that only the table remembers.
     acts = (
         Topics(("orders",)),
-        Tables(GROUP, TABLES),
+        DatabaseTables(GROUP, TABLES),
         Reads(
             GROUP,
             "orders",

@@ -16,12 +16,12 @@ from typing import Any
 
 from mqlab.course.kit.crashing import EveryCrash, Meeting
 from mqlab.course.kit.days import (
+    DatabaseTables,
     Day,
     Does,
     LabDatabases,
     Played,
     Sends,
-    Tables,
     Topics,
     Waits,
     each_life,
@@ -56,7 +56,7 @@ LOCKED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ReservingOrder:
     """An order with the item that is kept for it, and how it is paid."""
 
     key: str
@@ -73,7 +73,7 @@ class Order:
 class Shop(Played):
     """A day in the shop. ``money``: keys whose money the bank keeps; ``given_back``: those that came too late."""
 
-    orders: dict[str, Order] = field(default_factory=dict)
+    orders: dict[str, ReservingOrder] = field(default_factory=dict)
     at_bank: set[str] = field(default_factory=set)
     given_back: set[str] = field(default_factory=set)
     asked: dict[str, int] = field(default_factory=dict)
@@ -101,12 +101,12 @@ class Shop(Played):
             self.asking = False
         return has_it
 
-    def pays(self, order: Order) -> None:
+    def pays(self, order: ReservingOrder) -> None:
         """The bank takes the money, and the payment service hears of it at once."""
         self.at_bank.add(order.key)
         self.told(order)
 
-    def told(self, order: Order) -> None:
+    def told(self, order: ReservingOrder) -> None:
         """The payment service: paid, if it is still unpaid; else the money goes back."""
         try:
             with closing(sqlite3.connect(self.lab.database(DATABASE).path, timeout=0)) as connection, connection:
@@ -143,7 +143,10 @@ def _day(seed: int, how: Sequence[str], wait: str) -> Day:
     rng = random.Random(f"lab08.cancel_unpaid {seed}")
     first = rng.randint(100, 900)
     kinds = rng.sample(how, len(how))
-    orders = [Order(f"order-{first + at}", f"товар {at} 货", kind, rng.randint(1, 4)) for at, kind in enumerate(kinds)]
+    orders = [
+        ReservingOrder(f"order-{first + at}", f"товар {at} 货", kind, rng.randint(1, 4))
+        for at, kind in enumerate(kinds)
+    ]
     rows = "".join(
         f"INSERT INTO orders VALUES ('{one.key}', '{one.item}', '{'paid' if one.how == PAID else 'unpaid'}');"
         f"INSERT INTO stock VALUES ('{one.item}', {one.free});"
@@ -157,7 +160,7 @@ def _day(seed: int, how: Sequence[str], wait: str) -> Day:
     return Day(
         (
             Topics((TOPIC,)),
-            Tables(DATABASE, TABLES + rows),
+            DatabaseTables(DATABASE, TABLES + rows),
             Does(opens),
             Closes(),
             Sends(orders),
@@ -209,7 +212,7 @@ def _pays_now(today: Shop) -> None:
             today.pays(order)
 
 
-def _broken(today: Shop, order: Order, kept: bool, state: str | None, given: int | None) -> tuple[str, str]:
+def _broken(today: Shop, order: ReservingOrder, kept: bool, state: str | None, given: int | None) -> tuple[str, str]:
     """The belief and the rule that an order's end breaks; empty texts if it is right. ``given``: back to stock."""
     crashed = bool(today.lab.journal.of("fault.killed"))
     # 1. Paid in good time: stays paid, and its item stays away.

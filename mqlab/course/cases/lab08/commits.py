@@ -18,7 +18,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mqlab.course.kit.days import Day, Does, LabDatabases, NotMade, Played, Tables, Topics, parameters_of, takes
+from mqlab.course.kit.days import DatabaseTables, Day, Does, LabDatabases, NotMade, Played, Topics, parameters_of, takes
 from mqlab.course.kit.form import seeded
 from mqlab.course.kit.promises import COMMIT_RULE
 from mqlab.course.kit.values import told
@@ -54,7 +54,7 @@ AROUND = 14
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class AmountOrder:
     """An order; ``amount`` may be more than the customer has."""
 
     key: str
@@ -71,7 +71,7 @@ class Order:
 class Till(Played):
     """A day of transactions."""
 
-    orders: list[Order] = field(default_factory=list)
+    orders: list[AmountOrder] = field(default_factory=list)
     balances: dict[str, int] = field(default_factory=dict)
     bank_ms: int = BANK_MS
     sent_ms: dict[str, int] = field(default_factory=dict)
@@ -148,7 +148,7 @@ def _opens(today: Till) -> None:
                 shop.fetch_publish_message_queues(TOPIC)
 
 
-def _day(orders: Sequence[Order], bank_ms: int) -> Day:
+def _day(orders: Sequence[AmountOrder], bank_ms: int) -> Day:
     # Powers of two would be a riddle here: each customer has one order.
     balances = {one.customer: 1_000 for one in orders}
     rows = "".join(f"INSERT INTO accounts VALUES ('{customer}', 1000);" for customer in balances)
@@ -156,14 +156,14 @@ def _day(orders: Sequence[Order], bank_ms: int) -> Day:
     def begins(today: Till) -> None:
         today.orders, today.balances, today.bank_ms = list(orders), balances, bank_ms
 
-    acts = (Topics((TOPIC,)), Tables(DATABASE, TABLES + rows), Does(begins), Does(_opens))
+    acts = (Topics((TOPIC,)), DatabaseTables(DATABASE, TABLES + rows), Does(begins), Does(_opens))
     return Day(acts, broker=SETTINGS, kind=Till)
 
 
-def _orders(seed: int, amounts: Sequence[int]) -> list[Order]:
+def _orders(seed: int, amounts: Sequence[int]) -> list[AmountOrder]:
     first = random.Random(f"lab08.transaction {seed}").randint(100, 900)
     names = ("anna", "борис", "陈")
-    return [Order(f"order-{first + at}", names[at], amount) for at, amount in enumerate(amounts)]
+    return [AmountOrder(f"order-{first + at}", names[at], amount) for at, amount in enumerate(amounts)]
 
 
 def calm_day(seed: int) -> Day:
@@ -264,7 +264,7 @@ PROMISES = (_agree, _soon)
 
 
 @dataclass(frozen=True, slots=True)
-class Days:
+class CommitDays:
     """What one seed makes."""
 
     calm: Day
@@ -282,11 +282,11 @@ class BothDie:
     about: str = "money and message, and a crash of shop or broker"
     weights: Mapping[str, float] = field(default_factory=dict)
 
-    def make(self, seed: int) -> Days:
+    def make(self, seed: int) -> CommitDays:
         """The days of a seed."""
-        return Days(calm_day(seed), slow_day(seed), short_day(seed), seed)
+        return CommitDays(calm_day(seed), slow_day(seed), short_day(seed), seed)
 
-    def judge(self, answers: Answers, made: Days) -> Finding | None:
+    def judge(self, answers: Answers, made: CommitDays) -> Finding | None:
         """The first promise that is broken."""
         try:
             calm = made.calm.play(answers, made.seed)

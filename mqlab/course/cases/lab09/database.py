@@ -14,7 +14,7 @@ from mqlab.course.kit.days import Played
 DATABASE, SLOTS, QUERY_MS, LIMIT_MS, LOOK_MS = "database", 8, 1_000, 8_000, 50
 
 
-class Asked(NamedTuple):
+class AskCall(NamedTuple):
     """One call of ``ask``, in ms of the Lab's clock."""
 
     msg_id: str
@@ -28,7 +28,7 @@ class Asked(NamedTuple):
 class DatabaseDay(Played):
     """A day with the database. ``began_ms``: the traffic; ``fewer_ms`` to ``again_ms``: it had fewer slots."""
 
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[AskCall] = field(default_factory=list)
     began_ms: int = 0
     fewer_ms: int = 0
     again_ms: int = 0
@@ -49,6 +49,6 @@ class DatabaseDay(Played):
         work = context.start(query)
         while not work.done and self.lab.now_ms < came_ms + LIMIT_MS:
             context.sleep(LOOK_MS)
-        self.asked.append(Asked(message.msg_id, came_ms, waiting, self.lab.now_ms, work.done))
+        self.asked.append(AskCall(message.msg_id, came_ms, waiting, self.lab.now_ms, work.done))
         if not work.done:
             raise TimeoutError(f"the database has not answered within {LIMIT_MS // 1_000} s")

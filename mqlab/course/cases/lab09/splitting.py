@@ -59,7 +59,7 @@ EXPECTED_ERRORS = ("ClientError",)
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PrintedOrder:
     """An order; its page is printed from its key and its body."""
 
     key: str
@@ -139,9 +139,9 @@ class Splits:
         lab.run_for("25s")
 
 
-def _orders(rng: random.Random, count: int) -> list[Order]:
+def _orders(rng: random.Random, count: int) -> list[PrintedOrder]:
     first = rng.randint(100, 900)
-    return [Order(f"order-{first + at}", f"страница {at} 页".encode()) for at in range(count)]
+    return [PrintedOrder(f"order-{first + at}", f"страница {at} 页".encode()) for at in range(count)]
 
 
 def _opens(fail_at: int) -> Does:
@@ -151,7 +151,7 @@ def _opens(fail_at: int) -> Does:
     return Does(opens)
 
 
-def _day(orders: Sequence[Order], *then: Any, fail_at: int = 0) -> Day:
+def _day(orders: Sequence[PrintedOrder], *then: Any, fail_at: int = 0) -> Day:
     return Day((Topics((ORDERS, INVOICES)), _opens(fail_at), Splits(), Sends(orders), *then), kind=Pages)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.cases.lab11.days import day
-from mqlab.course.cases.lab11.life import ORDERS, Facts, Same, facts, same_message
+from mqlab.course.cases.lab11.life import ORDERS, Same, StoreFacts, facts, same_message
 from mqlab.course.given.lab11.trace_tables import Row
 from mqlab.course.kit import Rows, Slip
 from mqlab.course.teach.exercises import Call
@@ -78,7 +78,7 @@ def any_retry(one: Before) -> str:
 
 
 def why_again(
-    known: Facts,
+    known: StoreFacts,
     cause: Callable[[Before], str] = cause_of,
     of: Callable[[Row], tuple[str, ...]] = lambda call: (call["group_name"], *same_message(call)),
 ) -> list[Row]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.cases.lab11.days import day
-from mqlab.course.cases.lab11.life import Facts, Same, facts, same_message
+from mqlab.course.cases.lab11.life import Same, StoreFacts, facts, same_message
 from mqlab.course.given.lab11 import trace_tables as trace
 from mqlab.course.given.lab11.played_day import BILLING, MAIL, READS
 from mqlab.course.given.lab11.trace_tables import Row
@@ -41,7 +41,7 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     return float(ordered[low] + (ordered[high] - ordered[low]) * (at - low))
 
 
-def done_at(known: Facts, group: str) -> dict[Same, int]:
+def done_at(known: StoreFacts, group: str) -> dict[Same, int]:
     """When the first call that succeeded was over."""
     done: dict[Same, int] = {}
     for call in known.calls:
@@ -52,7 +52,7 @@ def done_at(known: Facts, group: str) -> dict[Same, int]:
 
 
 def slow_when(
-    known: Facts,
+    known: StoreFacts,
     group: str,
     tags: Sequence[str],
     *,

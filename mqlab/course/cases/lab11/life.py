@@ -34,7 +34,7 @@ Same = tuple[str, str]  # id and keys of a message
 
 
 @dataclass(frozen=True)
-class Facts:
+class StoreFacts:
     """What is in some stores: units that are not trace, calls, committed offsets."""
 
     units: Sequence[Row]
@@ -71,7 +71,7 @@ def _ms(moment: Any) -> int:
 
 
 @functools.lru_cache(maxsize=DAYS_KEPT)
-def facts(stores: str) -> Facts:
+def facts(stores: str) -> StoreFacts:
     """What is in the stores of a day, which does not change: read once for all that misunderstandings make of it."""
     from mqlab.data.arrow import read_table
 
@@ -95,7 +95,7 @@ def facts(stores: str) -> Facts:
         (row["broker_name"], row["topic"], row["queue_id"], row["group_name"]): row["committed"]
         for row in offsets_in(stores)
     }
-    return Facts(units, calls_of(stores), committed)
+    return StoreFacts(units, calls_of(stores), committed)
 
 
 Judge = Callable[[Sequence[Row], bool], str]
@@ -116,7 +116,7 @@ def last_call(calls: Sequence[Row], dead: bool) -> str:
 
 
 def life(
-    known: Facts,
+    known: StoreFacts,
     *,
     judge: Judge = any_success,
     passed: Callable[[bool], str] = lambda reads: "lost" if reads else "filtered",

@@ -45,7 +45,7 @@ class Film:
 
 
 @dataclass(frozen=True)
-class Run:
+class FilmRun:
     """What came out of a film: rows with the batch in which they came, and of each batch what Spark tells."""
 
     rows: Sequence[Row]
@@ -75,7 +75,7 @@ def minutes_ms(call: Call, name: str) -> int:
     return int(call[name].partition(" ")[0]) * MINUTE
 
 
-Promise = Callable[[Call, Run], Finding | None]
+Promise = Callable[[Call, FilmRun], Finding | None]
 Refused = Callable[[str], str]  # what Spark says -> the id of a belief, or a rule in words, or ""
 
 
@@ -113,7 +113,7 @@ class Films:
             where = f"{call.about}: before the first batch"
             return Finding(rule, where, "a query that Spark runs", found["refused"], call=call, belief=belief)
         # 2. The columns.
-        run = Run(found["rows"], found["batches"], found["mode"])
+        run = FilmRun(found["rows"], found["batches"], found["mode"])
         for row in run.rows[:1]:
             if not row.keys() >= set(self.columns):
                 rule = f"{self.name} returns a DataFrame with the columns {', '.join(self.columns)}"
@@ -173,7 +173,7 @@ def told_by(call: Call, belief: str, batch: int, expected: object, found: object
     return Finding(refutation(belief), place(call, batch, what), expected, found, call=call, belief=belief)
 
 
-def state_at_the_end(run: Run) -> tuple[int, int]:
+def state_at_the_end(run: FilmRun) -> tuple[int, int]:
     """Number of the last batch, and the rows that Spark kept after it."""
     last = run.batches[-1]
     return last["batch"], last["rows_in_state"]

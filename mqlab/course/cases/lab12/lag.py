@@ -38,7 +38,7 @@ Queue = tuple[str, str, int]  # broker name, topic, queue id
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class GroupBacklogs:
     """What is left of the queues of some stores (queue offset -> store time), and what each group has committed."""
 
     queues: Mapping[Queue, Mapping[int, int]]
@@ -69,9 +69,9 @@ def board(seed: int) -> Store:
 
 
 @functools.cache
-def board_of(folder: str) -> Board:
+def board_of(folder: str) -> GroupBacklogs:
     """What the stores of a folder show."""
-    return Board(_queues(folder), offsets_in(folder))
+    return GroupBacklogs(_queues(folder), offsets_in(folder))
 
 
 def _messages(rng: random.Random) -> list[Stored]:
@@ -123,7 +123,7 @@ def _no_wish(row: Row) -> bool:
 
 
 def lag_now(
-    made: Board,
+    made: GroupBacklogs,
     *,
     wanted: Callable[[Row], bool] = _no_wish,
     end: Callable[[Mapping[int, int], int], int] = lambda queue, committed: max(max(queue, default=-1) + 1, committed),

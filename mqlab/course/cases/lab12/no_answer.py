@@ -16,8 +16,8 @@ from collections.abc import Iterator
 
 from mqlab.course.cases.lab12.films import (
     Film,
+    FilmRun,
     OverFilm,
-    Run,
     clock,
     film_folder,
     minutes_ms,
@@ -125,7 +125,7 @@ def unanswered(film: Film) -> dict[CallKey, int]:
     }
 
 
-def _told_once(call: Call, run: Run) -> Finding | None:
+def _told_once(call: Call, run: FilmRun) -> Finding | None:
     told: dict[CallKey, int] = {}
     for row in run.rows:
         key = row["request_id"], row["msg_id"]
@@ -136,7 +136,7 @@ def _told_once(call: Call, run: Run) -> Finding | None:
     return None
 
 
-def _told_in_time(call: Call, run: Run) -> Finding | None:
+def _told_in_time(call: Call, run: FilmRun) -> Finding | None:
     film: Film = call.given
     right, late_ms = unanswered(film), minutes_ms(call, "late")
     told: dict[CallKey, int] = {}
@@ -174,7 +174,7 @@ def _false_alarm(call: Call, key: CallKey, batch: int, what: str) -> Finding:
     return Finding(ANSWERED, place(call, batch, what), "not told: it was answered", "told", call=call)
 
 
-def _not_told(call: Call, run: Run, batch: int, key: CallKey, began: int) -> Finding:
+def _not_told(call: Call, run: FilmRun, batch: int, key: CallKey, began: int) -> Finding:
     film: Film = call.given
     what, expected = f"call {key[0]} of {key[1]}", f"told: it began at {clock(began)}"
     again = [row for row in film.until(batch) if row["msg_id"] == key[1] and row["request_id"] != key[0]]
@@ -189,11 +189,11 @@ def _not_told(call: Call, run: Run, batch: int, key: CallKey, began: int) -> Fin
     return Finding(SOON, place(call, batch, what), expected, "not told", call=call)
 
 
-def _kept(run: Run) -> int:
+def _kept(run: FilmRun) -> int:
     return state_at_the_end(run)[1]
 
 
-def _state_is_bounded(call: Call, run: Run) -> Finding | None:
+def _state_is_bounded(call: Call, run: FilmRun) -> Finding | None:
     film: Film = call.given
     bound = film.newest_ms() - 2 * (minutes_ms(call, "late") + PATIENCE_MS)
     most = sum(row["time"] > bound for row in film.until(len(film.slices))) + SLACK_ROWS

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 
 from mqlab.course.cases.lab12.films import (
     Film,
+    FilmRun,
     OverFilm,
-    Run,
     film_folder,
     minutes_ms,
     place,
@@ -89,7 +89,7 @@ def counts(film: Film, batch: int) -> Counter[Key]:
     return Counter((shown(row["store_timestamp"] // MINUTE * MINUTE), row["broker_name"]) for row in film.until(batch))
 
 
-def _board_is_right(call: Call, run: Run) -> Finding | None:
+def _board_is_right(call: Call, run: FilmRun) -> Finding | None:
     board: dict[Key, int] = {}
     for batch in [one["batch"] for one in run.batches]:
         rows = run.of(batch)
@@ -104,7 +104,7 @@ def _board_is_right(call: Call, run: Run) -> Finding | None:
     return None
 
 
-def _first_wrong(call: Call, run: Run, batch: int, board: Mapping[Key, int]) -> Finding | None:
+def _first_wrong(call: Call, run: FilmRun, batch: int, board: Mapping[Key, int]) -> Finding | None:
     right = counts(call.given, batch)
     for key in sorted(right.keys() | board.keys()):
         if right[key] == board.get(key, 0) and (key in right or key not in board):
@@ -124,7 +124,7 @@ def _first_wrong(call: Call, run: Run, batch: int, board: Mapping[Key, int]) -> 
     return None
 
 
-def _state_is_bounded(call: Call, run: Run) -> Finding | None:
+def _state_is_bounded(call: Call, run: FilmRun) -> Finding | None:
     film: Film = call.given
     late_ms = minutes_ms(call, "late")
     # Twice as long as anything can be late is enough for every way to say it.

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 
 from mqlab.course.cases.lab12.films import (
     Film,
+    FilmRun,
     OverFilm,
     Row,
-    Run,
     film_folder,
     minutes_ms,
     place,
@@ -101,7 +101,7 @@ def call_of(seed: int, within: int) -> Call:
     return Call(film=folder, within=f"{within} minutes", given=film, about=folder.about)
 
 
-def _each_once(call: Call, run: Run) -> Finding | None:
+def _each_once(call: Call, run: FilmRun) -> Finding | None:
     film: Film = call.given
     keys = {row["msg_id"]: row["keys"] for row in film.until(len(film.slices))}
     seen: Counter[str] = Counter()
@@ -123,7 +123,7 @@ def _each_once(call: Call, run: Run) -> Finding | None:
     return None
 
 
-def _state_is_bounded(call: Call, run: Run) -> Finding | None:
+def _state_is_bounded(call: Call, run: FilmRun) -> Finding | None:
     film: Film = call.given
     within_ms = minutes_ms(call, "within")
     bound = film.newest_ms() - 2 * within_ms

@@ -14,7 +14,7 @@ from typing import Any
 from mqlab.course.cases.lab14.book import MOST_RETRIES, Row
 
 
-class History:
+class HistoryRows:
     """Rows of two brokers and two members of billing, one after the other."""
 
     def __init__(self, seed: int, name: str) -> None:
@@ -61,7 +61,7 @@ def legal(seed: int) -> list[Row]:
     """A producer is told that the disk was too slow; a message is dead after its last retry; a member's pull begins
     again, and a later owner begins before the place to which the first one had come.
     """
-    history = History(seed, "short")
+    history = HistoryRows(seed, "short")
     base = history.base
     history.stores(base, "B0")
     history.flushes()
@@ -93,7 +93,7 @@ def legal_with_two_brokers(seed: int) -> list[Row]:
     """The second broker's log is longer; one offset is in two queues; members begin anywhere after a power cut, an
     added queue alone and a dropped queue alone; a smaller offset is committed.
     """
-    history = History(seed, "two brokers")
+    history = HistoryRows(seed, "two brokers")
     base, other = history.base, history.queue.replace("broker-a", "broker-b")
     history.stores(base, "A0")
     history.flushes()
@@ -121,7 +121,7 @@ def legal_with_two_brokers(seed: int) -> list[Row]:
 
 def told_before_the_flush(seed: int) -> list[Row]:
     """SEND_OK for a unit of the only broker, before its disk has it."""
-    history = History(seed, "told before the flush")
+    history = HistoryRows(seed, "told before the flush")
     history.stores(history.base, "A0")
     history.flushes()
     history.stores(history.base + 1, "A1")
@@ -131,7 +131,7 @@ def told_before_the_flush(seed: int) -> list[Row]:
 
 def begins_too_far(seed: int) -> list[Row]:
     """A member leaves something out between two pulls, and keeps its queue meanwhile."""
-    history = History(seed, "begins too far")
+    history = HistoryRows(seed, "begins too far")
     history.of_queue("billing-1", "queue.added", next=history.base)
     history.pulls("billing-1", history.base, history.base + 2)
     history.pulls("billing-1", history.base + 3, history.base + 5)
@@ -140,7 +140,7 @@ def begins_too_far(seed: int) -> list[Row]:
 
 def told_too_early(seed: int) -> list[Row]:
     """SEND_OK for a unit that is not on its broker's disk, while another broker's disk has more."""
-    history = History(seed, "told too early")
+    history = HistoryRows(seed, "told too early")
     base, other = history.base, history.queue.replace("broker-a", "broker-b")
     history.stores(base - 1, "B0", other)
     history.flushes("broker-b")
@@ -155,7 +155,7 @@ def told_too_early(seed: int) -> list[Row]:
 
 def another_groups_offset(seed: int) -> list[Row]:
     """A group's committed offset is one that only another group had."""
-    history = History(seed, "another group's offset")
+    history = HistoryRows(seed, "another group's offset")
     base = history.base
     history.of_queue("billing-1", "offset.updated", offset=base + 4)
     history.of_queue("audit-1", "offset.updated", group="audit", offset=base + 1)
@@ -167,7 +167,7 @@ def another_groups_offset(seed: int) -> list[Row]:
 
 def dead_too_early(seed: int) -> list[Row]:
     """A message is dead with the count of its last retry."""
-    history = History(seed, "dead too early")
+    history = HistoryRows(seed, "dead too early")
     for retries in range(1, MOST_RETRIES):
         history.happens("broker-a", "message.sent_back", group="billing", id="B0", retries=retries)
     history.happens("broker-a", "message.dead", group="billing", id="B0", retries=MOST_RETRIES)
@@ -176,7 +176,7 @@ def dead_too_early(seed: int) -> list[Row]:
 
 def given_back_too_often(seed: int) -> list[Row]:
     """A message gets one retry more than there are."""
-    history = History(seed, "given back too often")
+    history = HistoryRows(seed, "given back too often")
     for retries in range(1, MOST_RETRIES + 2):
         history.happens("broker-a", "message.sent_back", group="billing", id="B0", retries=retries)
     return history.rows
@@ -184,7 +184,7 @@ def given_back_too_often(seed: int) -> list[Row]:
 
 def goes_past(seed: int) -> list[Row]:
     """A member leaves something out between two pulls; the other one got the queue, lost it and died meanwhile."""
-    history = History(seed, "goes past")
+    history = HistoryRows(seed, "goes past")
     base = history.base
     history.of_queue("billing-1", "queue.added", next=base)
     history.pulls("billing-1", base, base + 2)

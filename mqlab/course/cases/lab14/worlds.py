@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import count
 
 from mqlab.course.cases.lab14.book import ROOMS, Breach, Row, breaches
-from mqlab.lab.simulation.plan import Plan
+from mqlab.lab.simulation.plan import RunPlan
 from mqlab.lab.simulation.planted import cluster, history
 
 TUNIS, TURIN, WARSAW = PATIENTS = ("Tunis", "Turin", "Warsaw")
@@ -59,5 +59,5 @@ def _names(purpose: str) -> Iterator[str]:
     return (f"lab 14, {purpose}, {number}" for number in count())
 
 
-def _may_break(rule: str, day: Plan) -> bool:
+def _may_break(rule: str, day: RunPlan) -> bool:
     return rule not in NEEDS or any(event["do"] == NEEDS[rule] for event in day.events)

@@ -27,7 +27,7 @@ IN_TIME_MS = 10 * MINUTE
 Alarm = Callable[[list[Rows]], Any]
 
 
-class Harmed(Protocol):
+class HarmedDay(Protocol):
     """A day whose harm began at a moment, or a good one, of kind ""."""
 
     @property
@@ -38,12 +38,12 @@ class Harmed(Protocol):
     def until_ms(self) -> int: ...
 
 
-def false_alarms(day: Harmed, fired: Sequence[int]) -> list[int]:
+def false_alarms(day: HarmedDay, fired: Sequence[int]) -> list[int]:
     """The moments at which it rang though nobody was harmed yet."""
     return [at_ms for at_ms in fired if not day.kind or at_ms < day.since_ms]
 
 
-def heard_after_ms(day: Harmed, fired: Sequence[int]) -> int | None:
+def heard_after_ms(day: HarmedDay, fired: Sequence[int]) -> int | None:
     """How long after its beginning the harm was reported; None for a good day, and where nothing rang."""
     if not day.kind:
         return None
@@ -51,7 +51,7 @@ def heard_after_ms(day: Harmed, fired: Sequence[int]) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LeagueRow:
     """One alarm's row: bad days heard in time, all of them, days with a false alarm, all days, usual minutes."""
 
     alarm: str
@@ -62,11 +62,11 @@ class Place:
     minutes: float | None
 
 
-MODEL = Place("the model answer", 12, 12, 0, 32, 4.5)
+MODEL = LeagueRow("the model answer", 12, 12, 0, 32, 4.5)
 """What lab 13's model answer, which is not in this package, reaches on the recorded days; the tests measure it."""
 
 
-def place_of(name: str, alarm: Alarm, days: Iterable[RecordedDay]) -> Place:
+def place_of(name: str, alarm: Alarm, days: Iterable[RecordedDay]) -> LeagueRow:
     """How an alarm does on some days."""
     heard: list[int] = []
     bad = false = count = 0
@@ -78,7 +78,7 @@ def place_of(name: str, alarm: Alarm, days: Iterable[RecordedDay]) -> Place:
         after_ms = heard_after_ms(day, fired)
         if after_ms is not None and after_ms <= IN_TIME_MS:
             heard.append(after_ms)
-    return Place(name, len(heard), bad, false, count, round(median(heard) / MINUTE, 1) if heard else None)
+    return LeagueRow(name, len(heard), bad, false, count, round(median(heard) / MINUTE, 1) if heard else None)
 
 
 def league(alarms: Mapping[str, Alarm], days: Sequence[RecordedDay] | None = None) -> Table:

@@ -15,7 +15,7 @@ from typing import Any
 from mqlab.course.widgets import Explorer, explore
 from mqlab.lab.simulation.notes import number_of
 from mqlab.lab.simulation.plan import Event
-from mqlab.lab.simulation.planted import Cluster, history
+from mqlab.lab.simulation.planted import PlantedCluster, history
 from mqlab.lab.simulation.scene import ORDERS, STEPS
 from mqlab.lab.views.table import Table
 from mqlab.lab.world.lab import Lab
@@ -52,7 +52,7 @@ def named_rows(lab: Lab, number: int, msg_id: str | None) -> Table:
     )
 
 
-def hunt(it: Cluster, *, day: int, follow: int = NO_MESSAGE, events: Sequence[Event] | None = None) -> Explorer:
+def hunt(it: PlantedCluster, *, day: int, follow: int = NO_MESSAGE, events: Sequence[Event] | None = None) -> Explorer:
     """The time machine over a day of a cluster, where a message is stored. Its seed is the number of the day.
 
     ``follow``: the number of a message whose rows stand beside each stop. ``events``: another schedule than the day's;

@@ -17,7 +17,7 @@ from typing import Any
 
 from mqlab.course.grading.judging.answers import ATTRIBUTE_ACCESS, AnswerFunction, AnswerObject, answer_class, number_of
 from mqlab.course.grading.judging.loaded import AnswerStopped, Loaded
-from mqlab.course.grading.judging.world.world import World
+from mqlab.course.grading.judging.world.world import JudgeWorld
 from mqlab.course.grading.running.meter import Spent, why_over
 from mqlab.course.grading.running.replies import are_names, checked, down
 from mqlab.course.grading.sandbox.answer_process import (
@@ -55,7 +55,7 @@ class Desk:
         self._lives = 0  # how many new processes answers have had for a life: each has another hash() of texts
         self.fresh_workers = True  # before a cell is run, too; where a worker takes seconds to start, it is kept
         self.new_processes = False  # a life is a new process behind walls of its own; a copy costs a tenth
-        self._world = World()
+        self._world = JudgeWorld()
         self._codecs: dict[str, Codec] = {}
         self.incidents: list[dict[str, str]] = []
 

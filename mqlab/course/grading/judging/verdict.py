@@ -122,7 +122,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class GradeRecord:
     """One submission's grade: there is always one."""
 
     student: str
@@ -152,7 +152,7 @@ class Record:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Record:
+    def from_json(cls, data: dict[str, Any]) -> GradeRecord:
         """The record of ``to_json``; KeyError or TypeError for anything else."""
         exercises = [
             ExerciseResult(

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mqlab.course.grading.judging.verdict import Record
+from mqlab.course.grading.judging.verdict import GradeRecord
 from mqlab.course.grading.reports import (
     feedback,
     gradescope,
@@ -33,13 +33,13 @@ from mqlab.course.grading.reports import (
 )
 from mqlab.course.grading.running.attempts import Effort
 from mqlab.course.grading.running.gradebook import private_folder, write_private
-from mqlab.course.grading.submissions.predictions import Histogram
+from mqlab.course.grading.submissions.predictions import PredictionHistogram
 from mqlab.errors import UsageError
 
 REDACTIONS = ("none", "name", "message", "full")
 
 
-def write_predictions(out: Path, histograms: Sequence[Histogram]) -> None:
+def write_predictions(out: Path, histograms: Sequence[PredictionHistogram]) -> None:
     """Write what the class predicted, which is known before the first answer is judged."""
     write_private(out / "predictions.html", predictions.page(histograms))
     write_private(out / "predictions.csv", predictions.csv_text(histograms))
@@ -47,12 +47,12 @@ def write_predictions(out: Path, histograms: Sequence[Histogram]) -> None:
 
 def write_reports(
     out: Path,
-    records: Sequence[Record],
+    records: Sequence[GradeRecord],
     *,
     seed: str,
     show_hidden: str,
     efforts: Sequence[Effort] = (),
-    histograms: Sequence[Histogram] = (),
+    histograms: Sequence[PredictionHistogram] = (),
 ) -> None:
     """Write all reports of a class. ``show_hidden``: how much students see of hidden cases, one of REDACTIONS."""
     if show_hidden not in REDACTIONS:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqlab.course.grading.judging.cases import UNUSABLE
-from mqlab.course.grading.judging.verdict import NOT_JUDGED, NOT_RUN, PASSED, RAISED, STOPPED, CaseResult, Record
+from mqlab.course.grading.judging.verdict import NOT_JUDGED, NOT_RUN, PASSED, RAISED, STOPPED, CaseResult, GradeRecord
 from mqlab.course.grading.reports.redaction import RAISED_RULE, STOPPED_RULES
 from mqlab.course.words import has_words, words_of
 
@@ -36,7 +36,7 @@ class Met:
     belief: str = ""
 
 
-def met(records: Sequence[Record]) -> list[Met]:
+def met(records: Sequence[GradeRecord]) -> list[Met]:
     """The wrong ideas of a class, the most frequent first."""
     count: Counter[tuple[str, str, str]] = Counter()
     for record in records:

@@ -18,7 +18,7 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
-from mqlab.course.grading.judging.verdict import MISSING, Record
+from mqlab.course.grading.judging.verdict import MISSING, GradeRecord
 from mqlab.course.grading.reports.tables import points
 from mqlab.errors import UsageError
 
@@ -28,7 +28,7 @@ MOODLE_GRADE = "Grade"
 Row = dict[str, str]
 
 
-def filled(path: Path, records: Sequence[Record]) -> tuple[str, list[str]]:
+def filled(path: Path, records: Sequence[GradeRecord]) -> tuple[str, list[str]]:
     """The sheet's text with grades, and the students who are not in it.
 
     The cell of a student who handed in nothing, or could not be judged, stays as it was. UsageError as must_fit.

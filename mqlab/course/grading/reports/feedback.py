@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mqlab.course.grading.judging.verdict import FAILED, GRADED, HIDDEN, PUBLIC, ExerciseResult, Record
+from mqlab.course.grading.judging.verdict import FAILED, GRADED, HIDDEN, PUBLIC, ExerciseResult, GradeRecord
 from mqlab.course.grading.reports.page import filled
 from mqlab.course.grading.reports.redaction import told_cases, told_reason, told_status
 from mqlab.course.grading.reports.tables import points
@@ -21,7 +21,7 @@ from mqlab.course.grading.reports.tables import points
 REMARKS = ("duplicate", "split", "unmarked", "not code", "files", "marker")
 
 
-def page(record: Record, show_hidden: str) -> str:
+def page(record: GradeRecord, show_hidden: str) -> str:
     """The student's page."""
     return str(
         filled(

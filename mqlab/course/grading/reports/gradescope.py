@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 
-from mqlab.course.grading.judging.verdict import HIDDEN, PASSED, ExerciseResult, Record
+from mqlab.course.grading.judging.verdict import HIDDEN, PASSED, ExerciseResult, GradeRecord
 from mqlab.course.grading.reports.redaction import told_cases, told_reason, told_status
 from mqlab.course.grading.reports.tables import given_by_hand, number, points
 
 
-def results(record: Record, show_hidden: str) -> str:
+def results(record: GradeRecord, show_hidden: str) -> str:
     """The text of results.json."""
     words = f"{record.lab}: {points(record.scored)} of {record.points} points ({record.status})"
     # Without ``status``, Gradescope would derive it from the score.

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from mqlab.course.grading.judging.verdict import HIDDEN, MALFORMED, MISSING, NOT_JUDGED, Record
+from mqlab.course.grading.judging.verdict import HIDDEN, MALFORMED, MISSING, NOT_JUDGED, GradeRecord
 from mqlab.course.grading.reports.beliefs import met
 from mqlab.course.grading.reports.page import frame, table
 from mqlab.course.grading.reports.tables import csv_of
@@ -25,7 +25,7 @@ SIGNS = {"passed": "✓", "failed": "✗", "raised": "!", "stopped": "‖", "not
 Key = tuple[str, str, str]
 
 
-def page(records: Sequence[Record], efforts: Sequence[Effort] = ()) -> str:
+def page(records: Sequence[GradeRecord], efforts: Sequence[Effort] = ()) -> str:
     """The heat map, the rules broken most, and how often those students checked who handed in a log."""
     known = "✓ passed, ✗ wrong, ! raised, ‖ stopped, · not run, ? failed here and not judged; an empty field: not begun"
     ideas = [(one.students, one.exercise, one.text) for one in met(records)[:MOST_BROKEN]]
@@ -57,14 +57,14 @@ def _checks(efforts: Sequence[Effort]) -> Markup:
     return Markup("<h2>Attempts</h2>{}").format(table(head, rows, numbers=range(1, 5)))
 
 
-def csv_text(records: Sequence[Record]) -> str:
+def csv_text(records: Sequence[GradeRecord]) -> str:
     """The same grid as CSV."""
     students, rows = _grid(records)
     head: list[object] = ["exercise", "kind", "case", "share_failed", *students]
     return csv_of([head, *([*key, f"{share:.2f}", *states] for key, share, states in rows)])
 
 
-def _grid(records: Sequence[Record]) -> tuple[list[str], list[tuple[Key, float, list[str]]]]:
+def _grid(records: Sequence[GradeRecord]) -> tuple[list[str], list[tuple[Key, float, list[str]]]]:
     handed_in = [record for record in records if record.status not in (MISSING, MALFORMED)]
     students = list(dict.fromkeys(record.student for record in handed_in))
     states: dict[Key, dict[str, str]] = {}

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from mqlab.course.grading.judging.verdict import FAILED, NOT_JUDGED, PASSED, STOPPED, ExerciseResult, Record
+from mqlab.course.grading.judging.verdict import FAILED, NOT_JUDGED, PASSED, STOPPED, ExerciseResult, GradeRecord
 from mqlab.course.grading.reports.redaction import told_cases, told_reason, told_status
 from mqlab.course.grading.reports.tables import points
 
@@ -25,7 +25,7 @@ def clean(text: str) -> str:
     return NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def junit_xml(records: Sequence[Record], show_hidden: str) -> str:
+def junit_xml(records: Sequence[GradeRecord], show_hidden: str) -> str:
     """One document for a class."""
     root = ElementTree.Element("testsuites", name="mqlab grade")
     for record in records:
@@ -59,7 +59,7 @@ def _properties(parent: ElementTree.Element, **values: str) -> None:
         ElementTree.SubElement(properties, "property", name=name, value=clean(value))
 
 
-def _test(suite: ElementTree.Element, record: Record, exercise: ExerciseResult, show_hidden: str) -> None:
+def _test(suite: ElementTree.Element, record: GradeRecord, exercise: ExerciseResult, show_hidden: str) -> None:
     test = ElementTree.SubElement(suite, "testcase", classname=clean(record.lab), name=clean(exercise.id), time="0")
     _properties(test, points=str(exercise.points), scored=points(exercise.scored), state=exercise.state)
     if exercise.state == PASSED:

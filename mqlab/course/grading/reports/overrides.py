@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mqlab.course.grading.judging.verdict import ExerciseResult, Override, Record
+from mqlab.course.grading.judging.verdict import ExerciseResult, GradeRecord, Override
 from mqlab.errors import UsageError
 
 FILE = "overrides.csv"
@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OverrideLine:
     """One line of the file. ``points`` is None where it withdraws the override."""
 
     at: str
@@ -43,7 +43,7 @@ class Line:
     comment: str
 
 
-def read_overrides(out: Path) -> list[Line]:
+def read_overrides(out: Path) -> list[OverrideLine]:
     """All lines of a folder's file, oldest first; none if there is no file. UsageError names a line that is wrong."""
     path = out / FILE
     if not path.exists():
@@ -57,7 +57,7 @@ def read_overrides(out: Path) -> list[Line]:
     return [_line(row, f"{path}, line {number}") for number, row in enumerate(rows[1:], 2) if any(map(str.strip, row))]
 
 
-def _line(row: list[str], where: str) -> Line:
+def _line(row: list[str], where: str) -> OverrideLine:
     if len(row) != len(HEAD):
         raise UsageError(
             f"{where}: {len(row)} columns instead of {len(HEAD)}", hint='a comment with a comma stands in "quotes"'
@@ -71,10 +71,10 @@ def _line(row: list[str], where: str) -> Line:
         raise UsageError(f"{where}: {points!r} is not a number of points") from None
     if given is not None and not 0 <= given < 10_000:
         raise UsageError(f"{where}: {points} points cannot be given")
-    return Line(at, by, student, exercise, given, comment[:LONGEST_COMMENT])
+    return OverrideLine(at, by, student, exercise, given, comment[:LONGEST_COMMENT])
 
 
-def add_override(out: Path, student: str, exercise: str, points: float | None, comment: str) -> Line:
+def add_override(out: Path, student: str, exercise: str, points: float | None, comment: str) -> OverrideLine:
     """Add a line with today's time and the user's name. UsageError for an empty comment or for impossible points."""
     read_overrides(out)  # a file that cannot be read is not made longer
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -100,13 +100,13 @@ def _user() -> str:
         return f"user {os.getuid()}"
 
 
-def in_force(lines: Sequence[Line]) -> dict[Key, Line]:
+def in_force(lines: Sequence[OverrideLine]) -> dict[Key, OverrideLine]:
     """The last line for each student and exercise, without those that withdraw."""
     last = {(line.student, line.exercise): line for line in lines}
     return {key: line for key, line in last.items() if line.points is not None}
 
 
-def check_overrides(lines: Sequence[Line], most: Mapping[str, int]) -> None:
+def check_overrides(lines: Sequence[OverrideLine], most: Mapping[str, int]) -> None:
     """UsageError for more points than an exercise has. ``most``: exercise -> its points; others are not looked at."""
     for line in in_force(lines).values():
         if line.points is not None and line.points > most.get(line.exercise, line.points):
@@ -116,7 +116,9 @@ def check_overrides(lines: Sequence[Line], most: Mapping[str, int]) -> None:
             )
 
 
-def overridden(records: Sequence[Record], lines: Sequence[Line]) -> tuple[list[Record], list[Line]]:
+def overridden(
+    records: Sequence[GradeRecord], lines: Sequence[OverrideLine]
+) -> tuple[list[GradeRecord], list[OverrideLine]]:
     """The records with the points given by hand, and the lines that fit no record.
 
     UsageError for more points than an exercise has.
@@ -127,7 +129,7 @@ def overridden(records: Sequence[Record], lines: Sequence[Line]) -> tuple[list[R
     return changed, [line for key, line in wanted.items() if key not in used]
 
 
-def _with(record: Record, wanted: Mapping[Key, Line], used: set[Key]) -> Record:
+def _with(record: GradeRecord, wanted: Mapping[Key, OverrideLine], used: set[Key]) -> GradeRecord:
     exercises = []
     for one in record.exercises:
         line = wanted.get((record.student, one.id))
@@ -137,7 +139,7 @@ def _with(record: Record, wanted: Mapping[Key, Line], used: set[Key]) -> Record:
     return replace(record, exercises=tuple(exercises))
 
 
-def _given(exercise: ExerciseResult, line: Line) -> ExerciseResult:
+def _given(exercise: ExerciseResult, line: OverrideLine) -> ExerciseResult:
     assert line.points is not None
     check_overrides([line], {exercise.id: exercise.points})
     return replace(exercise, override=Override(line.points, line.comment, line.by, line.at))

@@ -16,18 +16,18 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from mqlab.course.grading.judging.verdict import FAILED, MISSING, NOT_JUDGED, NOT_STARTED, PASSED, STOPPED, Record
+from mqlab.course.grading.judging.verdict import FAILED, MISSING, NOT_JUDGED, NOT_STARTED, PASSED, STOPPED, GradeRecord
 from mqlab.course.grading.reports.page import frame, table
 from mqlab.course.grading.reports.tables import by_student, labs_of, points, worst
 from mqlab.course.grading.running.gradebook import file_name
 
 
-def base_name(record: Record) -> str:
+def base_name(record: GradeRecord) -> str:
     """The name of a record's files, without suffix."""
     return f"{file_name(record.student)}.{record.lab}"
 
 
-def page(records: Sequence[Record], seed: str) -> str:
+def page(records: Sequence[GradeRecord], seed: str) -> str:
     """The overview page."""
     counts = Counter(record.status for record in records)
     said = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in sorted(counts.items()))
@@ -49,7 +49,7 @@ def page(records: Sequence[Record], seed: str) -> str:
     return frame("Grades", top, _students(records), _by_hand(records), exercises)
 
 
-def _by_hand(records: Sequence[Record]) -> Markup:
+def _by_hand(records: Sequence[GradeRecord]) -> Markup:
     """The points that were given by hand, with their comments; nothing where there are none."""
     rows = [
         (
@@ -71,7 +71,7 @@ def _by_hand(records: Sequence[Record]) -> Markup:
     return Markup("<h2>* Points given by hand</h2>{}").format(table(head, rows, numbers=[2, 3]))
 
 
-def _students(records: Sequence[Record]) -> Markup:
+def _students(records: Sequence[GradeRecord]) -> Markup:
     labs = list(labs_of(records))
     rows = []
     for student, own in by_student(records).items():
@@ -86,14 +86,14 @@ def _students(records: Sequence[Record]) -> Markup:
     return table(["student", "status", "points", *labs, "why"], rows, numbers=range(2, 3 + len(labs)))
 
 
-def _link(record: Record) -> Markup:
+def _link(record: GradeRecord) -> Markup:
     star = "*" if any(one.override for one in record.exercises) else ""
     return Markup('<a href="feedback/{}.html">{} of {}{}</a>').format(
         quote(base_name(record)), points(record.scored), record.points, star
     )
 
 
-def _exercises(records: Sequence[Record]) -> Markup:
+def _exercises(records: Sequence[GradeRecord]) -> Markup:
     unjudged = (NOT_JUDGED,) if any(record.not_judged for record in records) else ()
     states = (PASSED, FAILED, STOPPED, NOT_STARTED, MISSING, *unjudged)
     counts: dict[str, Counter[str]] = {}

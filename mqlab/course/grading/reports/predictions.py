@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 
 from mqlab.course.grading.reports.page import filled
 from mqlab.course.grading.reports.tables import csv_of
-from mqlab.course.grading.submissions.predictions import Histogram
+from mqlab.course.grading.submissions.predictions import PredictionHistogram
 from mqlab.course.words import PredictionWords, has_words, words_of
 
 
-def page(histograms: Sequence[Histogram]) -> str:
+def page(histograms: Sequence[PredictionHistogram]) -> str:
     """The page, with the right answer and the refutations where the lab's source gives them."""
     words = {one.prediction: _words(one) for one in histograms}
     right = {name: found.right if found is not None else "" for name, found in words.items()}
@@ -31,7 +31,7 @@ def page(histograms: Sequence[Histogram]) -> str:
     )
 
 
-def csv_text(histograms: Sequence[Histogram]) -> str:
+def csv_text(histograms: Sequence[PredictionHistogram]) -> str:
     """One row per answer of each question."""
     head: list[object] = ["lab", "prediction", "answer", "text", "students"]
     rows = [[one.lab, one.prediction, bar.key, bar.text, bar.students] for one in histograms for bar in one.bars]
@@ -39,7 +39,7 @@ def csv_text(histograms: Sequence[Histogram]) -> str:
     return csv_of([head, *sorted([*rows, *silent], key=lambda row: (row[0], row[1]))])
 
 
-def _words(one: Histogram) -> PredictionWords | None:
+def _words(one: PredictionHistogram) -> PredictionWords | None:
     lab = one.prediction.partition(".")[0]
     return words_of(lab).predictions.get(one.prediction) if has_words(lab) else None
 

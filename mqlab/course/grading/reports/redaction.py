@@ -29,7 +29,7 @@ from mqlab.course.grading.judging.verdict import (
     STOPPED,
     CaseResult,
     ExerciseResult,
-    Record,
+    GradeRecord,
     settle,
 )
 
@@ -87,7 +87,7 @@ def told_reason(exercise: ExerciseResult, show_hidden: str) -> str:
     return f"{count - passed} of {count} hidden cases fail"
 
 
-def told_status(record: Record, show_hidden: str) -> str:
+def told_status(record: GradeRecord, show_hidden: str) -> str:
     """Why a record has its status; what it quotes of an exercise is shown as in ``told_reason``."""
     reason = record.reason
     for exercise in record.exercises:

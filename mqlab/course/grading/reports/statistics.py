@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from mqlab.course.grading.judging.verdict import MALFORMED, MISSING, NOT_JUDGED, ExerciseResult, Record
+from mqlab.course.grading.judging.verdict import MALFORMED, MISSING, NOT_JUDGED, ExerciseResult, GradeRecord
 from mqlab.course.grading.reports.beliefs import met
 from mqlab.course.grading.reports.page import filled
 from mqlab.course.grading.reports.tables import csv_of, points
@@ -29,7 +29,7 @@ WEAK = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PointsStep:
     """One step of a distribution: "7" or "11 to 15" points, and how many students have them."""
 
     text: str
@@ -51,12 +51,12 @@ class Difficulty:
     tells_apart: float | None
 
 
-def judged(records: Sequence[Record]) -> list[Record]:
+def judged(records: Sequence[GradeRecord]) -> list[GradeRecord]:
     """The records that say something about the exercises: of those who handed in a notebook that can be read."""
     return [record for record in records if record.status not in (MISSING, MALFORMED)]
 
 
-def distribution(records: Sequence[Record]) -> list[Step]:
+def distribution(records: Sequence[GradeRecord]) -> list[PointsStep]:
     """How many students have how many points of one lab."""
     most = max((record.points for record in records), default=0)
     width = 1 if most <= SINGLE_POINTS else -(-most // 10)
@@ -65,11 +65,11 @@ def distribution(records: Sequence[Record]) -> list[Step]:
     for low in range(0, most + 1, width):
         high = min(low + width - 1, most)
         count = sum(low <= int(record.scored) <= high for record in records)
-        steps.append(Step(str(low) if low == high else f"{low} to {high}", count))
+        steps.append(PointsStep(str(low) if low == high else f"{low} to {high}", count))
     return steps
 
 
-def difficulties(records: Sequence[Record]) -> list[Difficulty]:
+def difficulties(records: Sequence[GradeRecord]) -> list[Difficulty]:
     """Each exercise of one lab. Exercises that could not be judged are left out, student by student."""
     found = []
     order = list(dict.fromkeys(one.id for record in records for one in record.exercises))
@@ -107,7 +107,7 @@ def correlation(shares: Sequence[float], rest: Sequence[float]) -> float | None:
     return round(statistics.correlation(shares, rest), 2)
 
 
-def page(records: Sequence[Record]) -> str:
+def page(records: Sequence[GradeRecord]) -> str:
     """The page: per lab the distribution and the difficulties, then the wrong ideas."""
     told = judged(records)
     labs = [
@@ -136,7 +136,7 @@ def page(records: Sequence[Record]) -> str:
     )
 
 
-def csv_text(records: Sequence[Record]) -> str:
+def csv_text(records: Sequence[GradeRecord]) -> str:
     """The difficulties as CSV."""
     head: list[object] = ["lab", "exercise", "students", "share_solved", "mean_share", "tells_apart"]
     rows: list[list[object]] = [
@@ -154,12 +154,12 @@ def csv_text(records: Sequence[Record]) -> str:
     return csv_of([head, *rows])
 
 
-def ideas_csv(records: Sequence[Record]) -> str:
+def ideas_csv(records: Sequence[GradeRecord]) -> str:
     """The wrong ideas as CSV, all of them."""
     head: list[object] = ["students", "exercise", "belief", "idea"]
     return csv_of([head, *([one.students, one.exercise, one.belief, one.text] for one in met(judged(records)))])
 
 
-def _by_lab(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
+def _by_lab(records: Sequence[GradeRecord]) -> list[tuple[str, list[GradeRecord]]]:
     labs = sorted({record.lab for record in records})
     return [(lab, [record for record in records if record.lab == lab]) for lab in labs]

@@ -19,7 +19,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mqlab.course.grading.judging.verdict import GRADED, HIDDEN, NOT_JUDGED, PUBLIC, STATUSES, ExerciseResult, Record
+from mqlab.course.grading.judging.verdict import (
+    GRADED,
+    HIDDEN,
+    NOT_JUDGED,
+    PUBLIC,
+    STATUSES,
+    ExerciseResult,
+    GradeRecord,
+)
 from mqlab.course.grading.running.attempts import Effort
 
 FORMULA_STARTS = "=+-@＝＋－＠﹦﹢﹣﹫"  # the wide ones are taken for the narrow ones in East Asia
@@ -66,15 +74,15 @@ def worst(statuses: Iterable[str]) -> str:
     return max(statuses, key=STATUSES.index, default=GRADED)
 
 
-def by_student(records: Sequence[Record]) -> dict[str, list[Record]]:
+def by_student(records: Sequence[GradeRecord]) -> dict[str, list[GradeRecord]]:
     """Records under their students, in order."""
-    students: dict[str, list[Record]] = {}
+    students: dict[str, list[GradeRecord]] = {}
     for record in records:
         students.setdefault(record.student, []).append(record)
     return students
 
 
-def labs_of(records: Sequence[Record]) -> dict[str, list[ExerciseResult]]:
+def labs_of(records: Sequence[GradeRecord]) -> dict[str, list[ExerciseResult]]:
     """Each lab's exercises, as in its first record (all records of a lab have the same)."""
     labs: dict[str, list[ExerciseResult]] = {}
     for record in records:
@@ -82,7 +90,7 @@ def labs_of(records: Sequence[Record]) -> dict[str, list[ExerciseResult]]:
     return dict(sorted(labs.items()))
 
 
-def grades_csv(records: Sequence[Record]) -> str:
+def grades_csv(records: Sequence[GradeRecord]) -> str:
     """One row per student: for each lab its status, score, maximum and exercises; the exercises' maxima last.
 
     An exercise that could not be judged is empty, not 0.
@@ -137,7 +145,7 @@ def attempts_csv(efforts: Sequence[Effort]) -> str:
     return csv_of([head, *rows])
 
 
-def grades_json(records: Sequence[Record], seed: str) -> str:
+def grades_json(records: Sequence[GradeRecord], seed: str) -> str:
     """Everything but sources and durations."""
     students = [
         {
@@ -152,7 +160,7 @@ def grades_json(records: Sequence[Record], seed: str) -> str:
     return json.dumps({"seed": seed, "students": students}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _record(record: Record) -> dict[str, Any]:
+def _record(record: GradeRecord) -> dict[str, Any]:
     return {
         "lab": record.lab,
         "file": record.file,

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from mqlab.course.grading.judging.verdict import TAMPERED, Record
+from mqlab.course.grading.judging.verdict import TAMPERED, GradeRecord
 from mqlab.course.grading.reports.page import frame, table
 from mqlab.course.grading.reports.tables import csv_of
 
@@ -22,7 +22,7 @@ HEAD = ("student", "lab", "grave", "kind", "what")
 HARMLESS = {"helpers", "demonstration"}
 
 
-def page(records: Sequence[Record]) -> str:
+def page(records: Sequence[GradeRecord]) -> str:
     """The report as a page."""
     words = Markup(
         "<p>Nothing here changed a score: answers are judged in a process that they cannot reach. <b>Grave</b> means "
@@ -32,16 +32,16 @@ def page(records: Sequence[Record]) -> str:
     return frame("Possible manipulation", words, table(HEAD, _rows(records)))
 
 
-def csv_text(records: Sequence[Record]) -> str:
+def csv_text(records: Sequence[GradeRecord]) -> str:
     """The same as CSV."""
     return csv_of([HEAD, *_rows(records)])
 
 
-def _rows(records: Sequence[Record]) -> list[tuple[str, str, str, str, str]]:
+def _rows(records: Sequence[GradeRecord]) -> list[tuple[str, str, str, str, str]]:
     return sorted(_found(records), key=lambda row: (row[2] != "yes", row))
 
 
-def _found(records: Sequence[Record]) -> Iterator[tuple[str, str, str, str, str]]:
+def _found(records: Sequence[GradeRecord]) -> Iterator[tuple[str, str, str, str, str]]:
     for record in records:
         if record.status == TAMPERED and record.reason and not any(note.text == record.reason for note in record.notes):
             yield record.student, record.lab, "yes", "grading", record.reason

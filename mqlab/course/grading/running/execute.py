@@ -42,8 +42,8 @@ from mqlab.course.grading.judging.verdict import (
     TIMEOUT,
     CaseResult,
     ExerciseResult,
+    GradeRecord,
     Note,
-    Record,
     settle,
 )
 from mqlab.course.grading.running.job import Answer, Job
@@ -51,7 +51,7 @@ from mqlab.course.grading.running.kernel_copy import KernelCopy
 from mqlab.course.grading.running.nbval_engine import CellRun, Engine, run_notebook
 from mqlab.course.grading.sandbox.limits import SPARK
 from mqlab.course.grading.sandbox.walled import Sandbox, own_user_id
-from mqlab.course.grading.submissions.lab_files import Lab, open_lab
+from mqlab.course.grading.submissions.lab_files import CourseLab, open_lab
 from mqlab.course.grading.submissions.notebook_file import NotANotebook
 from mqlab.course.grading.submissions.parts import parts_not_in, together
 from mqlab.course.grading.submissions.rebuild import Transplant, rebuilt, transplant
@@ -66,7 +66,7 @@ LEFT_BEHIND = re.compile(rf"{SCRATCH}(\d+)-\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class GradingOrder:
     """What is to be graded and how. Paths are absolute; ``file`` is the submission as the class knows it.
 
     ``other_parts`` are the notebooks of a lab's further parts. ``own``: what this student's own cases are made from.
@@ -86,7 +86,7 @@ class Order:
     own: str = ""
 
 
-def grade(order: Order, kernel: KernelCopy | None = None) -> Record:
+def grade(order: GradingOrder, kernel: KernelCopy | None = None) -> GradeRecord:
     """The record of one submission, whatever its content; ``kernel`` waits to run its notebook, else one is started."""
     began = time.monotonic()
     # 1. Read the submission. A file that is not a notebook gets its record at once.
@@ -110,7 +110,7 @@ def grade(order: Order, kernel: KernelCopy | None = None) -> Record:
     results = tuple(_result(lab, taken, runs, exercise.id, roles, over) for exercise in lab.exercises)
     results = tuple(_with_missing_part(lab, parts_not_in(lab, submission), result) for result in results)
     status, reason, more = _status(results, runs, trouble, notes)
-    return Record(
+    return GradeRecord(
         order.student,
         lab.id,
         status,
@@ -123,14 +123,14 @@ def grade(order: Order, kernel: KernelCopy | None = None) -> Record:
     )
 
 
-def without_answers(order: Order, lab: Lab, status: str, reason: str) -> Record:
+def without_answers(order: GradingOrder, lab: CourseLab, status: str, reason: str) -> GradeRecord:
     """A record in which nothing could be judged: every exercise is missing."""
     results = tuple(ExerciseResult(e.id, e.title, e.points, MISSING, reason) for e in lab.exercises)
-    return Record(order.student, lab.id, status, reason, order.file, results, (), order.fingerprint)
+    return GradeRecord(order.student, lab.id, status, reason, order.file, results, (), order.fingerprint)
 
 
 def _run(
-    order: Order, lab: Lab, taken: Transplant, scratch: Path, kernel: KernelCopy | None
+    order: GradingOrder, lab: CourseLab, taken: Transplant, scratch: Path, kernel: KernelCopy | None
 ) -> tuple[list[CellRun], str]:
     # 1. Three folders: files that cases hand to answers, the notebook's own, and the kernel's private ones.
     shared = scratch / "shared"
@@ -243,7 +243,7 @@ def private_environment(private: Path, shared: Path) -> dict[str, str]:
 
 
 def _result(
-    lab: Lab, taken: Transplant, runs: list[CellRun], exercise_id: str, roles: tuple[str, ...], time_over: str
+    lab: CourseLab, taken: Transplant, runs: list[CellRun], exercise_id: str, roles: tuple[str, ...], time_over: str
 ) -> ExerciseResult:
     """The result of an exercise, of the cells of some roles.
 
@@ -275,7 +275,7 @@ def _result(
     return ExerciseResult(*head, state, reason, tuple(cases[PUBLIC] + cases[HIDDEN]), source, cause)
 
 
-def _with_missing_part(lab: Lab, parts: set[str], result: ExerciseResult) -> ExerciseResult:
+def _with_missing_part(lab: CourseLab, parts: set[str], result: ExerciseResult) -> ExerciseResult:
     """The result of an exercise; where the notebook of its part was not handed in, that is the reason."""
     part = next(answer.cell.part for answer in lab.answers if answer.exercise.id == result.id)
     missing = result.state == MISSING and part in parts
@@ -311,7 +311,7 @@ def _status(
     return GRADED, f"{own[0].id} was not judged: {own[0].reason}" if own else "", more
 
 
-def watchdog(order: Order, record_file: Path) -> threading.Timer:
+def watchdog(order: GradingOrder, record_file: Path) -> threading.Timer:
     """End this process, with a record, when everything together takes too long."""
 
     def bark() -> None:
@@ -338,7 +338,7 @@ def end_with_the_orderer() -> None:
     threading.Thread(target=listen, daemon=True).start()
 
 
-def write_record(record: Record, path: Path) -> None:
+def write_record(record: GradeRecord, path: Path) -> None:
     """Write a record atomically; only its owner can read it."""
     text = json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n"
     with whole_file(path) as draft:
@@ -346,12 +346,12 @@ def write_record(record: Record, path: Path) -> None:
         draft.write_bytes(text.encode("utf-8", "backslashreplace"))  # half a character stays one, as a JSON escape
 
 
-def read_order(line: bytes) -> tuple[Order, Path]:
+def read_order(line: bytes) -> tuple[GradingOrder, Path]:
     """The order on a line of JSON, and the path of its record."""
     data: dict[str, Any] = json.loads(line)
     record = Path(data.pop("record"))
     data |= {"sandbox": Sandbox.from_json(data["sandbox"]), "other_parts": tuple(data["other_parts"])}
-    return Order(**data), record
+    return GradingOrder(**data), record
 
 
 def main(kernel: KernelCopy | None = None) -> None:

@@ -26,12 +26,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import mqlab
-from mqlab.course.grading.judging.verdict import KERNEL_DIED, MALFORMED, MISSING, TAMPERED, TIMEOUT, Note, Record
+from mqlab.course.grading.judging.verdict import KERNEL_DIED, MALFORMED, MISSING, TAMPERED, TIMEOUT, GradeRecord, Note
 from mqlab.course.grading.running.copies import Copies, Copy
-from mqlab.course.grading.running.execute import GRACE_SECONDS, Order, remove_left_behind, without_answers, write_record
+from mqlab.course.grading.running.execute import (
+    GRACE_SECONDS,
+    GradingOrder,
+    remove_left_behind,
+    without_answers,
+    write_record,
+)
 from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.submissions.finding import Submission, readable
-from mqlab.course.grading.submissions.lab_files import Lab
+from mqlab.course.grading.submissions.lab_files import CourseLab
 from mqlab.course.grading.submissions.notebook_file import MAX_FILE_BYTES
 from mqlab.errors import UsageError
 
@@ -44,7 +50,7 @@ PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class GradingPlan:
     """How a class is graded."""
 
     course: Path
@@ -108,14 +114,14 @@ def write_private(path: Path, text: str) -> None:
 class Grader:
     """Grades submissions by a plan; ``stop`` ends the running ones."""
 
-    def __init__(self, plan: Plan, labs: Sequence[Lab]) -> None:
+    def __init__(self, plan: GradingPlan, labs: Sequence[CourseLab]) -> None:
         self.plan = plan
         self._labs = {lab.number: lab for lab in labs}
         self._copies = Copies()
         self._running: set[Copy] = set()
         self._stopped = False
 
-    def grade(self, submissions: Sequence[Submission]) -> Iterator[Record]:
+    def grade(self, submissions: Sequence[Submission]) -> Iterator[GradeRecord]:
         """One record per submission, in the order in which they are ready; kept records come first."""
         # 1. With --resume, a record with the same fingerprint is still valid, unless something was not judged.
         remove_left_behind()
@@ -145,14 +151,14 @@ class Grader:
         for copy in list(self._running):
             copy.kill()
 
-    def _grade_one(self, submission: Submission, mark: str) -> Record:
+    def _grade_one(self, submission: Submission, mark: str) -> GradeRecord:
         plan, lab = self.plan, self._labs[submission.lab]
         # 1. Remove the old record first: after an interruption there is no record rather than a wrong one.
         path = record_path(plan.out, submission)
         path.unlink(missing_ok=True)
         unfit = {file: reason for file in submission.files if (reason := _unfit(file)) is not None}
         fit = [str(file) for file in submission.files if file not in unfit]
-        order = Order(
+        order = GradingOrder(
             student=submission.student,
             file=submission.name,
             submission=fit[0] if fit else "",
@@ -183,7 +189,7 @@ class Grader:
         write_record(record, path)
         return record
 
-    def _in_a_process(self, order: Order, record: Path) -> tuple[str, str]:
+    def _in_a_process(self, order: GradingOrder, record: Path) -> tuple[str, str]:
         """Run ``execute`` on an order, in a process of its own. Returns why, in case there is no record."""
         if self._stopped:
             raise Stopped
@@ -228,21 +234,21 @@ def file_name(student: str) -> str:
     return f"{unicodedata.normalize('NFC', shown)[:LONGEST_NAME]}~{digest[:8]}"
 
 
-def read_record(path: Path) -> Record | None:
+def read_record(path: Path) -> GradeRecord | None:
     """The record in a file; None if the file is missing or damaged."""
     try:
-        return Record.from_json(json.loads(path.read_text("utf-8")))
+        return GradeRecord.from_json(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
-def read_records(out: Path) -> list[Record]:
+def read_records(out: Path) -> list[GradeRecord]:
     """All records of a folder that can be read, in the order of their files."""
     found = (read_record(path) for path in sorted((out / "records").glob("*.json")))
     return [record for record in found if record is not None]
 
 
-def fingerprint(plan: Plan, lab: Lab, submission: Submission) -> str:
+def fingerprint(plan: GradingPlan, lab: CourseLab, submission: Submission) -> str:
     """A digest of all that a record depends on."""
     digest = hashlib.sha256()
     # Not where folders are: a class that was moved is the same class.
@@ -258,11 +264,11 @@ def fingerprint(plan: Plan, lab: Lab, submission: Submission) -> str:
     return digest.hexdigest()
 
 
-def _own(plan: Plan, submission: Submission) -> str:
+def _own(plan: GradingPlan, submission: Submission) -> str:
     return plan.own(submission.student) if plan.own is not None else ""
 
 
-def _cases_files(lab: Lab) -> list[Path]:
+def _cases_files(lab: CourseLab) -> list[Path]:
     """The modules that make and judge a lab's cases: lab01/manifest.py, lab01/judges.py …, and what labs share.
 
     A course's own lab may be modules of its name (lab20.py, lab20_judges.py) instead of a folder.
@@ -306,7 +312,7 @@ def _unfit(path: Path) -> tuple[str, str] | None:
     return None
 
 
-def _with_unfit_parts(record: Record, unfit: dict[Path, tuple[str, str]]) -> Record:
+def _with_unfit_parts(record: GradeRecord, unfit: dict[Path, tuple[str, str]]) -> GradeRecord:
     """The record of a submission of which some parts' files were not opened; a link among them is a grave matter."""
     for path, (status, reason) in unfit.items():
         note = Note("files", readable(f"{path.name}: {reason}"), grave=status == TAMPERED)

@@ -43,7 +43,7 @@ ANSWER_FILE = "<answer {}>"
 NEXT_LIFE = 113  # the exit code of a copy that makes room for the next one
 
 
-class Call(greenlet.greenlet):  # type: ignore[misc]
+class JudgeCall(greenlet.greenlet):  # type: ignore[misc]
     """One call of the judge, from its line to its result."""
 
     number = 0
@@ -83,7 +83,7 @@ class Worker:
         if message["op"] == "resume":
             coroutine = self._waiting.pop(number)
         else:
-            coroutine = Call(self._load if message["op"] == "load" else self._call)
+            coroutine = JudgeCall(self._load if message["op"] == "load" else self._call)
             coroutine.number = number
         line: bytes = coroutine.switch(message)
         return line
@@ -184,7 +184,7 @@ class Worker:
         current = greenlet.getcurrent()
         # The answer may use greenlets of its own: the call is one of their parents.
         call: Any = current
-        while call is not None and not isinstance(call, Call):
+        while call is not None and not isinstance(call, JudgeCall):
             call = call.parent
         if call is None:
             raise RuntimeError("the world can be asked from the answer's own thread only")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from mqlab.course.grading.judging.verdict import Note
 from mqlab.course.grading.submissions.lab_files import (
     AnswerCell,
-    Lab,
+    CourseLab,
     grade_id,
     marked_exercise,
     top_level_names,
@@ -25,7 +25,7 @@ from mqlab.course.grading.submissions.notebook_file import CellText, Notebook
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimedAnswer:
     """Cells in a row that answer an exercise together: one, or what a split has left of one."""
 
     exercise: str
@@ -40,7 +40,7 @@ class Claim:
 class Claims:
     """All claims of a submission, and for each exercise the one that is judged."""
 
-    def __init__(self, lab: Lab, submission: Notebook) -> None:
+    def __init__(self, lab: CourseLab, submission: Notebook) -> None:
         self._lab = lab
         self._given = {cell.source.strip() for cell in lab.notebook.cells}
         self._given_ids = {cell.id for cell in lab.notebook.cells if cell.id}
@@ -50,7 +50,7 @@ class Claims:
         self._free = [cell for cell in submission.code if self._is_free(cell)]
         self.taken: set[int] = {id(cell) for claim in self._claims for cell in claim.cells}
 
-    def judged(self, answer: AnswerCell) -> tuple[Claim | None, list[Note]]:
+    def judged(self, answer: AnswerCell) -> tuple[ClaimedAnswer | None, list[Note]]:
         """The claim that is judged, None without one, and what is to be told about the choice."""
         name, notes = answer.exercise.id, []
         claims = [claim for claim in self._claims if claim.exercise == name]
@@ -75,22 +75,22 @@ class Claims:
             notes.append(Note("not code", f"{name}: the answer is in a text cell"))
         return chosen, notes
 
-    def _found(self, submission: Notebook) -> Iterator[Claim]:
-        current: Claim | None = None
+    def _found(self, submission: Notebook) -> Iterator[ClaimedAnswer]:
+        current: ClaimedAnswer | None = None
         for cell in submission.cells:
             owner = self._owners.get(id(cell))
             if current is not None and self._continues(current, cell, owner):
-                current = Claim(current.exercise, (*current.cells, cell))
+                current = ClaimedAnswer(current.exercise, (*current.cells, cell))
                 continue
             if current is not None and (owner is not None or cell.source.strip()):
                 yield current
                 current = None
             if owner is not None:
-                current = Claim(owner, (cell,))
+                current = ClaimedAnswer(owner, (cell,))
         if current is not None:
             yield current
 
-    def _continues(self, claim: Claim, cell: CellText, owner: str | None) -> bool:
+    def _continues(self, claim: ClaimedAnswer, cell: CellText, owner: str | None) -> bool:
         """Whether a cell is the rest of the answer before it, and not another answer or work of another kind."""
         if cell.kind != "code" or claim.cells[-1].kind != "code" or cell.part != claim.cells[-1].part:
             return False
@@ -110,14 +110,14 @@ class Claims:
             id(cell) not in self._owners and cell.id not in self._given_ids and cell.source.strip() not in self._given
         )
 
-    def _without_a_mark(self, answer: AnswerCell) -> Claim | None:
+    def _without_a_mark(self, answer: AnswerCell) -> ClaimedAnswer | None:
         """The last of the learner's own cells that defines the exercise's names, all of them."""
         parts = (answer.cell.part, "")
         found = [cell for cell in self._free if cell.part in parts and _defines(cell.source, answer.names)]
-        return Claim(answer.exercise.id, (found[-1],)) if found else None
+        return ClaimedAnswer(answer.exercise.id, (found[-1],)) if found else None
 
 
-def _owners(lab: Lab, submission: Notebook) -> dict[int, str]:
+def _owners(lab: CourseLab, submission: Notebook) -> dict[int, str]:
     """Which exercise each cell answers: by its grade_id, else its id, else its first line."""
     by_grade_id = {answer.cell.grade_id or grade_id(answer.exercise.id): answer.exercise.id for answer in lab.answers}
     by_id = {answer.cell.id: answer.exercise.id for answer in lab.answers if answer.cell.id}

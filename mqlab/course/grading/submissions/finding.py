@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mqlab.course.grading.running.attempts import FILE_NAME
-from mqlab.course.grading.submissions.lab_files import Lab, Part
+from mqlab.course.grading.submissions.lab_files import CourseLab, Part
 from mqlab.course.grading.submissions.notebook_file import NotANotebook, read_notebook
 from mqlab.course.grading.submissions.parts import answers_of, ids_in_file, main_part
 from mqlab.course.grading.submissions.rebuild import transplant
@@ -68,7 +68,7 @@ class Submission:
         return () if self.path is None else (self.path, *self.other_parts)
 
 
-def find_submissions(folder: Path, labs: Sequence[Lab], roster: Iterable[str] = ()) -> list[Submission]:
+def find_submissions(folder: Path, labs: Sequence[CourseLab], roster: Iterable[str] = ()) -> list[Submission]:
     """One submission for each student and lab, sorted. UsageError if the folder does not exist or has no submission."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", hint="give the folder that holds the submitted notebooks")
@@ -223,7 +223,9 @@ def _unreadable(path: Path) -> str:
     return ""
 
 
-def _chosen(student: str, lab: Lab, ids: dict[Path, frozenset[str]], labs: Sequence[Lab], folder: Path) -> Submission:
+def _chosen(
+    student: str, lab: CourseLab, ids: dict[Path, frozenset[str]], labs: Sequence[CourseLab], folder: Path
+) -> Submission:
     """A student's notebooks for a lab; ``ids`` are the ids of the cells in each of the student's files.
 
     Of several for the same part, the one with most begun answers is taken, then the one with the latest name.
@@ -253,7 +255,7 @@ def _chosen(student: str, lab: Lab, ids: dict[Path, frozenset[str]], labs: Seque
     return Submission(student, lab.number, files[0], readable(names), readable("; ".join(notes)), tuple(files[1:]))
 
 
-def _begun(lab: Lab, path: Path) -> frozenset[str]:
+def _begun(lab: CourseLab, path: Path) -> frozenset[str]:
     """The exercises whose answer was begun in a file; none in a file that is not a notebook."""
     try:
         return frozenset(transplant(lab, read_notebook(path)).answers)
@@ -262,7 +264,12 @@ def _begun(lab: Lab, path: Path) -> frozenset[str]:
 
 
 def _belongs(
-    path: Path, ids: frozenset[str], lab: Lab, part: Part, labs: Sequence[Lab], all_ids: dict[Path, frozenset[str]]
+    path: Path,
+    ids: frozenset[str],
+    lab: CourseLab,
+    part: Part,
+    labs: Sequence[CourseLab],
+    all_ids: dict[Path, frozenset[str]],
 ) -> int:
     """How surely a notebook belongs to a part: 0 it does not, 1 by its name or as the only one, more by its answers."""
     hits = answers_of(lab, part, ids)

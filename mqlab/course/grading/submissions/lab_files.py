@@ -56,7 +56,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Lab:
+class CourseLab:
     """A lab of a course, or one part of a lab. ``number`` is "01" or "01a", ``id`` "lab01" or "lab01a".
 
     ``notebook`` has the cells of all its parts, one part after the other.
@@ -161,7 +161,7 @@ def _kept_by_git(path: Path) -> bytes:
 
 
 @functools.lru_cache(maxsize=32)
-def open_lab(course: Path, number: str, with_hidden: bool = True) -> Lab:
+def open_lab(course: Path, number: str, with_hidden: bool = True) -> CourseLab:
     """A lab ("01") or one part of it ("01a"). UsageError if its notebooks and its exercises do not match."""
     # 1. Its notebooks. The cells of a part are marked with its name.
     parts = tuple(Part(name, *pristine(course, name)) for name in parts_of(course, number))
@@ -184,7 +184,7 @@ def open_lab(course: Path, number: str, with_hidden: bool = True) -> Lab:
     if number != number_alone:
         marked = {marked_exercise(cell.source) for cell in notebook.code}
         exercises = tuple(exercise for exercise in exercises if exercise.id in marked)
-    return Lab(
+    return CourseLab(
         number,
         parts,
         notebook,

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mqlab.course.grading.judging.verdict import Record
-from mqlab.course.grading.running.execute import Order, grade
+from mqlab.course.grading.judging.verdict import GradeRecord
+from mqlab.course.grading.running.execute import GradingOrder, grade
 from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.submissions.finding import LAB_NUMBER
-from mqlab.course.grading.submissions.lab_files import Lab, marked_exercise, open_lab, part_names
+from mqlab.course.grading.submissions.lab_files import CourseLab, marked_exercise, open_lab, part_names
 from mqlab.course.grading.submissions.notebook_file import NotANotebook, read_notebook
 from mqlab.course.grading.submissions.parts import ids_in, main_part
 from mqlab.course.material import course_folder
@@ -24,11 +24,11 @@ from mqlab.errors import UsageError
 SECONDS = 3_600.0
 
 
-def check_notebook(path: Path, course: str | Path | None = None) -> Record:
+def check_notebook(path: Path, course: str | Path | None = None) -> GradeRecord:
     """The record of a notebook's public cases. UsageError if it is not a notebook of a lab."""
     folder = course_folder(course)
     lab = lab_of(path, folder)
-    order = Order(
+    order = GradingOrder(
         student="",
         file=path.name,
         submission=str(path.absolute()),
@@ -42,7 +42,7 @@ def check_notebook(path: Path, course: str | Path | None = None) -> Record:
     return grade(order)
 
 
-def lab_of(path: Path, course: Path) -> Lab:
+def lab_of(path: Path, course: Path) -> CourseLab:
     """The lab, or its part, that a notebook belongs to: by its answer cells, else by the number in its name."""
     try:
         cells = read_notebook(path).cells

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mqlab.course.grading.judging.verdict import Note
-from mqlab.course.grading.submissions.lab_files import Lab, Part, grade_id, marked_exercise
+from mqlab.course.grading.submissions.lab_files import CourseLab, Part, grade_id, marked_exercise
 from mqlab.course.grading.submissions.notebook_file import CellText, NotANotebook, Notebook, read_notebook
 
 
@@ -36,13 +36,13 @@ def ids_in_file(path: Path) -> frozenset[str]:
         return frozenset()
 
 
-def answers_of(lab: Lab, part: Part, ids: frozenset[str]) -> int:
+def answers_of(lab: CourseLab, part: Part, ids: frozenset[str]) -> int:
     """How many of a part's answer cells these ids name."""
     own = [answer.exercise.id for answer in lab.answers if answer.cell.part in ("", part.name)]
     return len(ids & {name for exercise in own for name in (exercise, grade_id(exercise))})
 
 
-def main_part(lab: Lab, ids: frozenset[str], file_name: str) -> str:
+def main_part(lab: CourseLab, ids: frozenset[str], file_name: str) -> str:
     """The part that a notebook belongs to: by its answer cells, else by its name; "" if neither says so.
 
     "" also for a lab in one piece.
@@ -56,7 +56,7 @@ def main_part(lab: Lab, ids: frozenset[str], file_name: str) -> str:
     return (named or (best if most else []) or [""])[0]
 
 
-def together(lab: Lab, files: Sequence[Path]) -> tuple[Notebook, list[Note]]:
+def together(lab: CourseLab, files: Sequence[Path]) -> tuple[Notebook, list[Note]]:
     """The cells of all files of a submission, and a note on each file that cannot be read.
 
     NotANotebook if not one of them can be read.
@@ -79,13 +79,13 @@ def together(lab: Lab, files: Sequence[Path]) -> tuple[Notebook, list[Note]]:
     return Notebook(tuple(cells), b""), notes
 
 
-def _only_part(lab: Lab, ids: frozenset[str], file_name: str) -> str:
+def _only_part(lab: CourseLab, ids: frozenset[str], file_name: str) -> str:
     """The part of a notebook that has answers of one part alone; "" for an older notebook with the whole lab."""
     several = sum(answers_of(lab, part, ids) > 0 for part in lab.parts) > 1
     return "" if several else main_part(lab, ids, file_name)
 
 
-def parts_not_in(lab: Lab, submission: Notebook) -> set[str]:
+def parts_not_in(lab: CourseLab, submission: Notebook) -> set[str]:
     """The parts of a lab of which a submission has no notebook."""
     found = {cell.part for cell in submission.cells}
     return set() if "" in found or not lab.is_in_parts else {part.name for part in lab.parts} - found

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.course.grading.submissions.finding import Submission
-from mqlab.course.grading.submissions.lab_files import Lab
+from mqlab.course.grading.submissions.lab_files import CourseLab
 from mqlab.course.grading.submissions.notebook_file import NotANotebook, Notebook, read_notebook
 from mqlab.course.teach.clicking import PREDICTION_MIME
 from mqlab.course.teach.exercises import Prediction, manifest
@@ -44,7 +44,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
+class PredictionHistogram:
     """The answers of a class to one question.
 
     ``silent``: students who handed in a notebook without an answer. ``late``: those who first answered after the run.
@@ -75,7 +75,7 @@ class _Found:
 CLICKED, WRITTEN, LATE = 2, 1, 0
 
 
-def class_predictions(labs: Iterable[Lab], submissions: Sequence[Submission]) -> list[Histogram]:
+def class_predictions(labs: Iterable[CourseLab], submissions: Sequence[Submission]) -> list[PredictionHistogram]:
     """A histogram for each question of some labs, in the labs' order."""
     histograms = []
     for lab in labs:
@@ -86,12 +86,12 @@ def class_predictions(labs: Iterable[Lab], submissions: Sequence[Submission]) ->
     return histograms
 
 
-def _is_asked_in(lab: Lab, prediction_id: str) -> bool:
+def _is_asked_in(lab: CourseLab, prediction_id: str) -> bool:
     """Whether a lab's notebooks ask a question: those of one part ask only some of the manifest's."""
     return any(prediction_id in cell.source for cell in lab.notebook.cells)
 
 
-def _histogram(lab: Lab, asked: Prediction, given: Sequence[Mapping[str, _Found]]) -> Histogram:
+def _histogram(lab: CourseLab, asked: Prediction, given: Sequence[Mapping[str, _Found]]) -> PredictionHistogram:
     found = [one[asked.id] for one in given if asked.id in one]
     counts = Counter(_key(asked, one.answer) for one in found)
     # Choices in their own order, also those that nobody took; numbers in theirs.
@@ -102,7 +102,7 @@ def _histogram(lab: Lab, asked: Prediction, given: Sequence[Mapping[str, _Found]
     if counts[OTHER]:
         bars.append(Bar("", OTHER, counts[OTHER]))
     late = sum(one.rank == LATE for one in found)
-    return Histogram(lab.id, asked.id, asked.question, tuple(bars), len(given) - len(found), late)
+    return PredictionHistogram(lab.id, asked.id, asked.question, tuple(bars), len(given) - len(found), late)
 
 
 def _key(asked: Prediction, answer: Any) -> str:

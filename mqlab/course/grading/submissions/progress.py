@@ -34,7 +34,7 @@ PASSED, FAILED = "✓", "✗"
 
 
 @dataclass(slots=True)
-class Done:
+class WorkFound:
     """What the notebooks of one lab hold: the files, and ids of what was tried, passed and answered right."""
 
     files: list[Path] = field(default_factory=list)
@@ -86,11 +86,11 @@ def table(found: Sequence[LabProgress]) -> Table:
     )
 
 
-def _done_in(folder: Path) -> dict[str, Done]:
-    found: dict[str, Done] = {}
+def _done_in(folder: Path) -> dict[str, WorkFound]:
+    found: dict[str, WorkFound] = {}
     for path in sorted(folder.glob("*.ipynb")):
         for lab, cells in _labs_of(path):
-            done = found.setdefault(lab, Done())
+            done = found.setdefault(lab, WorkFound())
             done.files.append(path)
             for cell in cells:
                 _note(cell, done)
@@ -124,7 +124,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _note(cell: dict[str, Any], done: Done) -> None:
+def _note(cell: dict[str, Any], done: WorkFound) -> None:
     """Take what a cell's saved outputs say."""
     checked = CHECKED.search(_source(cell))
     outputs = cell.get("outputs")
@@ -145,7 +145,7 @@ def _note(cell: dict[str, Any], done: Done) -> None:
             done.tried.add(checked[1])
 
 
-def _counted(lab: str, done: Done) -> LabProgress | None:
+def _counted(lab: str, done: WorkFound) -> LabProgress | None:
     try:
         asked = manifest(lab)
     except UsageError:  # a course's own lab, or none

@@ -22,7 +22,7 @@ from typing import Any
 
 from mqlab.course.grading.judging.verdict import Note
 from mqlab.course.grading.submissions.claims import Claims, same_code
-from mqlab.course.grading.submissions.lab_files import Lab, grade_id, marked_exercise, top_level_names
+from mqlab.course.grading.submissions.lab_files import CourseLab, grade_id, marked_exercise, top_level_names
 from mqlab.course.grading.submissions.notebook_file import Notebook
 
 SETUP_TAG = "setup"
@@ -59,7 +59,7 @@ class Transplant:
     later_set_up: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def transplant(lab: Lab, submission: Notebook) -> Transplant:
+def transplant(lab: CourseLab, submission: Notebook) -> Transplant:
     """Find each exercise's answer in a submission."""
     claims = Claims(lab, submission)
     answers: dict[str, str] = {}
@@ -82,7 +82,7 @@ def transplant(lab: Lab, submission: Notebook) -> Transplant:
     return Transplant(answers, tuple(untouched), tuple(missing), set_ups.pop(first, ()), tuple(notes), set_ups)
 
 
-def _set_up(lab: Lab, part: str, submission: Notebook, answers: set[int]) -> tuple[str, ...]:
+def _set_up(lab: CourseLab, part: str, submission: Notebook, answers: set[int]) -> tuple[str, ...]:
     """What answers of a part may rely on: what the lab gives, then what the student's notebook of that part brings."""
     own = Notebook(tuple(cell for cell in lab.notebook.cells if cell.part == part), b"")
     theirs = Notebook(tuple(cell for cell in submission.cells if cell.part in (part, "")), b"")
@@ -143,7 +143,7 @@ def _imports(submission: Notebook) -> str:
     )
 
 
-def _helpers(lab: Lab, submission: Notebook, answers: set[int]) -> str:
+def _helpers(lab: CourseLab, submission: Notebook, answers: set[int]) -> str:
     """Functions, classes and their like of cells that the learner added or changed; what the lab defines stays."""
     texts = {cell.source.strip() for cell in lab.notebook.cells}
     given = {
@@ -173,7 +173,7 @@ def _defines(statement: ast.stmt) -> bool:
     return isinstance(value, ast.Lambda)
 
 
-def rebuilt(lab: Lab, begun: Collection[str], job_file: str, *, hidden: bool) -> dict[str, Any]:
+def rebuilt(lab: CourseLab, begun: Collection[str], job_file: str, *, hidden: bool) -> dict[str, Any]:
     """The notebook to run, in nbformat 4. Each cell's metadata names its role, and its exercise if it has one.
 
     Answer cells of ``begun`` exercises become calls of the kernel; other answer cells stay as handed out. Cells after

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from mqlab.course.grading.judging.verdict import Note
-from mqlab.course.grading.submissions.lab_files import Lab, marked_exercise
+from mqlab.course.grading.submissions.lab_files import CourseLab, marked_exercise
 from mqlab.course.grading.submissions.notebook_file import CellText, Notebook
 from mqlab.course.grading.submissions.parts import parts_not_in
 
@@ -30,7 +30,7 @@ WORTH_A_LOOK = re.compile(
 )
 
 
-def suspicions(lab: Lab, submission: Notebook) -> list[Note]:
+def suspicions(lab: CourseLab, submission: Notebook) -> list[Note]:
     """Notes on a submission, in the order of its cells, each once."""
     found: list[Note] = []
     # 1. What the lab itself contains is not suspicious.
@@ -54,7 +54,7 @@ def suspicions(lab: Lab, submission: Notebook) -> list[Note]:
     return list(dict.fromkeys(found))
 
 
-def _changed_checks(lab: Lab, submission: Notebook) -> Iterator[Note]:
+def _changed_checks(lab: CourseLab, submission: Notebook) -> Iterator[Note]:
     theirs = {cell.grade_id or cell.id: cell.source for cell in submission.code}
     sources = {cell.source.strip() for cell in submission.code}
     absent = parts_not_in(lab, submission)

@@ -17,7 +17,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mqlab.course.grading.submissions.lab_files import Lab, Part, marked_exercise
+from mqlab.course.grading.submissions.lab_files import CourseLab, Part, marked_exercise
 from mqlab.course.grading.submissions.notebook_file import read_notebook
 from mqlab.course.grading.submissions.rebuild import transplant
 
@@ -30,7 +30,7 @@ def copies(part: Part, folder: Path) -> list[Path]:
 
 
 def fresh_copy(
-    lab: Lab, part: Part, folder: Path, today: datetime.date, answers_of: Path | None = None
+    lab: CourseLab, part: Part, folder: Path, today: datetime.date, answers_of: Path | None = None
 ) -> tuple[Path, list[str]]:
     """Write a copy of a part under a new name. Returns its path and the exercises whose answers were carried over."""
     content: dict[str, Any] = json.loads(part.notebook.data)
@@ -52,7 +52,7 @@ def fresh_copy(
         return path, carried
 
 
-def _carry(content: dict[str, Any], lab: Lab, answers_of: Path) -> list[str]:
+def _carry(content: dict[str, Any], lab: CourseLab, answers_of: Path) -> list[str]:
     answers = transplant(lab, read_notebook(answers_of)).answers
     carried = []
     for cell in content["cells"]:

@@ -25,7 +25,7 @@ from mqlab.errors import UsageError
 from mqlab.lab.world.lab import Lab
 
 
-class World(Protocol):
+class ActedWorld(Protocol):
     """A Lab and the actions done in it; ``code`` has the lines of each. After a refusal it must not be used again."""
 
     lab: Lab
@@ -35,7 +35,7 @@ class World(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DoneAction:
     """An action that was done: its code, what happened in words, and what is shown after it."""
 
     action: Any
@@ -116,7 +116,7 @@ class ActingBoard(Board):
     def begin(self, actions: Sequence[Any]) -> None:
         """A new world, and all these actions done in it."""
         self._renew_world()
-        self.steps = [Step(None, (), self.beginning, self.picture_of(self._world))]
+        self.steps = [DoneAction(None, (), self.beginning, self.picture_of(self._world))]
         for action in actions:
             self._do(action)
 
@@ -146,7 +146,7 @@ class ActingBoard(Board):
             # A refused action may have done a part of its work: the next one gets a world without it.
             self._renew_world()
             raise
-        self.steps.append(Step(action, self._world.code[-1], words, self.picture_of(self._world)))
+        self.steps.append(DoneAction(action, self._world.code[-1], words, self.picture_of(self._world)))
 
 
 def one_line(code: Sequence[str]) -> str:

@@ -17,10 +17,10 @@ from typing import Any
 LEVEL = 9
 
 
-class Pool:
+class TextPool:
     """Texts by number: each different text is kept once, in the order in which it was first added.
 
-    >>> pool = Pool(); pool.add("a"), pool.add("b"), pool.add("a"), pool.texts
+    >>> pool = TextPool(); pool.add("a"), pool.add("b"), pool.add("a"), pool.texts
     (0, 1, 0, ['a', 'b'])
     """
 

@@ -36,7 +36,7 @@ def connected(servers: Servers) -> Cluster:
     return connect(servers.name_servers, access_key=servers.access_key, secret_key=servers.secret_key)
 
 
-class Link:
+class ClusterLink:
     """A cluster as a reader sees it. Close it, or use it as a context manager."""
 
     def __init__(self, servers: Servers) -> None:
@@ -48,7 +48,7 @@ class Link:
         """Close all connections."""
         self._cluster.close()
 
-    def __enter__(self) -> Link:
+    def __enter__(self) -> ClusterLink:
         return self
 
     def __exit__(self, *error: object) -> None:

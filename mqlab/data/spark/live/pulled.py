@@ -19,11 +19,11 @@ import numpy
 import pyarrow
 import pyarrow.compute
 
-from mqlab.data.arrow.columns import Units
+from mqlab.data.arrow.columns import UnitColumns
 from mqlab.data.arrow.losses import DataLossWarning
 from mqlab.data.arrow.ranges import SMALLEST_UNIT, LogRange
 from mqlab.data.arrow.reading import BATCH_ROWS
-from mqlab.data.spark.live.link import Link
+from mqlab.data.spark.live.link import ClusterLink
 from mqlab.data.spark.marks import mark_of
 from mqlab.errors import CorruptionError, StoreError
 from mqlab.rocketmq.client import statuses
@@ -39,7 +39,7 @@ _QUEUE_OFFSET_AT = fixed_offset("queue_offset")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class QueueStretch:
     """A queue from an offset up to another one, which is not read any more."""
 
     queue: MessageQueue
@@ -51,7 +51,7 @@ class Piece:
         return self.end - self.start
 
 
-class PulledUnits(Units):
+class PulledUnits(UnitColumns):
     """Units that came over the network one after the other, from anywhere in their broker's log."""
 
     def _belongs(self, stored: Any) -> Any:
@@ -70,7 +70,7 @@ def report_loss(what: str, fail_on_data_loss: bool) -> None:
 
 
 def read_piece(
-    link: Link, piece: Piece, columns: Sequence[str], group: str, tags: TagFilter, fail_on_data_loss: bool
+    link: ClusterLink, piece: QueueStretch, columns: Sequence[str], group: str, tags: TagFilter, fail_on_data_loss: bool
 ) -> Iterator[pyarrow.RecordBatch]:
     """The batches of one piece. Raises LostMessages, CorruptionError for a unit that is damaged."""
     waiting = bytearray()
@@ -86,7 +86,7 @@ def read_piece(
         yield from _batch(bytes(waiting), piece, columns, tags)
 
 
-def _batch(body: bytes, piece: Piece, columns: Sequence[str], tags: TagFilter) -> Iterator[pyarrow.RecordBatch]:
+def _batch(body: bytes, piece: QueueStretch, columns: Sequence[str], tags: TagFilter) -> Iterator[pyarrow.RecordBatch]:
     where = LogRange(f"a pull from {piece.queue!r}", 0, 0, len(body), piece.queue.broker_name)
     units = PulledUnits(body, where, numpy.array(_places(body, where.path), dtype=numpy.int64))
     if tags.tags_set:
@@ -98,7 +98,7 @@ def _batch(body: bytes, piece: Piece, columns: Sequence[str], tags: TagFilter) -
         yield units.batch(columns)
 
 
-def _bodies(link: Link, piece: Piece, group: str, tags: TagFilter, fail: bool) -> Iterator[bytes]:
+def _bodies(link: ClusterLink, piece: QueueStretch, group: str, tags: TagFilter, fail: bool) -> Iterator[bytes]:
     """The units of a piece, one by one. Checks that no offset is missing that the broker should have."""
     queue, at = piece.queue, piece.start
     is_all = tags.passes_all
@@ -136,7 +136,7 @@ def _bodies(link: Link, piece: Piece, group: str, tags: TagFilter, fail: bool) -
             return
 
 
-def mark_before(link: Link, queue: MessageQueue, offset: int, group: str) -> int | None:
+def mark_before(link: ClusterLink, queue: MessageQueue, offset: int, group: str) -> int | None:
     """The mark of the message before an offset of a queue; None when there is none any more."""
     if offset <= 0:
         return None

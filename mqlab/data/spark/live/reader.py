@@ -15,10 +15,10 @@ import pyarrow
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from mqlab.data.arrow.ranges import together
-from mqlab.data.spark.live.link import Link
+from mqlab.data.spark.live.link import ClusterLink
 from mqlab.data.spark.live.options import LiveOptions
 from mqlab.data.spark.live.places import Bounds, Offsets
-from mqlab.data.spark.live.pulled import Piece, read_piece, report_loss
+from mqlab.data.spark.live.pulled import QueueStretch, read_piece, report_loss
 from mqlab.data.spark.tasks import freeze_once
 from mqlab.errors import UsageError
 from mqlab.rocketmq.wire.message import MessageQueue
@@ -29,7 +29,7 @@ SMALLEST_TASK, LARGEST_TASK = 5_000, 200_000  # messages
 class Pieces(InputPartition):
     """The pieces of one task."""
 
-    def __init__(self, pieces: list[Piece]) -> None:
+    def __init__(self, pieces: list[QueueStretch]) -> None:
         super().__init__(pieces)
 
 
@@ -39,7 +39,7 @@ def tasks_of(begins: Mapping[MessageQueue, int], ends: Offsets, parallelism: int
     share = -(-total // (parallelism or os.cpu_count() or 1))
     target = min(max(share, SMALLEST_TASK), LARGEST_TASK)
     pieces = [
-        Piece(queue, start, min(start + target, ends[queue]))
+        QueueStretch(queue, start, min(start + target, ends[queue]))
         for queue in sorted(ends)
         for start in range(begins[queue], ends[queue], target)
     ]
@@ -67,7 +67,7 @@ def read_pieces(partition: InputPartition, options: LiveOptions, names: Sequence
     # When there is nothing to read, Spark makes one partition of its own with None.
     if not partition.value:
         return
-    with Link(options.servers) as link:
+    with ClusterLink(options.servers) as link:
         for piece in partition.value:
             yield from read_piece(link, piece, names, options.group, options.tags, options.fail_on_data_loss)
 
@@ -84,7 +84,7 @@ class LiveReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Pieces of queues, decided now. Raises UsageError for topics, queues and offsets that are not there."""
         options = self.options
-        with Link(options.servers) as link:
+        with ClusterLink(options.servers) as link:
             bounds = link.bounds(options.topics)
             begins = options.starting.offsets(bounds, link.search)
             ends = options.ending.offsets(bounds, link.search)

@@ -31,7 +31,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter, WriterCommitMessage
 from pyspark.sql.types import Row, StructType
 
-from mqlab.data.spark.live.link import Link, connected
+from mqlab.data.spark.live.link import ClusterLink, connected
 from mqlab.data.spark.live.options import ACCESS, NAME_SERVER, Servers, group_of, servers_of
 from mqlab.data.spark.live.rows_to_messages import MessageMaker, check_columns
 from mqlab.data.spark.option_values import known_options, switch_of
@@ -115,7 +115,7 @@ def checked(options: SinkOptions, schema: StructType, overwrite: bool) -> None:
     if overwrite:
         raise UsageError("messages of a cluster cannot be overwritten", hint='write with .mode("append")')
     check_columns(schema, topic_is_given=options.topic is not None)
-    with Link(options.servers) as link:
+    with ClusterLink(options.servers) as link:
         if options.topic is not None:
             link.bounds([options.topic])
 

@@ -20,7 +20,7 @@ import pyarrow
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from mqlab.data.spark.live.link import Link
+from mqlab.data.spark.live.link import ClusterLink
 from mqlab.data.spark.live.options import LiveOptions
 from mqlab.data.spark.live.places import Bounds, Offsets, OffsetsAsJson, as_json, from_json, marks_from_json
 from mqlab.data.spark.live.pulled import mark_before, report_loss
@@ -37,7 +37,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.options = options
         self.names = list(names)
         self.parallelism = parallelism
-        self._link: Link | None = None
+        self._link: ClusterLink | None = None
         self._target: Offsets | None = None
         self._seen: OffsetsAsJson | None = None
         self._planned: OffsetsAsJson | None = None
@@ -48,9 +48,9 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _bounds(self) -> dict[MessageQueue, tuple[int, int]]:
         return self._connected().bounds(self.options.topics)
 
-    def _connected(self) -> Link:
+    def _connected(self) -> ClusterLink:
         if self._link is None:
-            self._link = Link(self.options.servers)
+            self._link = ClusterLink(self.options.servers)
         return self._link
 
     def initialOffset(self) -> OffsetsAsJson:

@@ -25,9 +25,9 @@ import pyarrow.parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from mqlab.data.arrow.stores import Store, StorePath
+from mqlab.data.arrow.stores import StoreFolder, StorePath
 from mqlab.data.spark.pipeline.log_units import Extent, snapshot
-from mqlab.data.spark.pipeline.steps import FACTS, OF_THE_LOG, STEPS, UNFINISHED, Step, Work
+from mqlab.data.spark.pipeline.steps import FACTS, OF_THE_LOG, STEPS, UNFINISHED, TableStep, Work
 from mqlab.data.spark.pipeline.table_parts import write_table
 from mqlab.data.spark.small_tables import collected, written
 from mqlab.data.spark.thresholds import Thresholds
@@ -205,7 +205,7 @@ def _check_streamed(folder: Path, first: int) -> None:
 
 def check_stores(folder: Path, before: dict[str, Any], now: Sequence[Extent]) -> None:
     """Raise UsageError when an output was made of other stores."""
-    stores = [Store(**each["store"]) for each in before["stores"]]
+    stores = [StoreFolder(**each["store"]) for each in before["stores"]]
     if stores != [extent.store for extent in now]:
         raise UsageError(
             f"{folder} holds the tables of other stores: {', '.join(store.directory for store in stores)}",
@@ -260,7 +260,7 @@ def _forget(work: Work, names: Sequence[str]) -> None:
     save(work)
 
 
-def _make(work: Work, step: Step) -> None:
+def _make(work: Work, step: TableStep) -> None:
     """Make one table and move it to its place."""
     began = time.monotonic()
     unfinished, final = work.draft(step.name), work.out / step.folder

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from mqlab.data.arrow.growing import log_end
 from mqlab.data.arrow.losses import Loss, find_losses, report
-from mqlab.data.arrow.stores import Store, StorePath, find_stores
+from mqlab.data.arrow.stores import StoreFolder, StorePath, find_stores
 from mqlab.data.spark.pipeline.schemas import OFFSETS, checked
 from mqlab.data.spark.small_tables import for_spark
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
@@ -55,7 +55,7 @@ class Extent:
     ``losses``: messages that its queues name and its log does not hold.
     """
 
-    store: Store
+    store: StoreFolder
     start: int
     end: int
     losses: tuple[Loss, ...] = ()
@@ -64,7 +64,7 @@ class Extent:
     def from_manifest(cls, saved: Mapping[str, Any]) -> Extent:
         """An extent from the JSON of its ``dataclasses.asdict``."""
         losses = tuple(Loss(**each) for each in saved.get("losses", ()))
-        return cls(Store(**saved["store"]), saved["start"], saved["end"], losses)
+        return cls(StoreFolder(**saved["store"]), saved["start"], saved["end"], losses)
 
 
 def snapshot(paths: StorePath | Sequence[StorePath], *, fail_on_data_loss: bool = True) -> list[Extent]:
@@ -94,13 +94,13 @@ def trace_raw(spark: SparkSession, extents: Sequence[Extent], topic: str = names
     return _read(spark, extents, TRACE_COLUMNS, [topic])
 
 
-def offsets(spark: SparkSession, stores: Iterable[Store]) -> DataFrame:
+def offsets(spark: SparkSession, stores: Iterable[StoreFolder]) -> DataFrame:
     """OFFSETS: how far each group had come when its broker last wrote consumerOffset.json. Raises CorruptionError."""
     rows = offset_rows(stores)
     return checked(for_spark(spark, rows, OFFSETS), OFFSETS, "offsets")
 
 
-def offset_rows(stores: Iterable[Store]) -> pandas.DataFrame:
+def offset_rows(stores: Iterable[StoreFolder]) -> pandas.DataFrame:
     """The same as a frame in the driver."""
     import pandas
 

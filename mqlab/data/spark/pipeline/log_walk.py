@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow
 from pyspark.sql import SparkSession
 
-from mqlab.data.arrow.columns import Units
+from mqlab.data.arrow.columns import UnitColumns
 from mqlab.data.arrow.losses import DataLossWarning
 from mqlab.data.arrow.ranges import LogRange, plan, together
 from mqlab.data.arrow.reading import EVERYTHING, Selection, read_units
@@ -81,20 +81,20 @@ def part_written(
     return numbers_of_rows(rows)
 
 
-def _units_of(part: Part, selection: Selection) -> Iterable[Units]:
+def _units_of(part: Part, selection: Selection) -> Iterable[UnitColumns]:
     return (units for where in part for units in read_units(where, selection))
 
 
-def _messages_of(units: Units, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
+def _messages_of(units: UnitColumns, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
     return messages_in({name: units.column(name) for name in PLAIN}, units.property_column, schema)
 
 
-def _entries_of(units: Units, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
+def _entries_of(units: UnitColumns, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
     chosen = OF_THE_TRACE.rows(units)
     return entries_in((units if chosen is None else units.at(chosen)).batch(TRACE_COLUMNS), schema)
 
 
-MAKERS: Mapping[str, Callable[[Units, pyarrow.Schema], pyarrow.RecordBatch]] = {
+MAKERS: Mapping[str, Callable[[UnitColumns, pyarrow.Schema], pyarrow.RecordBatch]] = {
     "messages": _messages_of,
     "trace": _entries_of,
 }

@@ -95,7 +95,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TableStep:
     """One table: its schema, the folder it goes to, and how it is made of the tables before it.
 
     ``is_small``: it is a frame in the driver, or the few rows of a query of Spark. ``make`` returns None when it has
@@ -184,21 +184,21 @@ SHARED: dict[str, Query] = {
 """What several small tables need, or one needs of several queries; a query is left out where nothing can come of it."""
 
 
-def _steps() -> dict[str, Step]:
+def _steps() -> dict[str, TableStep]:
     # 1. The big tables, in the order in which they need each other, and the small ones among them.
     steps = [
-        Step("messages", s.MESSAGES, _walked, "messages"),
-        Step("trace", s.TRACE, _walked, "trace"),
-        Step("deliveries", s.DELIVERIES, lambda w: deliveries(w.read("trace")), "deliveries"),
-        Step("offsets", s.OFFSETS, lambda w: offset_rows([e.store for e in w.extents]), "offsets", is_small=True),
-        Step(
+        TableStep("messages", s.MESSAGES, _walked, "messages"),
+        TableStep("trace", s.TRACE, _walked, "trace"),
+        TableStep("deliveries", s.DELIVERIES, lambda w: deliveries(w.read("trace")), "deliveries"),
+        TableStep("offsets", s.OFFSETS, lambda w: offset_rows([e.store for e in w.extents]), "offsets", is_small=True),
+        TableStep(
             "readers",
             s.READERS,
             lambda w: reader_rows(w.read("messages"), w.read("deliveries"), w.frame("offsets")),
             "readers",
             True,
         ),
-        Step("life", s.LIFE, lambda w: life(*_of(w, "messages", "deliveries", "readers", "offsets")), "life"),
+        TableStep("life", s.LIFE, lambda w: life(*_of(w, "messages", "deliveries", "readers", "offsets")), "life"),
     ]
     # 2. The facts, each from big tables or from facts before it.
     facts: list[tuple[str, StructType, Make]] = [
@@ -219,7 +219,7 @@ def _steps() -> dict[str, Step]:
         ("islands", i.ISLANDS, lambda w: i.islands(*_frames(w, "islands_of", "read_inside", "cells"))),
         ("suspicions", SUSPICIONS, _suspicions),
     ]
-    steps += [Step(name, schema, make, f"facts/{name}", is_small=True) for name, schema, make in facts]
+    steps += [TableStep(name, schema, make, f"facts/{name}", is_small=True) for name, schema, make in facts]
     return {step.name: step for step in steps}
 
 

@@ -17,7 +17,7 @@ from mqlab.data.spark.report.section_parts import (
     WHOLE,
     FactTable,
     Figure,
-    Rows,
+    RowsBehind,
     Section,
     duration,
     moment,
@@ -85,7 +85,7 @@ def failures(facts: Facts) -> Section:
         ("dead letters", "number"),
     ]
     note = "Each call of a listener counts once per message, at the time at which it began."
-    behind = [Rows("deliveries", "NOT success"), Rows("deliveries", "ended IS NULL")]
+    behind = [RowsBehind("deliveries", "NOT success"), RowsBehind("deliveries", "ended IS NULL")]
     return Section(
         "failures", "Failures and retries", note, pictures, [FactTable(columns, rows, "no call")], rows=behind
     )
@@ -115,7 +115,7 @@ def again(facts: Facts) -> Section:
     picture = Stacked(bars, colours=dict(CAUSES.values()), said=said, width=WHOLE, label=200)
     pictures = [Figure(picture, colours=list(CAUSES.values()))] if bars else []
     tables = [FactTable(columns, rows, "every message was delivered once")]
-    behind = [Rows("life", f"again_{cause} > 0") for cause in CAUSES if cause in set(frame["cause"])]
+    behind = [RowsBehind("life", f"again_{cause} > 0") for cause in CAUSES if cause in set(frame["cause"])]
     return Section("again", "Delivered again, and why", note, pictures, tables, rows=behind)
 
 
@@ -178,10 +178,10 @@ def listeners(facts: Facts) -> Section:
         "The slowest first, with the host that wrote the trace. A call that never returned was killed, or is still "
         "running."
     )
-    behind = [Rows("facts/calls")]
+    behind = [RowsBehind("facts/calls")]
     if len(sums):
         group, client = sums["mean_ms"].idxmax()
-        behind.append(Rows("deliveries", equal(consumer_group=group, client=client)))
+        behind.append(RowsBehind("deliveries", equal(consumer_group=group, client=client)))
     return Section("listeners", "Listeners", note, [], tables, rows=behind)
 
 
@@ -231,11 +231,11 @@ def queues(facts: Facts) -> Section:
         "The stronger the colour of a cell, the more messages the queue has. Times its share: 1 when all queues of the "
         "topic hold the same number. System topics are in the table only."
     )
-    behind = [Rows("facts/queues")]
+    behind = [RowsBehind("facts/queues")]
     if len(mine):
         most = mine.loc[mine["skew"].idxmax()]
         place = equal(topic=most["topic"], broker_name=most["broker_name"], queue_id=most["queue_id"])
-        behind.append(Rows("messages", place))
+        behind.append(RowsBehind("messages", place))
     return Section("queues", "Queues", note, pictures, [FactTable(columns, rows, "no queue")], rows=behind)
 
 
@@ -279,12 +279,12 @@ def keys(facts: Facts) -> Section:
     )
     chart = Stacked(bars, notes=notes, said="the hottest keys", width=WHOLE, label=260)
     pictures = [Figure(chart, "share of the messages in its hottest window")] if bars else []
-    behind = [Rows("facts/keys")]
+    behind = [RowsBehind("facts/keys")]
     for row in at_most.head(1).itertuples():
         sent = all_of(equal(kind="normal", user_topic=row.topic, broker_name=row.broker_name), "NOT parked")
         has_key = f"array_contains(split(keys, ' '), {literal(row.message_key)})"
         span = from_until("store_timestamp", row.window_start, row.window_end)
-        behind.append(Rows("messages", all_of(sent, has_key, span)))
+        behind.append(RowsBehind("messages", all_of(sent, has_key, span)))
     tables = [FactTable(columns, rows, "no key was used twice")]
     return Section("keys", "Hot keys", note, pictures, tables, rows=behind)
 
@@ -313,11 +313,11 @@ def producers(facts: Facts) -> Section:
         ("p99", "number"),
     ]
     note = "From the trace. A batch is one send; a send that failed leaves no entry."
-    behind = [Rows("facts/producers")]
+    behind = [RowsBehind("facts/producers")]
     if len(facts["producers"]):
         most = facts["producers"].sort_values(["failures", "sends"], ascending=False).iloc[0]
         sends = equal(type="Pub", group_name=most["producer_group"], topic=most["topic"])
-        behind.append(Rows("trace", all_of(sends, "reason IS NULL")))
+        behind.append(RowsBehind("trace", all_of(sends, "reason IS NULL")))
     tables = [FactTable(columns, rows, "no producer writes a trace")]
     return Section("producers", "Producers", note, [], tables, rows=behind)
 
@@ -355,7 +355,7 @@ def lag(facts: Facts) -> Section:
         "Behind: from the time at which the next message to be read was stored to the end of the broker's log."
     )
     tables = [FactTable(columns, rows, "no group is behind")]
-    return Section("lag", "Lag at the end", note, [], tables, rows=[Rows("facts/lag", "lag > 0")])
+    return Section("lag", "Lag at the end", note, [], tables, rows=[RowsBehind("facts/lag", "lag > 0")])
 
 
 def source(facts: Facts) -> Section:

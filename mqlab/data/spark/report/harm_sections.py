@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from mqlab.data.spark.report.row_conditions import equal
-from mqlab.data.spark.report.section_parts import FactTable, Figure, Rows, Section, moment, number, text
+from mqlab.data.spark.report.section_parts import FactTable, Figure, RowsBehind, Section, moment, number, text
 from mqlab.data.spark.report.tables import Facts
 from mqlab.lab.views.day_charts import Stacked
 from mqlab.scales import count_text
@@ -85,7 +85,7 @@ def lost(facts: Facts) -> Section:
     ]
     figures = [Figure(Stacked(bars, said="lost messages of each group and tag", width=1040, label=260))] if bars else []
     behind = [
-        Rows("life", equal(outcome="lost", consumer_group=group)) for group in sorted(set(some["consumer_group"]))
+        RowsBehind("life", equal(outcome="lost", consumer_group=group)) for group in sorted(set(some["consumer_group"]))
     ]
     return Section("lost", "Lost messages", note, figures, tables if rows else tables[:1], rows=behind)
 
@@ -126,7 +126,7 @@ def dead(facts: Facts) -> Section:
             f"to it again by  mqlab admin resendDeadLetters -n ADDRESS -g {group}  and chosen ones in Python by  "
             f'admin.resend_dlq("{group}", ["{letter}"]).  Each is then tried from the start.'
         )
-    behind = [Rows("messages", equal(kind="dead", consumer_group=group)) for group in counts.index]
+    behind = [RowsBehind("messages", equal(kind="dead", consumer_group=group)) for group in counts.index]
     return Section("dead", "Dead letters", note, [], [FactTable(columns, rows, "no dead letter")], rows=behind)
 
 

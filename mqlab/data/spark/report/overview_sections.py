@@ -22,7 +22,7 @@ from mqlab.data.spark.report.section_parts import (
     WHOLE,
     FactTable,
     Figure,
-    Rows,
+    RowsBehind,
     Section,
     duration,
     moment,
@@ -33,7 +33,7 @@ from mqlab.data.spark.report.section_parts import (
 from mqlab.data.spark.report.tables import Facts
 from mqlab.data.spark.thresholds import Thresholds
 from mqlab.durations import rounded_text
-from mqlab.lab.views.day_charts import Areas, Lines, Span, Spans, Stacked
+from mqlab.lab.views.day_charts import Areas, DrawnSpan, Lines, Spans, Stacked
 from mqlab.scales import bytes_text, count_text
 
 MOST_TAGS = 6  # with a colour of their own
@@ -78,7 +78,7 @@ def wrong(facts: Facts) -> Section:
         rows.append((row.kind, where, moment(row.since), moment(row.until), number(row.messages), row.told))
         times = [None if value != value else int(value) for value in (row.since, row.until)]
         name = f"{row.kind}: {text(row.consumer_group) or text(row.subject) or text(row.topic) or ''}"
-        bars.append(Span(name, times[0], times[1], f"{row.kind}, {where}: {row.told}", KINDS.get(row.kind, 0)))
+        bars.append(DrawnSpan(name, times[0], times[1], f"{row.kind}, {where}: {row.told}", KINDS.get(row.kind, 0)))
     # 2. The picture and the table; the picture has room for some of the bars only.
     shown = bars[:MAX_ROWS]
     said = f"{len(bars)} things that look wrong, over the day"
@@ -100,7 +100,7 @@ def wrong(facts: Facts) -> Section:
     of_limits = [("threshold", "text"), ("here", "number"), ("built in", "number"), ("meaning", "wide")]
     thresholds = FactTable(of_limits, known, heading="From which numbers on the rules speak", folded=True)
     tables = [FactTable(columns, rows, "nothing"), thresholds]
-    rows_behind = [Rows("facts/suspicions")]
+    rows_behind = [RowsBehind("facts/suspicions")]
     return Section("wrong", "What looks wrong", note, pictures, tables, tables_folded=False, rows=rows_behind)
 
 
@@ -127,7 +127,7 @@ def traffic(facts: Facts) -> Section:
         pictures.append(Figure(chart, f"{topic}, messages per minute"))
     # 2. The table has all topics, each with its busiest stretch.
     rows = []
-    behind = [Rows("facts/traffic")]
+    behind = [RowsBehind("facts/traffic")]
     for topic, sums in topics.iterrows():
         busiest = frame[frame["topic"] == topic].groupby("stretch")["messages"].sum()
         rows.append(
@@ -142,7 +142,9 @@ def traffic(facts: Facts) -> Section:
         if len(behind) == 1:  # the busiest stretch of the largest topic
             at = busiest.idxmax()
             sent = all_of(equal(kind="normal", user_topic=topic), "NOT parked")
-            behind.append(Rows("messages", all_of(sent, from_until("store_timestamp", at, at + facts.stretch_ms))))
+            behind.append(
+                RowsBehind("messages", all_of(sent, from_until("store_timestamp", at, at + facts.stretch_ms)))
+            )
     columns = [
         ("topic", "text"),
         ("messages", "number"),
@@ -220,12 +222,12 @@ def groups(facts: Facts) -> Section:
     )
     pictures = [Figure(picture, colours=list(OUTCOMES.values()))] if bars else []
     tables = [FactTable(GROUP_COLUMNS, rows, "no group is known")]
-    behind = [Rows("facts/groups")]
+    behind = [RowsBehind("facts/groups")]
     for outcome in ("pending", "filtered", "untraced"):  # of lost and dead messages the next sections tell
         if len(frame) and frame[outcome].max() > 0:
             most = frame.loc[frame[outcome].idxmax()]
             place = equal(topic=most["topic"], consumer_group=most["consumer_group"], outcome=outcome)
-            behind.append(Rows("life", place))
+            behind.append(RowsBehind("life", place))
     return Section("groups", "Consumer groups", note, pictures, tables, rows=behind)
 
 
@@ -261,8 +263,8 @@ def behind(facts: Facts) -> Section:
         "are shown; filtered and lost messages are not counted."
     )
     tables = [FactTable(columns, rows, "no group writes a trace")]
-    waited = [Rows("life", where) for most, where in sorted(held, reverse=True)[:1] if most]
-    return Section("behind", "Behind, over time", note, pictures, tables, rows=[Rows("facts/backlog"), *waited])
+    waited = [RowsBehind("life", where) for most, where in sorted(held, reverse=True)[:1] if most]
+    return Section("behind", "Behind, over time", note, pictures, tables, rows=[RowsBehind("facts/backlog"), *waited])
 
 
 LATENCY_COLUMNS = [
@@ -322,13 +324,13 @@ def latency(facts: Facts) -> Section:
         "100 were. The clocks of brokers and clients are not corrected."
     )
     tables = [FactTable(LATENCY_COLUMNS, rows, "no group writes a trace")]
-    behind = [Rows("facts/latency")]
+    behind = [RowsBehind("facts/latency")]
     if frame["p50_latency_ms"].notna().any():  # the stretch in which half of the messages waited longest
         at = frame.loc[frame["p50_latency_ms"].idxmax()]
         place = equal(topic=at["topic"], consumer_group=at["consumer_group"])
         slow = f"latency_ms >= {int(at['p50_latency_ms'])}"
         span = from_until("stored", at["stretch"], at["stretch"] + facts.stretch_ms)
-        behind.append(Rows("life", all_of(place, slow, span)))
+        behind.append(RowsBehind("life", all_of(place, slow, span)))
     return Section("latency", "Latency", note, pictures, tables, rows=behind)
 
 

@@ -25,7 +25,7 @@ from mqlab.data.spark.report import harm_sections as h
 from mqlab.data.spark.report import overview_sections as o
 from mqlab.data.spark.report.beside_section import beside
 from mqlab.data.spark.report.lag_over_time import behind_by_offsets, lag_over_time
-from mqlab.data.spark.report.section_parts import MAX_ROWS, Rows
+from mqlab.data.spark.report.section_parts import MAX_ROWS, RowsBehind
 from mqlab.data.spark.report.tables import Facts, read_facts
 from mqlab.durations import rounded_text
 from mqlab.scales import bytes_text, count_text, time_text
@@ -108,7 +108,7 @@ def report(facts: Facts, other: Facts | None = None, lags: pandas.DataFrame | No
     )
 
 
-def _query(facts: Facts, rows: Rows) -> str:
+def _query(facts: Facts, rows: RowsBehind) -> str:
     """What shows rows of a table of the run in a notebook."""
     folder = f"{facts.directory}/{rows.table}"
     read = f"session().read.parquet({folder!r})"

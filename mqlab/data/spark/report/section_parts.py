@@ -48,7 +48,7 @@ class FactTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowsBehind:
     """Where the rows behind a section's numbers are: a table of the run, and the condition that selects them."""
 
     table: str
@@ -69,7 +69,7 @@ class Section:
     tables: Sequence[FactTable]
     tables_folded: bool = True
     side_by_side: bool = False
-    rows: Sequence[Rows] = ()
+    rows: Sequence[RowsBehind] = ()
 
     @property
     def opened(self) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from mqlab.data.traffic.growth.commits import committed
-from mqlab.data.traffic.growth.plans import Plan
+from mqlab.data.traffic.growth.plans import GrowthPlan
 from mqlab.errors import UsageError
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.store import MessageStore, config_texts
@@ -36,7 +36,7 @@ OFFSETS = "consumerOffset.json"
 class GrowingStore:
     """A store at some moment of its plan; ``now_ms`` only grows. A new one makes its directory."""
 
-    def __init__(self, plan: Plan, directory: Path) -> None:
+    def __init__(self, plan: GrowthPlan, directory: Path) -> None:
         self.plan, self.directory = plan, directory
         self.done = 0  # units that are in the store
         self.now_ms = plan.first_ms - 1

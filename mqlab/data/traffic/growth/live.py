@@ -37,7 +37,7 @@ SIZES = {"commit_log_bytes": 1 << 20, "consume_queue_bytes": 20_000}
 DAY, PLANS = "day", "plans"
 
 
-class LiveBroker:
+class GrowingBrokers:
     """Brokers whose stores grow in ``directory``; ``live`` makes one. A verb without a name concerns all of them."""
 
     def __init__(self, directory: Path, day: TrafficSummary, plans: dict[str, Path], start_ms: int) -> None:
@@ -63,12 +63,12 @@ class LiveBroker:
         """The time of the day in UTC, such as 09:10:00."""
         return clock_text(self.now_ms)
 
-    def advance(self, duration: str | int) -> LiveBroker:
+    def advance(self, duration: str | int) -> GrowingBrokers:
         """Let the day go on by a duration ("10min", or ms), at once: when this returns, the bytes are there."""
         self._to(self.now_ms + milliseconds(duration))
         return self
 
-    def run(self, speed: float) -> LiveBroker:
+    def run(self, speed: float) -> GrowingBrokers:
         """From now on the day goes on by itself, so many times faster than a real one."""
         if speed <= 0:
             raise UsageError(f"speed is {speed}: expected a number above 0", hint="300 plays a day in five minutes")
@@ -77,14 +77,14 @@ class LiveBroker:
             self._run(name)
         return self
 
-    def pause(self) -> LiveBroker:
+    def pause(self) -> GrowingBrokers:
         """The day stops; ``resume`` or ``run`` lets it go on, ``advance`` moves it."""
         now_ms, self._speed_before, self._speed = self.now_ms, self._speed or self._speed_before, 0.0
         for name in self._processes:
             self._order(name, do="stop")
         return self._to(now_ms)
 
-    def kill(self, name: str | None = None) -> LiveBroker:
+    def kill(self, name: str | None = None) -> GrowingBrokers:
         """``kill -9`` in the middle of a message: the first half of it is in the log, and nobody is there to go on."""
         for one in self._named(name):
             process = self._processes.pop(one, None)
@@ -94,7 +94,7 @@ class LiveBroker:
                 _close(process)
         return self
 
-    def resume(self, name: str | None = None) -> LiveBroker:
+    def resume(self, name: str | None = None) -> GrowingBrokers:
         """Start what was killed: it recovers its store as a broker does, and goes on. A paused day goes on, too."""
         for one in self._named(name):
             if one not in self._processes:
@@ -106,7 +106,7 @@ class LiveBroker:
             self.run(self._speed_before)
         return self
 
-    def late(self, name: str, duration: str | int) -> LiveBroker:
+    def late(self, name: str, duration: str | int) -> GrowingBrokers:
         """Cut a broker off: nobody sees what it stores from now on, until a duration has passed; then all is there."""
         (one,) = self._named(name)
         self._order(one, do="to", moment_ms=self.now_ms)
@@ -114,14 +114,14 @@ class LiveBroker:
         self._until_ms[one] = self.now_ms + milliseconds(duration)
         return self
 
-    def roll(self, name: str | None = None) -> LiveBroker:
+    def roll(self, name: str | None = None) -> GrowingBrokers:
         """Let the day go on until the broker (without a name: each of them) has begun its next log file."""
         moments = [self._order(one, do="to", moment_ms=self.now_ms)["next_file_ms"] for one in self._named(name)]
         if None in moments:
             raise UsageError("the day ends in this log file: there is no next one", hint="give live() more messages")
         return self._to(max(moments))
 
-    def delete_oldest(self, name: str | None = None) -> LiveBroker:
+    def delete_oldest(self, name: str | None = None) -> GrowingBrokers:
         """Delete the oldest file of the log, as retention does. Raises UsageError when there is one file only."""
         for one in self._named(name):
             self._order(one, do="delete oldest")
@@ -163,7 +163,7 @@ class LiveBroker:
             return "cut off"
         return "grows" if self._speed else "waits"
 
-    def _to(self, moment_ms: int) -> LiveBroker:
+    def _to(self, moment_ms: int) -> GrowingBrokers:
         self._at_ms, self._clock_s = moment_ms, time.monotonic()
         for name in self._processes:
             self._order(name, do="to", moment_ms=moment_ms)
@@ -254,7 +254,7 @@ def live(
     messages: int = MESSAGES,
     brokers: int = BROKERS,
     **changes: Any,
-) -> Iterator[LiveBroker]:
+) -> Iterator[GrowingBrokers]:
     """Stores that grow in ``directory``, which must be empty or new, until the end of the ``with``.
 
     ``start``: how much of the day is over when it begins ("9h"). ``speed``: the day goes on by itself, so many times
@@ -271,7 +271,7 @@ def live(
         for name, store in day.stores.items():
             plan_of(store).save(plans[name])
         start_ms = day.asked.model.start_ms + milliseconds(start)
-        cluster = LiveBroker(target, day, plans, start_ms)
+        cluster = GrowingBrokers(target, day, plans, start_ms)
         try:
             yield cluster.run(speed) if speed else cluster
         finally:

@@ -24,7 +24,7 @@ _COLUMNS = ("topic", "queue_id", "queue_offset", "physical_offset", "total_size"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class GrowthPlan:
     """What a store becomes: ``source`` is the finished store, ``units`` its messages in the order of the log."""
 
     source: Path
@@ -48,14 +48,14 @@ class Plan:
         (folder / "plan.json").write_text(json.dumps(value), "utf-8")
 
     @classmethod
-    def load(cls, folder: Path) -> Plan:
+    def load(cls, folder: Path) -> GrowthPlan:
         """What ``save`` has written."""
         value: dict[str, Any] = json.loads((folder / "plan.json").read_text("utf-8"))
         queues = tuple((topic, queue_id) for topic, queue_id in value["queues"])
         return cls(Path(value["source"]), np.load(folder / "units.npy"), queues, value["commits"])
 
 
-def plan_of(store: Path) -> Plan:
+def plan_of(store: Path) -> GrowthPlan:
     """The plan of a finished store, whose log begins at 0."""
     from mqlab.data.arrow import read_table
 
@@ -67,4 +67,4 @@ def plan_of(store: Path) -> Plan:
     numbers: dict[tuple[str, int], int] = {}
     places = zip(table["topic"].to_pylist(), table["queue_id"].to_pylist(), strict=True)
     units["queue"] = [numbers.setdefault(place, len(numbers)) for place in places]
-    return Plan(store, units, tuple(numbers), commits_of(store))
+    return GrowthPlan(store, units, tuple(numbers), commits_of(store))

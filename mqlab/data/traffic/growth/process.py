@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.data.traffic.growth.growing_store import GrowingStore
-from mqlab.data.traffic.growth.plans import Plan
+from mqlab.data.traffic.growth.plans import GrowthPlan
 from mqlab.errors import MqlabError
 
 TICK_S = 0.05
@@ -78,7 +78,7 @@ class Growth:
 
 def main(plan: str, directory: str) -> None:
     """Follow orders until there will be no more; then leave the store as a stopped broker does."""
-    store = GrowingStore(Plan.load(Path(plan)), Path(directory))
+    store = GrowingStore(GrowthPlan.load(Path(plan)), Path(directory))
     growth = Growth(store)
     print(json.dumps(growth.state()), flush=True)
     orders = sys.stdin.buffer

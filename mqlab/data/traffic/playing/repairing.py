@@ -56,7 +56,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class RepairCalls:
     """What listeners did while a plan was carried out, in order: calls that succeeded and were not passed over, and
     calls that failed.
     """
@@ -115,7 +115,7 @@ def preview(facts: DayFacts, plan: Plan) -> pandas.DataFrame:
     return both.groupby(by)[["first", "again", "skipped"]].sum().astype("int64").reset_index()
 
 
-def carry_out(stores: str | Path, plan: Plan, living: Collection[Pair] = ()) -> Done:
+def carry_out(stores: str | Path, plan: Plan, living: Collection[Pair] = ()) -> RepairCalls:
     """Carry out a plan in a Lab on a copy of the stores. ``living``: pairs whose call fails at every try.
 
     Raises UsageError for an offset outside its queue.
@@ -139,7 +139,7 @@ class _Night:
     done: list[Pair] = field(default_factory=list)
     failed: list[Pair] = field(default_factory=list)
 
-    def run(self) -> Done:
+    def run(self) -> RepairCalls:
         # 1. Nobody reads while offsets are set.
         for place, offset in self.plan.offsets.items():
             self._set(*place, offset)
@@ -151,7 +151,7 @@ class _Night:
         for name, msg_id in self.plan.again:
             self.lab.admin.resend_dlq(name, msg_id)
         self.lab.run_until_quiet(_READS_TO_THE_END)
-        return Done(tuple(self.done), tuple(self.failed))
+        return RepairCalls(tuple(self.done), tuple(self.failed))
 
     def _set(self, group: str, broker: str, queue: int, offset: int) -> None:
         end = next(

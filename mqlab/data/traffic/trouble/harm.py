@@ -26,7 +26,7 @@ from mqlab.data.traffic.model import TRACED
 
 if TYPE_CHECKING:
     from mqlab.data.traffic.writing.slice_messages import Slice
-    from mqlab.data.traffic.writing.store_state import StoreState
+    from mqlab.data.traffic.writing.store_state import WrittenStore
 
 LATE_MS = 300_000
 WAYS = ("lost", "late", "twice")
@@ -67,7 +67,7 @@ class _Verdicts:
 class Harm:
     """Collects the harm of each incident of one broker, slice by slice."""
 
-    def __init__(self, state: StoreState) -> None:
+    def __init__(self, state: WrittenStore) -> None:
         self._state = state
         self.of = [Harmed() for _ in state.incidents]
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mqlab.data.traffic.clients import consumer
-from mqlab.data.traffic.day import MINUTE_MS, Day
+from mqlab.data.traffic.day import MINUTE_MS, OrdersDay
 from mqlab.data.traffic.draws import Array
 from mqlab.data.traffic.model import INSTANCES
 from mqlab.data.traffic.trouble.incident import Incident
@@ -48,10 +48,10 @@ class Leave:
     is_killed: bool = True
 
 
-class Members:
+class TracedMembers:
     """The members of the group with this number in TRACED. ``incidents``: all of the broker's."""
 
-    def __init__(self, number: int, name: str, queues: int, incidents: Sequence[Incident], day: Day) -> None:
+    def __init__(self, number: int, name: str, queues: int, incidents: Sequence[Incident], day: OrdersDay) -> None:
         self._number, self._queues = number, queues
         mine = [(n, incident) for n, incident in enumerate(incidents) if incident.group == name]
         self.leaves = sorted((leave for n, i in mine for leave in _leaves(n, i, day)), key=lambda leave: leave.at_ms)
@@ -116,7 +116,7 @@ class Members:
         return f"<Members of group {self._number}: {len(self.leaves)} departures>"
 
 
-def _leaves(number: int, incident: Incident, day: Day) -> list[Leave]:
+def _leaves(number: int, incident: Incident, day: OrdersDay) -> list[Leave]:
     """The departures that an incident leads to."""
     if incident.kind not in ("deploy", "planned_deploy", "killed_listener"):
         return []
@@ -136,7 +136,7 @@ def _leaves(number: int, incident: Incident, day: Day) -> list[Leave]:
     return leaves
 
 
-def _longest_hang_ms(day: Day, at_ms: int) -> int:
+def _longest_hang_ms(day: OrdersDay, at_ms: int) -> int:
     """How long calls may hang before the threads are used up: about one call of a member for each order."""
     passed_ms = at_ms - day.start_ms
     a_minute = day.orders_before(passed_ms) - day.orders_before(passed_ms - MINUTE_MS)

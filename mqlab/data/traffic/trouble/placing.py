@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from mqlab.data.traffic.clients import FIRST_CONSUMER
-from mqlab.data.traffic.day import MINUTE_MS, Day
+from mqlab.data.traffic.day import MINUTE_MS, OrdersDay
 from mqlab.data.traffic.model import GROUPS, TRACED, Asked
 from mqlab.data.traffic.trouble.incident import Incident
 from mqlab.data.traffic.trouble.incidents import ALL_KINDS, REPLAY_SPEED, Dice
@@ -143,7 +143,7 @@ class Placing:
 
     def _hangs_ms(self, minute: int, group: str) -> int:
         """How long a listener hangs until a few calls have come."""
-        day = Day(self.asked.model.start_ms, order_count(self.asked.messages_of(0), self.asked.model))
+        day = OrdersDay(self.asked.model.start_ms, order_count(self.asked.messages_of(0), self.asked.model))
         passed_ms = minute * MINUTE_MS
         an_hour = day.orders_before(passed_ms + _HOUR * MINUTE_MS) - day.orders_before(passed_ms)
         # A member has half of the calls; billing is called about twice for an order, the others once.

@@ -18,13 +18,13 @@ from mqlab.data.traffic.draws import Array, below
 from mqlab.data.traffic.orders import Events
 
 if TYPE_CHECKING:
-    from mqlab.data.traffic.writing.store_state import StoreState
+    from mqlab.data.traffic.writing.store_state import WrittenStore
 
 SEND_TIMEOUT_MS = 3_000
 _LOST, _BEGIN_AGAIN_MS = 210, 400  # purpose of the draws; how long until the sender tries again, at most
 
 
-def with_repeats(events: Events, senders: Array, end_ms: int, state: StoreState) -> tuple[Events, Array]:
+def with_repeats(events: Events, senders: Array, end_ms: int, state: WrittenStore) -> tuple[Events, Array]:
     """The events with those that are sent again, by time, and for each the row in ``events`` of what was sent first.
 
     A message is not sent again after ``end_ms``, where the slice ends: those answers are not lost.

@@ -26,7 +26,7 @@ from mqlab.data.traffic.trouble.harm import WAYS, Harm, Harmed
 from mqlab.data.traffic.trouble.incident import Incident
 from mqlab.data.traffic.trouble.incidents import incidents_of
 from mqlab.data.traffic.writing.order_bodies import OrderBodies
-from mqlab.data.traffic.writing.store_state import StoreState, open_state
+from mqlab.data.traffic.writing.store_state import WrittenStore, open_state
 
 CAUSES = {
     "burst": "many times the usual orders came for some minutes",
@@ -73,7 +73,7 @@ def harm_of(asked: Asked, progress: Callable[[int], object] = lambda orders: Non
     return [_told(incident, everywhere[incident], clients[incident], asked) for incident in incidents]
 
 
-def _lived(state: StoreState, progress: Callable[[int], object]) -> Harm:
+def _lived(state: WrittenStore, progress: Callable[[int], object]) -> Harm:
     """The harm of a broker's day."""
     harm, done = Harm(state), 0
     for part in BrokerDay(
@@ -87,7 +87,7 @@ def _lived(state: StoreState, progress: Callable[[int], object]) -> Harm:
     return harm
 
 
-def _processes(incident: Incident, state: StoreState) -> list[int]:
+def _processes(incident: Incident, state: WrittenStore) -> list[int]:
     """The numbers of a broker's processes that did it; none where a setting, a person or the load did."""
     if incident.client is not None:
         return [incident.client]

@@ -17,7 +17,7 @@ from typing import Any
 
 from mqlab.data.traffic.model import INVOICES, ORDERS, STOCK, TRACED, TrafficModel
 from mqlab.data.traffic.writing.offsets_and_truth import Outcomes
-from mqlab.data.traffic.writing.store_state import StoreState
+from mqlab.data.traffic.writing.store_state import WrittenStore
 from mqlab.rocketmq.broker.config import BrokerConfig
 from mqlab.rocketmq.broker.tables.groups import GroupTable
 from mqlab.rocketmq.broker.tables.topics import TopicTable
@@ -43,7 +43,7 @@ class BrokerSummary:
     truth: list[dict[str, Any]]
 
 
-def finish_store(state: StoreState, outcomes: Outcomes) -> BrokerSummary:
+def finish_store(state: WrittenStore, outcomes: Outcomes) -> BrokerSummary:
     """Write the remaining files; the store is complete afterwards."""
     # 1. The index first: the checkpoint names the time up to which it is on disk.
     index_ms = state.index.close() if state.index is not None else 0
@@ -75,7 +75,7 @@ def finish_store(state: StoreState, outcomes: Outcomes) -> BrokerSummary:
     )
 
 
-def _message_counts(state: StoreState) -> dict[str, int]:
+def _message_counts(state: WrittenStore) -> dict[str, int]:
     """Topic -> messages, of the topics that have any."""
     counts: Counter[str] = Counter()
     for (topic, _), count in zip(state.queues.places, state.queues.ends.tolist(), strict=True):
@@ -84,7 +84,7 @@ def _message_counts(state: StoreState) -> dict[str, int]:
     return dict(counts)
 
 
-def _configs(state: StoreState, outcomes: Outcomes) -> dict[str, dict[str, Any]]:
+def _configs(state: WrittenStore, outcomes: Outcomes) -> dict[str, dict[str, Any]]:
     start_ms = state.day.start_ms
     version = DataVersion(1, 0, start_ms).to_value()
     delays = {
@@ -102,7 +102,7 @@ def _configs(state: StoreState, outcomes: Outcomes) -> dict[str, dict[str, Any]]
     }
 
 
-def _topics(state: StoreState) -> TopicTable:
+def _topics(state: WrittenStore) -> TopicTable:
     model = state.asked.model
     config = replace(
         BrokerConfig(), broker_name=state.broker_name, broker_cluster_name=model.cluster, trace_topic_enable=True

@@ -123,7 +123,7 @@ class Log:
         self._files.close()
 
 
-class Queues:
+class QueueFiles:
     """The consume queues of one store, each identified by a small number."""
 
     def __init__(self, directory: str, places: list[tuple[str, int]], file_size: int) -> None:

@@ -22,7 +22,7 @@ from mqlab.data.traffic.clients import Clients
 from mqlab.data.traffic.deliveries import FIRST_RETRY_LEVEL
 from mqlab.data.traffic.draws import Array
 from mqlab.data.traffic.model import ORDERS, PEOPLE, STOCK, TAGS, TESTER, TRACED, WAREHOUSES
-from mqlab.data.traffic.writing.columns.byte_templates import Shape, Stretch, slot
+from mqlab.data.traffic.writing.columns.byte_templates import Stretch, TemplateShape, slot
 from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.host import encode_host
@@ -102,10 +102,12 @@ class OrderShapes:
 
     def __init__(self, broker: int, cluster: str) -> None:
         start = head_bytes(broker)
-        self.beginnings = Stretch([Shape(_beginning(tag), start, HEAD) for tag in TAGS])
-        self.people = Stretch([Shape(_person(*person)) for person in (*PEOPLE, TESTER)])
-        self.contents = Stretch([Shape(_content(n, m)) for n in range(DIGIT_CLASSES) for m in range(MOST_ARTICLES)])
-        self.endings = Stretch([Shape(ending(ORDERS, _sent(cluster, tag))) for tag in TAGS])
+        self.beginnings = Stretch([TemplateShape(_beginning(tag), start, HEAD) for tag in TAGS])
+        self.people = Stretch([TemplateShape(_person(*person)) for person in (*PEOPLE, TESTER)])
+        self.contents = Stretch(
+            [TemplateShape(_content(n, m)) for n in range(DIGIT_CLASSES) for m in range(MOST_ARTICLES)]
+        )
+        self.endings = Stretch([TemplateShape(ending(ORDERS, _sent(cluster, tag))) for tag in TAGS])
         self.retry_endings, self.retry_topic_sizes = _retries(cluster)
 
     def body_sizes(self, kind: Array, person: Array, content: Array) -> Array:
@@ -125,7 +127,7 @@ def _retries(cluster: str) -> tuple[Stretch, Array]:
         for tries in range(TRIES)
         for tag in TAGS
     ]
-    endings = Stretch([Shape(_given_back(cluster, *one)) for one in numbered])
+    endings = Stretch([TemplateShape(_given_back(cluster, *one)) for one in numbered])
     return endings, np.array([3 + len(_topic_of(what, group)) for what, group, _, _ in numbered])
 
 
@@ -175,7 +177,7 @@ def stock_stretch(broker: int, cluster: str) -> Stretch:
     """The stretch of stock messages, one class per warehouse; they are not traced."""
     named = {p.KEYS: f"S{slot('article0', 4)}", **common(cluster)}
     start = head_bytes(broker)
-    return Stretch([Shape(_stock_body(place) + ending(STOCK, named), start, HEAD) for place in WAREHOUSES])
+    return Stretch([TemplateShape(_stock_body(place) + ending(STOCK, named), start, HEAD) for place in WAREHOUSES])
 
 
 def _stock_body(place: str) -> bytes:
@@ -187,4 +189,4 @@ def _stock_body(place: str) -> bytes:
 
 def stock_ending_size(cluster: str) -> int:
     """Bytes of topic and properties of a stock message."""
-    return Shape(ending(STOCK, {p.KEYS: f"S{slot('article0', 4)}", **common(cluster)})).size
+    return TemplateShape(ending(STOCK, {p.KEYS: f"S{slot('article0', 4)}", **common(cluster)})).size

@@ -17,14 +17,14 @@ import numpy as np
 
 from mqlab.data.traffic.clients import address, consumer
 from mqlab.data.traffic.day import MINUTE_MS
-from mqlab.data.traffic.deliveries import SUCCESS, Deliveries, Parked, Stored
+from mqlab.data.traffic.deliveries import SUCCESS, Deliveries, DeliveryColumns, Parked
 from mqlab.data.traffic.draws import Array
 from mqlab.data.traffic.model import TAGS, TRACED
 from mqlab.data.traffic.trouble.harm import Harm
 from mqlab.data.traffic.trouble.incident import Incident
 from mqlab.data.traffic.writing.beside_orders.half_queue import HalfQueue
 from mqlab.data.traffic.writing.slice_messages import Slice
-from mqlab.data.traffic.writing.store_state import LEVELS, StoreState
+from mqlab.data.traffic.writing.store_state import LEVELS, WrittenStore
 from mqlab.rocketmq.wire.ids import offset_msg_id
 from mqlab.rocketmq.wire.names import HALF_TOPIC, OP_HALF_TOPIC, TRANSACTION_GROUP, retry_topic
 
@@ -35,7 +35,7 @@ _NEVER = np.int64(1 << 62)
 class Outcomes:
     """Collects outcomes slice by slice; ``committed``, ``delivered`` and ``truth`` are asked at the end."""
 
-    def __init__(self, state: StoreState) -> None:
+    def __init__(self, state: WrittenStore) -> None:
         self._state = state
         queue_count = state.numbers.orders
         self._first_unfinished = np.full((len(TRACED), queue_count), _NEVER)
@@ -54,7 +54,7 @@ class Outcomes:
         self.first_ms = self.last_ms = 0
         self.half_queue: HalfQueue | None = None  # of a day with transactions
 
-    def note(self, deliveries: Deliveries, parked: Parked | None, stored: Stored) -> None:
+    def note(self, deliveries: Deliveries, parked: Parked | None, stored: DeliveryColumns) -> None:
         """Count one round of deliveries of one group."""
         if not len(deliveries):
             return

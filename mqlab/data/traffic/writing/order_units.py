@@ -20,7 +20,7 @@ from mqlab.data.traffic.writing.offsets_and_truth import Outcomes
 from mqlab.data.traffic.writing.order_bodies import OrderBodies, offset_ids
 from mqlab.data.traffic.writing.pending_rows import resolve
 from mqlab.data.traffic.writing.slice_messages import Slice
-from mqlab.data.traffic.writing.store_state import StoreState
+from mqlab.data.traffic.writing.store_state import WrittenStore
 from mqlab.data.traffic.writing.unit_kind import LENGTHS_SIZE, MARK_BYTE, Laid, UnitKind
 from mqlab.rocketmq.wire.host import encode_host
 from mqlab.rocketmq.wire.java_hash import tags_code
@@ -60,7 +60,7 @@ class OrderMessages(UnitKind):
 class OrderUnits:
     """Turns rows into order messages."""
 
-    def __init__(self, state: StoreState, bodies: OrderBodies, outcomes: Outcomes) -> None:
+    def __init__(self, state: WrittenStore, bodies: OrderBodies, outcomes: Outcomes) -> None:
         self._state, self._bodies, self._outcomes = state, bodies, outcomes
         self._host = encode_host(Clients.broker_host(state.broker))
 

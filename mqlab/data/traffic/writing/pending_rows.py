@@ -57,7 +57,7 @@ COPY = np.dtype(
 """``origin``: physical offset of the message that failed first; ``due_ms`` is used for scheduled copies only."""
 
 
-class Pool:
+class TimedRows:
     """Rows with a time, which are taken out when their time has come."""
 
     def __init__(self, dtype: np.dtype[np.void]) -> None:

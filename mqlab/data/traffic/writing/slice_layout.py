@@ -23,7 +23,7 @@ from mqlab.data.traffic.writing.order_units import OrderUnits
 from mqlab.data.traffic.writing.pending_rows import taken
 from mqlab.data.traffic.writing.slice_messages import Slice
 from mqlab.data.traffic.writing.stock_units import StockUnits
-from mqlab.data.traffic.writing.store_state import StoreState
+from mqlab.data.traffic.writing.store_state import WrittenStore
 from mqlab.data.traffic.writing.trace_units import TraceUnits
 from mqlab.data.traffic.writing.unit_kind import Laid, UnitKind
 
@@ -33,7 +33,7 @@ _ROW_BITS = 22
 class SliceLayout:
     """Lays out the slices of one store."""
 
-    def __init__(self, state: StoreState, bodies: OrderBodies, outcomes: Outcomes) -> None:
+    def __init__(self, state: WrittenStore, bodies: OrderBodies, outcomes: Outcomes) -> None:
         self._state = state
         self._outcomes = outcomes
         self._orders = OrderUnits(state, bodies, outcomes)

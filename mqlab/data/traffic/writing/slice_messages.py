@@ -18,7 +18,7 @@ from mqlab.data.traffic.trouble.sent_again import repeated, with_repeats
 from mqlab.data.traffic.writing.message_shapes import DEAD, RETRIED, SCHEDULED
 from mqlab.data.traffic.writing.order_bodies import OrderBodies
 from mqlab.data.traffic.writing.pending_rows import COPY, ENTRY, unresolved
-from mqlab.data.traffic.writing.store_state import StoreState
+from mqlab.data.traffic.writing.store_state import WrittenStore
 from mqlab.data.traffic.writing.trace_shapes import AFTER, BEFORE, PUB
 
 _COUNTERS = 1 << 16
@@ -27,7 +27,7 @@ _COUNTERS = 1 << 16
 class Slice:
     """Order messages of one slice, one row per message, by store time; times are ms since the epoch."""
 
-    def __init__(self, events: Events, start_ms: int, end_ms: int, state: StoreState, bodies: OrderBodies) -> None:
+    def __init__(self, events: Events, start_ms: int, end_ms: int, state: WrittenStore, bodies: OrderBodies) -> None:
         self._state = state
         self.start_ms, self.end_ms = start_ms, end_ms
         # 1. What is sent, some of it twice; a message keeps its id when it is sent again.

@@ -14,7 +14,7 @@ from mqlab.data.traffic.draws import Array, below
 from mqlab.data.traffic.model import ARTICLES, STOCK, WAREHOUSES
 from mqlab.data.traffic.writing.message_shapes import HEAD_SIZE, stock_ending_size, stock_stretch
 from mqlab.data.traffic.writing.order_bodies import OrderTexts
-from mqlab.data.traffic.writing.store_state import StoreState
+from mqlab.data.traffic.writing.store_state import WrittenStore
 from mqlab.data.traffic.writing.unit_kind import LENGTHS_SIZE, MARK_BYTE, Laid, UnitKind
 
 _PURPOSE = 7  # of the draws
@@ -39,7 +39,7 @@ class StockMessages(UnitKind):
 class StockUnits:
     """Makes stock messages."""
 
-    def __init__(self, state: StoreState) -> None:
+    def __init__(self, state: WrittenStore) -> None:
         self._state = state
         cluster = state.asked.model.cluster
         self._stretch = stock_stretch(state.broker, cluster)

@@ -12,16 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mqlab.data.traffic.clients import Clients
-from mqlab.data.traffic.day import Day
+from mqlab.data.traffic.day import OrdersDay
 from mqlab.data.traffic.deliveries import Consumers, Fixed
 from mqlab.data.traffic.draws import draws_of
 from mqlab.data.traffic.model import ORDERS, STOCK, TRACED, Asked, TrafficModel
 from mqlab.data.traffic.orders import Orders
 from mqlab.data.traffic.trouble.incident import Incident
 from mqlab.data.traffic.trouble.incidents import bursts, incidents_of
-from mqlab.data.traffic.writing.log_files import Log, Queues
+from mqlab.data.traffic.writing.log_files import Log, QueueFiles
 from mqlab.data.traffic.writing.order_bodies import OrderTexts
-from mqlab.data.traffic.writing.pending_rows import COPY, ENTRY, Pool
+from mqlab.data.traffic.writing.pending_rows import COPY, ENTRY, TimedRows
 from mqlab.data.traffic.writing.store_index import StoreIndex
 from mqlab.rocketmq.wire.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC, TRACE_TOPIC, dlq_topic, retry_topic
 
@@ -80,7 +80,7 @@ class QueueNumbers:
 
 
 @dataclass(slots=True, eq=False)
-class StoreState:
+class WrittenStore:
     """The state of one store being written. ``index`` is None when no key index was asked for."""
 
     asked: Asked
@@ -88,17 +88,17 @@ class StoreState:
     directory: str
     incidents: tuple[Incident, ...]
     message_count: int  # units the finished store holds
-    day: Day
+    day: OrdersDay
     orders: Orders
     consumers: Consumers
     clients: Clients
     texts: OrderTexts
     numbers: QueueNumbers
-    queues: Queues
+    queues: QueueFiles
     log: Log
     index: StoreIndex | None
-    pending_entries: Pool
-    pending_copies: Pool
+    pending_entries: TimedRows
+    pending_copies: TimedRows
     fixed: Fixed = field(default_factory=Fixed)
     written: int = 0  # units in the log so far
     order_events: int = 0  # order messages so far: the counter in their UNIQ_KEYs
@@ -115,20 +115,20 @@ def order_count(message_count: int, model: TrafficModel) -> int:
     return max(1, message_count * 40 // (_UNITS_OF_40_ORDERS + beside))
 
 
-def open_state(asked: Asked, broker: int, directory: str) -> StoreState:
+def open_state(asked: Asked, broker: int, directory: str) -> WrittenStore:
     """The state at the start of the day, with files open for writing below ``directory``."""
     model = asked.model
     incidents = tuple(incident for incident in incidents_of(asked) if incident.concerns(broker))
     message_count = asked.messages_of(broker)
     draws = draws_of(asked.seed, asked.seal, broker)
-    day = Day(model.start_ms, order_count(message_count, model), bursts(incidents, model.start_ms))
+    day = OrdersDay(model.start_ms, order_count(message_count, model), bursts(incidents, model.start_ms))
     on_request = model.topics_on_request
     if model.invoices:
         on_request += ((HALF_TOPIC, 1), (OP_HALF_TOPIC, 1))
     numbers = QueueNumbers(model.queues, model.stock_queues, on_request)
     places = numbers.places()
     # Everything that follows is computed from the seed, so a store can be written without the others.
-    return StoreState(
+    return WrittenStore(
         asked,
         broker,
         directory,
@@ -140,9 +140,9 @@ def open_state(asked: Asked, broker: int, directory: str) -> StoreState:
         clients=Clients(broker, model.start_ms, incidents),
         texts=OrderTexts(asked, broker),
         numbers=numbers,
-        queues=Queues(directory, places, model.consume_queue_bytes),
+        queues=QueueFiles(directory, places, model.consume_queue_bytes),
         log=Log(directory, model.commit_log_bytes),
         index=StoreIndex(directory, model, places) if model.index else None,
-        pending_entries=Pool(ENTRY),
-        pending_copies=Pool(COPY),
+        pending_entries=TimedRows(ENTRY),
+        pending_copies=TimedRows(COPY),
     )

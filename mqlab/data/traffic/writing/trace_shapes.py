@@ -18,7 +18,7 @@ from mqlab.data.traffic.clients import Clients
 from mqlab.data.traffic.deliveries import EXCEPTION, FAILED, SUCCESS
 from mqlab.data.traffic.draws import Array
 from mqlab.data.traffic.model import ORDERS, PRODUCER_OF, PRODUCERS, TAGS, TRACED
-from mqlab.data.traffic.writing.columns.byte_templates import Shape, Stretch, slot
+from mqlab.data.traffic.writing.columns.byte_templates import Stretch, TemplateShape, slot
 from mqlab.data.traffic.writing.message_shapes import HEAD, REGION, common, head_bytes, order_keys
 from mqlab.rocketmq.client.sending.trace import CONTENT_SPLITTER, FIELD_SPLITTER, NORMAL_MSG
 from mqlab.rocketmq.wire import property_names as p
@@ -39,19 +39,21 @@ class TraceShapes:
 
     def __init__(self, broker: int, cluster: str) -> None:
         host = ":".join(str(part) for part in Clients.broker_host(broker))
-        self.head = Stretch([Shape(b"", head_bytes(broker), HEAD)])
+        self.head = Stretch([TemplateShape(b"", head_bytes(broker), HEAD)])
         pubs = [_pub(tag, number, host) for number, tag in enumerate(TAGS)]
         befores = [_before(group.name, width) for group in TRACED for width in (1, 2)]
         afters = [
             _after(group.name, width + 1, code) for group in TRACED for width in range(COST_DIGITS) for code in CODES
         ]
-        self.entries = Stretch([Shape(text.encode()) for text in (*pubs, *befores, *afters)])
+        self.entries = Stretch([TemplateShape(text.encode()) for text in (*pubs, *befores, *afters)])
         pieces = (f" {slot('unique', 32)}", f" O{slot('order', 12)}", f" C{slot('customer', 8)}")
         keys = ["".join(piece for bit, piece in enumerate(pieces) if chosen >> bit & 1) for chosen in range(8)]
-        self.keys = Stretch([Shape(text.encode()) for text in (*keys, keys[-1].lstrip())])
+        self.keys = Stretch([TemplateShape(text.encode()) for text in (*keys, keys[-1].lstrip())])
         before, _, after = encode_as_java({p.KEYS: "KEYS!", **common(cluster)}).partition(b"KEYS!")
-        self.before_keys = Stretch([Shape(before, _TOPIC + bytes(2), {"properties_length": (">i2", len(_TOPIC))})])
-        self.after_keys = Stretch([Shape(after)])
+        self.before_keys = Stretch(
+            [TemplateShape(before, _TOPIC + bytes(2), {"properties_length": (">i2", len(_TOPIC))})]
+        )
+        self.after_keys = Stretch([TemplateShape(after)])
         self.fixed_properties = int(self.before_keys.sizes[0]) - TOPIC_SIZE - 2 + int(self.after_keys.sizes[0])
 
 

@@ -24,7 +24,7 @@ from mqlab.data.traffic.writing.message_shapes import HEAD_SIZE
 from mqlab.data.traffic.writing.order_bodies import offset_ids
 from mqlab.data.traffic.writing.pending_rows import resolve, taken
 from mqlab.data.traffic.writing.slice_messages import Slice
-from mqlab.data.traffic.writing.store_state import StoreState
+from mqlab.data.traffic.writing.store_state import WrittenStore
 from mqlab.data.traffic.writing.trace_shapes import (
     AFTER,
     KEYED_FIRST,
@@ -95,7 +95,7 @@ class TraceMessages(UnitKind):
 class TraceUnits:
     """Makes trace messages of entries."""
 
-    def __init__(self, state: StoreState) -> None:
+    def __init__(self, state: WrittenStore) -> None:
         self._state = state
         self._shapes = TraceShapes(state.broker, state.asked.model.cluster)
         self._host = encode_host(state.clients.broker_host(state.broker))

@@ -8,7 +8,7 @@ Mirrors: nothing of RocketMQ.
     of_the_store           of_the_broker   of_the_client                     the defects that there are
 """
 
-from mqlab.lab.simulation.planted.clusters import Cluster, cluster
+from mqlab.lab.simulation.planted.clusters import PlantedCluster, cluster
 from mqlab.lab.simulation.planted.history import history
 
-__all__ = ["Cluster", "cluster", "history"]
+__all__ = ["PlantedCluster", "cluster", "history"]

@@ -25,7 +25,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from mqlab.lab.simulation.model import Found, Wrong, disordered, lost, passed, seen, tried
-from mqlab.lab.simulation.plan import Event, Plan
+from mqlab.lab.simulation.plan import Event, RunPlan
 from mqlab.lab.simulation.planted import of_the_broker, of_the_client, of_the_store
 from mqlab.lab.simulation.planted.days import draw_day
 from mqlab.lab.simulation.planted.fitting import Defect
@@ -40,7 +40,7 @@ LONGEST_DELAY_MS = 3
 CATALOGUE: tuple[Defect, ...] = (*of_the_store.DEFECTS, *of_the_broker.DEFECTS, *of_the_client.DEFECTS)
 
 
-class Cluster:
+class PlantedCluster:
     """A cluster with a defect, and its days."""
 
     def __init__(self, name: str, defects: Sequence[Defect] = CATALOGUE, *, sound_room: str = "") -> None:
@@ -48,22 +48,22 @@ class Cluster:
         self._defects = defects
         self._sound_room = sound_room
 
-    def rolled_back(self, room: str) -> Cluster:
+    def rolled_back(self, room: str) -> PlantedCluster:
         """This cluster with one room of the code (store, broker or client) from a sound release."""
-        return Cluster(self.name, self._defects, sound_room=room)
+        return PlantedCluster(self.name, self._defects, sound_room=room)
 
     def _rng(self, purpose: object) -> Random:
         return Random(hashlib.sha256(f"{self.name} {purpose}".encode()).digest())
 
-    def day(self, number: int) -> Plan:
+    def day(self, number: int) -> RunPlan:
         """One of the cluster's days."""
         return draw_day(self._rng(f"day {number}"), number)
 
-    def play(self, day: Plan, events: Sequence[Event] | None = None) -> Lab:
+    def play(self, day: RunPlan, events: Sequence[Event] | None = None) -> Lab:
         """The Lab after a day, with the given events or those of the day."""
         return self._played(day, events)[0]
 
-    def alarm(self, day: Plan, events: Sequence[Event] | None = None) -> list[Wrong]:
+    def alarm(self, day: RunPlan, events: Sequence[Event] | None = None) -> list[Wrong]:
         """What is wrong when the day is over: kind and message of each broken promise, without a cause."""
         lab, run = self._played(day, events)
         found, plan = Found(lab), run.plan
@@ -75,7 +75,7 @@ class Cluster:
             *tried(found, run.notes, plan),
         ]
 
-    def story(self, day: Plan, events: Sequence[Event] | None = None) -> Story:
+    def story(self, day: RunPlan, events: Sequence[Event] | None = None) -> Story:
         """A day as a story, for ``play`` and the time machine; its other keywords are ``settings(day)``."""
         return lambda lab: self._tell(Run(_with(day, events)), lab)
 
@@ -83,11 +83,11 @@ class Cluster:
         """The day whose number is the Lab's seed, as a story."""
         self._tell(Run(self.day(lab.seed)), lab)
 
-    def settings(self, day: Plan) -> dict[str, Any]:
+    def settings(self, day: RunPlan) -> dict[str, Any]:
         """The keywords of ``play`` and ``explore`` for a day."""
         return {"seed": day.seed, **lab_settings(day)}
 
-    def _played(self, day: Plan, events: Sequence[Event] | None) -> tuple[Lab, Run]:
+    def _played(self, day: RunPlan, events: Sequence[Event] | None) -> tuple[Lab, Run]:
         run = Run(_with(day, events))
         return play(lambda lab: self._tell(run, lab), **self.settings(day)), run
 
@@ -95,7 +95,7 @@ class Cluster:
         """Whether this is the rule that the cluster's defect breaks first of all."""
         return self._defect().breaks == rule
 
-    def has_defect_of(self, other: Cluster) -> bool:
+    def has_defect_of(self, other: PlantedCluster) -> bool:
         """Whether both clusters have the same defect."""
         return self._defect() is other._defect()
 
@@ -120,10 +120,10 @@ class Cluster:
 
 
 @lru_cache(maxsize=16)
-def cluster(name: str) -> Cluster:
+def cluster(name: str) -> PlantedCluster:
     """The cluster of a name. Any text is a name."""
-    return Cluster(str(name))
+    return PlantedCluster(str(name))
 
 
-def _with(day: Plan, events: Sequence[Event] | None) -> Plan:
+def _with(day: RunPlan, events: Sequence[Event] | None) -> RunPlan:
     return day if events is None else replace(day, events=list(events))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from random import Random
 
-from mqlab.lab.simulation.plan import Event, Plan
+from mqlab.lab.simulation.plan import Event, RunPlan
 from mqlab.lab.simulation.scene import BILLING, LEDGER, ORDERS, STEPS, TAGS
 
 LENGTH_MS = 16_000
@@ -40,14 +40,14 @@ FAULTS = (
 )
 
 
-def draw_day(rng: Random, seed: int) -> Plan:
+def draw_day(rng: Random, seed: int) -> RunPlan:
     """A day, and the seed of its Lab; the same random numbers give the same day."""
     members = [
         {"name": f"{group}-{number}", "group": group, "batch": 1, "threads": 4}
         for group, number in ((BILLING, 1), (BILLING, 2), (LEDGER, 1))
     ]
     events = [*_messages(rng), *_faults(rng)]
-    return Plan(seed, dict(WORLD), members, sorted(events, key=lambda event: event["at"]))
+    return RunPlan(seed, dict(WORLD), members, sorted(events, key=lambda event: event["at"]))
 
 
 def _messages(rng: Random) -> list[Event]:

@@ -13,9 +13,9 @@ A line or an area takes (time, value) pairs, a mapping or a pandas Series; a tim
 Left out: scales chosen by the caller; durations (unit="ms") are drawn logarithmically, counts linearly.
 """
 
-from mqlab.lab.views.day_charts.drawing import Span
+from mqlab.lab.views.day_charts.drawing import DrawnSpan
 from mqlab.lab.views.day_charts.ecdf import Ecdf
 from mqlab.lab.views.day_charts.in_parts import Heat, Spans, Stacked
 from mqlab.lab.views.day_charts.over_time import Areas, Lines
 
-__all__ = ["Areas", "Ecdf", "Heat", "Lines", "Span", "Spans", "Stacked"]
+__all__ = ["Areas", "Ecdf", "Heat", "Lines", "DrawnSpan", "Spans", "Stacked"]

@@ -33,7 +33,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ChartFrame:
     """The room of a picture: from when to when, how wide and high, and its value axis."""
 
     start_ms: int
@@ -63,7 +63,7 @@ def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") 
     return f'<text x="{x:.0f}" y="{y:.0f}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _time_axis(frame: Frame) -> list[str]:
+def _time_axis(frame: ChartFrame) -> list[str]:
     ticks, step = time_ticks(frame.start_ms, frame.end_ms)
     bottom = frame.height - BOTTOM
     parts = []
@@ -74,7 +74,7 @@ def _time_axis(frame: Frame) -> list[str]:
     return parts
 
 
-def _axes(frame: Frame) -> list[str]:
+def _axes(frame: ChartFrame) -> list[str]:
     parts = _time_axis(frame)
     for tick in frame.scale.ticks:
         y = frame.y(tick)
@@ -83,7 +83,7 @@ def _axes(frame: Frame) -> list[str]:
     return parts
 
 
-def _names(frame: Frame, named: Sequence[tuple[str, int, float]]) -> list[str]:
+def _names(frame: ChartFrame, named: Sequence[tuple[str, int, float]]) -> list[str]:
     """Names beside the right edge, moved apart where they would cover each other."""
     parts, lowest = [], float(TOP)
     for name, colour, y in sorted(named, key=lambda each: each[2]):
@@ -94,7 +94,7 @@ def _names(frame: Frame, named: Sequence[tuple[str, int, float]]) -> list[str]:
     return parts
 
 
-def lines(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
+def lines(frame: ChartFrame, series: Sequence[Series], alt: str) -> Markup:
     """One line per series, broken where the series does not have a value."""
     parts, named = _axes(frame), []
     for one in series:
@@ -122,7 +122,7 @@ def lines(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
     return _svg(frame.width, frame.height, alt, [*parts, *_names(frame, named)])
 
 
-def areas(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
+def areas(frame: ChartFrame, series: Sequence[Series], alt: str) -> Markup:
     """Series stacked on each other, the first at the bottom; all have the same times, a missing value counts as 0."""
     parts, named = _axes(frame), []
     floor = [0.0] * (len(series[0].points) if series else 0)
@@ -145,7 +145,7 @@ def areas(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DrawnSpan:
     """Something that lasted from one time to another; None: the time is unknown, or it still lasts."""
 
     name: str
@@ -155,11 +155,11 @@ class Span:
     colour: int = 0
 
 
-def spans(start_ms: int, end_ms: int, rows: Sequence[Span], alt: str, width: int = 1040) -> Markup:
+def spans(start_ms: int, end_ms: int, rows: Sequence[DrawnSpan], alt: str, width: int = 1040) -> Markup:
     """One row per span; a span without times is its name and a line through the day."""
     label, row_height = 250, 26
     height = TOP + row_height * len(rows) + BOTTOM
-    room = Frame(start_ms, end_ms, linear(1), width=width, height=height)
+    room = ChartFrame(start_ms, end_ms, linear(1), width=width, height=height)
 
     def x(time_ms: int) -> float:
         inside = min(max(time_ms, start_ms), end_ms)

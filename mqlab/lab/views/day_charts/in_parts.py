@@ -154,7 +154,7 @@ class Heat(DayChart):
 class Spans(DayChart):
     """One row per span, from a time to a time; one without an end lasts, one without times is a line through the day.
 
-    >>> told = drawing.Span("burst: orders", 1767225600000, 1767229200000, "3 times the usual messages")
+    >>> told = drawing.DrawnSpan("burst: orders", 1767225600000, 1767229200000, "3 times the usual messages")
     >>> print(Spans([told], (1767225600000, 1767312000000)))
     name           since_ms                 until_ms                 told
     -------------  -----------------------  -----------------------  --------------------------
@@ -163,7 +163,7 @@ class Spans(DayChart):
 
     def __init__(
         self,
-        spans: Sequence[drawing.Span],
+        spans: Sequence[drawing.DrawnSpan],
         span_ms: tuple[int, int],
         *,
         title: str = "",

@@ -71,9 +71,9 @@ class _OverTime(DayChart):
     def _write(self, value: float) -> str:
         return rounded_text(value) if self.unit == "ms" else count_text(value)
 
-    def _frame(self) -> drawing.Frame:
+    def _frame(self) -> drawing.ChartFrame:
         width, height, right = self._room
-        return drawing.Frame(*self.span_ms, self._scale(), self._write, width, height, right)
+        return drawing.ChartFrame(*self.span_ms, self._scale(), self._write, width, height, right)
 
     def said(self) -> str:
         if self._said:

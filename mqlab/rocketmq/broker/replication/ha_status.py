@@ -17,7 +17,7 @@ from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.java_json import to_json
 
 
-class HaStatus:
+class HaStatusHandler:
     """Handler of GET_BROKER_HA_STATUS."""
 
     def __init__(self, state: BrokerState, server: HaServer, client: HaClient) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from mqlab.rocketmq.broker.tables.table import Table
+from mqlab.rocketmq.broker.tables.table import BrokerTable
 from mqlab.rocketmq.remoting.endpoint import Channel
 from mqlab.rocketmq.signals import Signal
 from mqlab.rocketmq.wire.bodies import SubscriptionData
@@ -82,7 +82,7 @@ class ConsumerGroup:
         return changed
 
 
-class ConsumerTable(Table[str, ConsumerGroup]):
+class ConsumerTable(BrokerTable[str, ConsumerGroup]):
     """group -> members and subscriptions. Mirrors ConsumerManager.
 
     ``members_changed(group)`` asks for a notice to all members; ``registered(group name, subscriptions)`` follows

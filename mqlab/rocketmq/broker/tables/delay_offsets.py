@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 from mqlab.errors import CorruptionError
-from mqlab.rocketmq.broker.tables.table import Table
+from mqlab.rocketmq.broker.tables.table import BrokerTable
 from mqlab.rocketmq.signals import Signal
 from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.bodies import DataVersion
 
 
-class DelayOffsetTable(Table[int, int]):
+class DelayOffsetTable(BrokerTable[int, int]):
     """Delay level -> the next queue offset to look at in that level's queue. Part of ScheduleMessageService."""
 
     def __init__(self, now_ms: Callable[[], int], *, version_step: int) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mqlab.errors import CorruptionError
-from mqlab.rocketmq.broker.tables.table import Table
+from mqlab.rocketmq.broker.tables.table import BrokerTable
 from mqlab.rocketmq.broker.tables.topic_attributes import KNOWN_OF_GROUPS, altered_attributes
 from mqlab.rocketmq.signals import Signal
 from mqlab.rocketmq.wire import java_json, names
@@ -25,7 +25,7 @@ from mqlab.rocketmq.wire.bodies import DataVersion, SubscriptionGroupConfig
 READ_BIT = 2  # PermName.INDEX_PERM_READ: the bit of reading among those that a group can lose
 
 
-class GroupTable(Table[str, SubscriptionGroupConfig]):
+class GroupTable(BrokerTable[str, SubscriptionGroupConfig]):
     """group -> its configuration. Mirrors SubscriptionGroupManager."""
 
     def __init__(

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mqlab.rocketmq.broker.tables.consumers import Member
-from mqlab.rocketmq.broker.tables.table import Table
+from mqlab.rocketmq.broker.tables.table import BrokerTable
 from mqlab.rocketmq.remoting.endpoint import Channel
 
 TRIES_FOR_OPEN_CHANNEL = 3  # ProducerManager.GET_AVAILABLE_CHANNEL_RETRY_COUNT
 
 
-class ProducerTable(Table[str, Mapping[Channel, Member]]):
+class ProducerTable(BrokerTable[str, Mapping[Channel, Member]]):
     """group -> channel -> client. Mirrors ProducerManager."""
 
     def __init__(self, now_ms: Callable[[], int], *, note: Callable[..., None] = lambda *_, **__: None) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from mqlab.rocketmq.broker.tables.table import Table
+from mqlab.rocketmq.broker.tables.table import BrokerTable
 from mqlab.rocketmq.wire.message import MessageQueue
 
 MAX_LIVE_MS = 60_000  # rocketmq.broker.rebalance.lockMaxLiveTime
@@ -32,7 +32,7 @@ class QueueLock:
     last_update_ms: int
 
 
-class QueueLocks(Table[str, Mapping[MessageQueue, QueueLock]]):
+class QueueLocks(BrokerTable[str, Mapping[MessageQueue, QueueLock]]):
     """group -> queue -> lock. Mirrors RebalanceLockManager.
 
     >>> now = [0]

@@ -16,10 +16,10 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 
-class Table(Mapping[K, V]):
+class BrokerTable(Mapping[K, V]):
     """A read-only view of ``_entries``, the dict that a subclass makes and changes.
 
-    >>> class Stock(Table[str, int]):
+    >>> class Stock(BrokerTable[str, int]):
     ...     def __init__(self) -> None:
     ...         self._entries = {"apples": 3}
     >>> stock = Stock()

@@ -19,7 +19,7 @@ from typing import Any
 
 from mqlab.errors import CorruptionError
 from mqlab.rocketmq.broker.config import BrokerConfig
-from mqlab.rocketmq.broker.tables.table import Table
+from mqlab.rocketmq.broker.tables.table import BrokerTable
 from mqlab.rocketmq.broker.tables.topic_attributes import altered_attributes
 from mqlab.rocketmq.signals import Signal
 from mqlab.rocketmq.wire import java_json, names
@@ -71,7 +71,7 @@ def system_topics(config: BrokerConfig, has_timer: bool = False) -> list[TopicCo
     return topics
 
 
-class TopicTable(Table[str, TopicConfig]):
+class TopicTable(BrokerTable[str, TopicConfig]):
     """topic -> its configuration. Mirrors TopicConfigManager.
 
     ``changed`` gets the topics that were created or changed (none for a deletion), after the version advanced.

@@ -52,7 +52,7 @@ CONTEXT_CODES = {
 
 
 @dataclass(frozen=True, slots=True)
-class TraceEntry:
+class TraceTransferBean:
     """One encoded entry and the keys under which it can be found."""
 
     text: str
@@ -80,7 +80,7 @@ class TraceDispatcher:
         self.ports = cluster.ports
         self.unique_ids = cluster.unique_ids
         self.topic = topic
-        self._entries: list[TraceEntry] = []
+        self._entries: list[TraceTransferBean] = []
         self._size = 0
         self._deadline: Deadline | None = None
 
@@ -100,7 +100,7 @@ class TraceDispatcher:
         for msg_id, message_keys in messages:
             keys.append(msg_id)
             keys += (message_keys or "").split(property_names.KEY_SEPARATOR) if message_keys else []
-        self._entries.append(TraceEntry(text, tuple(keys)))
+        self._entries.append(TraceTransferBean(text, tuple(keys)))
         self._size += len(text)
         if len(self._entries) >= BATCH_NUM or self._size >= MAX_MESSAGE_SIZE - HEADROOM:
             background(self._cluster.ports, self.flush(), "trace")

@@ -42,7 +42,7 @@ _TRY_AGAIN = (
 
 
 @dataclass(slots=True)
-class Delivery:
+class TimerDelivery:
     """A message that left its slot. ``enqueued_ms``: the write clock when it entered the wheel."""
 
     record: Record
@@ -57,7 +57,7 @@ class Deliverer:
     def __init__(self, state: TimerState, on_idle: Callable[[], None]) -> None:
         self._state = state
         self._on_idle = on_idle
-        self._waiting: deque[Delivery] = deque()
+        self._waiting: deque[TimerDelivery] = deque()
         self._retry: Deadline | None = None
 
     @property
@@ -65,7 +65,7 @@ class Deliverer:
         """Whether nothing has to be put again."""
         return not self._waiting
 
-    def add(self, delivery: Delivery) -> None:
+    def add(self, delivery: TimerDelivery) -> None:
         """Store a message now, or after those that wait."""
         self._waiting.append(delivery)
         if self._retry is None:
@@ -97,7 +97,7 @@ class Deliverer:
                 self._drop(delivery, f"not stored after {MOST_RETRIES} retries")
             self._waiting.popleft()
 
-    def _put(self, delivery: Delivery) -> bool:
+    def _put(self, delivery: TimerDelivery) -> bool:
         """Store one message; False when it should be tried again. Mirrors doPut."""
         state, record = self._state, delivery.record
         property_map = record.property_map
@@ -123,7 +123,7 @@ class Deliverer:
         )
         return True
 
-    def _drop(self, delivery: Delivery, reason: str) -> None:
+    def _drop(self, delivery: TimerDelivery, reason: str) -> None:
         property_map = delivery.record.property_map
         self._state.note(
             "timer.dropped", topic=property_map.get(p.REAL_TOPIC), msg_id=property_map.get(p.UNIQ_KEY), reason=reason

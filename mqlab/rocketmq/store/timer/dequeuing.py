@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mqlab.rocketmq.ports import Deadline
-from mqlab.rocketmq.store.timer.delivering import Deliverer, Delivery
+from mqlab.rocketmq.store.timer.delivering import Deliverer, TimerDelivery
 from mqlab.rocketmq.store.timer.state import TimerState
 from mqlab.rocketmq.store.timer.wheel import EMPTY_SLOT
 from mqlab.rocketmq.wire import property_names as p
@@ -85,7 +85,7 @@ class Dequeuer:
             if f"{topic}+{key}" in recalled:
                 self._state.note("timer.recalled", topic=topic, msg_id=key, rolls=unit.rolls)
             else:
-                self._deliverer.add(Delivery(record, unit.write_ms, unit.rolls))
+                self._deliverer.add(TimerDelivery(record, unit.write_ms, unit.rolls))
 
     def units_of(self, slot_ms: int) -> list[TimerUnit]:
         """The units of a slot, the newest first."""

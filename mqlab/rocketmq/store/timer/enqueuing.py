@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mqlab.rocketmq.ports import Deadline
-from mqlab.rocketmq.store.timer.delivering import NEVER_ENQUEUED, Deliverer, Delivery
+from mqlab.rocketmq.store.timer.delivering import NEVER_ENQUEUED, Deliverer, TimerDelivery
 from mqlab.rocketmq.store.timer.state import TIMER_QUEUE, TimerState
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.java_hash import string_hash
@@ -100,7 +100,7 @@ class Enqueuer:
             return
         out_ms, write_ms = int(text or 0), state.write_ms()
         if state.delivers and out_ms < write_ms:
-            self._deliverer.add(Delivery(record, NEVER_ENQUEUED))
+            self._deliverer.add(TimerDelivery(record, NEVER_ENQUEUED))
         else:
             enqueue(state, record, out_ms, write_ms)
 

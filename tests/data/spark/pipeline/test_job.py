@@ -74,7 +74,7 @@ def test_it_goes_on_where_it_stopped(day: Day, copy: Path, monkeypatch: pytest.M
 
     slowest = job.STEPS["slowest"]
     with monkeypatch.context() as patch:
-        patch.setitem(job.STEPS, "slowest", job.Step("slowest", slowest.schema, interrupted, slowest.folder))
+        patch.setitem(job.STEPS, "slowest", job.TableStep("slowest", slowest.schema, interrupted, slowest.folder))
         with pytest.raises(KeyboardInterrupt):
             written(day, copy)
     assert not (copy / "facts" / "slowest").exists()

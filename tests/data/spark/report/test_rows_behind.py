@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 from mqlab.data.spark.report import page
-from mqlab.data.spark.report.section_parts import Rows
+from mqlab.data.spark.report.section_parts import RowsBehind
 from mqlab.data.spark.report.tables import Facts, read_facts
 from tests.data.spark.pipeline.day import Day
 
@@ -18,12 +18,12 @@ pytestmark = pytest.mark.spark
 WITHOUT_ROWS = {"source"}
 
 
-def asked(facts: Facts) -> dict[str, list[Rows]]:
+def asked(facts: Facts) -> dict[str, list[RowsBehind]]:
     sections = [make(facts) for make in page.SECTIONS]
     return {section.anchor: list(section.rows) for section in sections}
 
 
-def counted(day: Day, rows: list[Rows]) -> list[int]:
+def counted(day: Day, rows: list[RowsBehind]) -> list[int]:
     """How many messages each of them finds, in one job; a row of life stands for its members."""
     union = None
     for number, each in enumerate(rows):

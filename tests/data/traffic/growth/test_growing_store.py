@@ -13,19 +13,19 @@ from mqlab.data.arrow.growing import confirmed_end
 from mqlab.data.traffic import write
 from mqlab.data.traffic.growth.commits import committed
 from mqlab.data.traffic.growth.growing_store import GrowingStore
-from mqlab.data.traffic.growth.plans import Plan, plan_of
+from mqlab.data.traffic.growth.plans import GrowthPlan, plan_of
 from mqlab.errors import UsageError
 from mqlab.lab.inspector import StoreInspector
 from mqlab.scales import HOUR, MINUTE
 
 
 @pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+def plan(tmp_path_factory: pytest.TempPathFactory) -> GrowthPlan:
     folder = tmp_path_factory.mktemp("finished")
     sizes: dict[str, Any] = {"commit_log_bytes": 1 << 18, "consume_queue_bytes": 2_000}
     written = write(folder / "day", messages=2_000, seed=7, incidents=("stuck_message",), **sizes)
     plan_of(written.stores["broker-a"]).save(folder / "plan")
-    return Plan.load(folder / "plan")
+    return GrowthPlan.load(folder / "plan")
 
 
 def files_of(store: Path) -> list[str]:
@@ -42,14 +42,14 @@ def assert_same_files(one: Path, other: Path) -> None:
     assert filecmp.cmpfiles(one, other, files_of(one), shallow=False)[1:] == ([], [])
 
 
-def test_at_the_end_it_is_the_finished_store(plan: Plan, tmp_path: Path) -> None:
+def test_at_the_end_it_is_the_finished_store(plan: GrowthPlan, tmp_path: Path) -> None:
     store = GrowingStore(plan, tmp_path / "broker-a")
     store.up_to(plan.last_ms)
     assert_same_files(tmp_path / "broker-a", plan.source)
     assert store.done == 2_000
 
 
-def test_the_bytes_of_a_moment_do_not_depend_on_the_steps_before_it(plan: Plan, tmp_path: Path) -> None:
+def test_the_bytes_of_a_moment_do_not_depend_on_the_steps_before_it(plan: GrowthPlan, tmp_path: Path) -> None:
     at_once, by_steps = (GrowingStore(plan, tmp_path / name) for name in ("a", "b"))
     moment = plan.first_ms + 12 * HOUR
     at_once.up_to(moment)
@@ -62,7 +62,7 @@ def test_the_bytes_of_a_moment_do_not_depend_on_the_steps_before_it(plan: Plan, 
     assert max(stored) <= moment < plan.units["stored_ms"][at_once.done]
 
 
-def test_half_a_unit_is_not_there_for_a_reader(plan: Plan, tmp_path: Path) -> None:
+def test_half_a_unit_is_not_there_for_a_reader(plan: GrowthPlan, tmp_path: Path) -> None:
     store = GrowingStore(plan, tmp_path / "broker-a")
     store.up_to(plan.first_ms + 6 * HOUR)
     whole = store.done
@@ -73,7 +73,9 @@ def test_half_a_unit_is_not_there_for_a_reader(plan: Plan, tmp_path: Path) -> No
     assert read_table(tmp_path / "broker-a", ["topic"]).num_rows == whole
 
 
-def test_a_store_that_was_killed_is_recovered_and_goes_on_as_if_nothing_had_been(plan: Plan, tmp_path: Path) -> None:
+def test_a_store_that_was_killed_is_recovered_and_goes_on_as_if_nothing_had_been(
+    plan: GrowthPlan, tmp_path: Path
+) -> None:
     killed = GrowingStore(plan, tmp_path / "broker-a")
     killed.up_to(plan.first_ms + 6 * HOUR)
     killed.half_unit()
@@ -87,7 +89,7 @@ def test_a_store_that_was_killed_is_recovered_and_goes_on_as_if_nothing_had_been
     assert_same_files(tmp_path / "broker-a", plan.source)
 
 
-def test_retention_takes_the_oldest_file_and_leaves_offsets_as_they_are(plan: Plan, tmp_path: Path) -> None:
+def test_retention_takes_the_oldest_file_and_leaves_offsets_as_they_are(plan: GrowthPlan, tmp_path: Path) -> None:
     store = GrowingStore(plan, tmp_path / "broker-a")
     store.up_to(plan.first_ms + 6 * HOUR)
     with pytest.raises(UsageError, match="one log file"):
@@ -103,7 +105,9 @@ def test_retention_takes_the_oldest_file_and_leaves_offsets_as_they_are(plan: Pl
     assert GrowingStore(plan, tmp_path / "broker-a").log_start == 1 << 18
 
 
-def test_a_store_that_is_cut_off_has_everything_afterwards_under_the_old_times(plan: Plan, tmp_path: Path) -> None:
+def test_a_store_that_is_cut_off_has_everything_afterwards_under_the_old_times(
+    plan: GrowthPlan, tmp_path: Path
+) -> None:
     store = GrowingStore(plan, tmp_path / "broker-a")
     begin = plan.first_ms + 12 * HOUR
     store.up_to(begin)
@@ -116,7 +120,7 @@ def test_a_store_that_is_cut_off_has_everything_afterwards_under_the_old_times(p
     assert len(late) and late.min() < begin + 20 * MINUTE
 
 
-def test_offsets_follow_the_listeners_and_end_as_the_finished_store_says(plan: Plan) -> None:
+def test_offsets_follow_the_listeners_and_end_as_the_finished_store_says(plan: GrowthPlan) -> None:
     ends = dict.fromkeys(plan.queues, 0)
     for number, offset in plan.units[["queue", "queue_offset"]].tolist():
         ends[plan.queues[number]] = offset + 1

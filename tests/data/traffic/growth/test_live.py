@@ -14,27 +14,27 @@ import pytest
 
 from mqlab.data import traffic
 from mqlab.data.arrow import read_table
-from mqlab.data.traffic import LiveBroker
+from mqlab.data.traffic import GrowingBrokers
 from mqlab.errors import UsageError
 
 SMALL = {"messages": 2_000, "commit_log_bytes": 1 << 18, "consume_queue_bytes": 2_000}
 
 
 @pytest.fixture
-def live(tmp_path: Path) -> Iterator[LiveBroker]:
+def live(tmp_path: Path) -> Iterator[GrowingBrokers]:
     with traffic.live(tmp_path / "live", seed=7, start="9h", **SMALL) as broker:
         yield broker
 
 
-def stored(live: LiveBroker) -> dict[str, int]:
+def stored(live: GrowingBrokers) -> dict[str, int]:
     return {row["broker_name"]: row["messages"] for row in live.table().rows}
 
 
-def readable(live: LiveBroker) -> dict[str, int]:
+def readable(live: GrowingBrokers) -> dict[str, int]:
     return {name: read_table(store, ["topic"]).num_rows for name, store in live.stores.items()}
 
 
-def test_time_passes_when_it_is_told_to(live: LiveBroker) -> None:
+def test_time_passes_when_it_is_told_to(live: GrowingBrokers) -> None:
     assert live.now == "09:00:00"
     before = stored(live)
     assert before == readable(live)
@@ -43,7 +43,7 @@ def test_time_passes_when_it_is_told_to(live: LiveBroker) -> None:
     assert all(stored(live)[name] > count for name, count in before.items())
 
 
-def test_one_broker_is_killed_and_the_other_goes_on(live: LiveBroker, tmp_path: Path) -> None:
+def test_one_broker_is_killed_and_the_other_goes_on(live: GrowingBrokers, tmp_path: Path) -> None:
     before = readable(live)
     (killed, process) = "broker-b", live._processes["broker-b"]
     live.kill(killed)
@@ -59,7 +59,7 @@ def test_one_broker_is_killed_and_the_other_goes_on(live: LiveBroker, tmp_path: 
         assert readable(other) == readable(live)
 
 
-def test_late_rolled_and_deleted(live: LiveBroker) -> None:
+def test_late_rolled_and_deleted(live: GrowingBrokers) -> None:
     before = stored(live)
     live.late("broker-b", "40min").advance("39min")
     assert stored(live)["broker-b"] == before["broker-b"] < before["broker-b"] + 1
@@ -71,7 +71,7 @@ def test_late_rolled_and_deleted(live: LiveBroker) -> None:
     assert {row["log_end"] > 1 << 18 for row in live.table().rows} == {True}
 
 
-def test_what_has_no_meaning_is_refused(live: LiveBroker, tmp_path: Path) -> None:
+def test_what_has_no_meaning_is_refused(live: GrowingBrokers, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no broker 'broker-c'[\s\S]*broker-a, broker-b"):
         live.kill("broker-c")
     with pytest.raises(UsageError, match="speed is 0"):

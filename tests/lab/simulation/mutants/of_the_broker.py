@@ -17,15 +17,17 @@ def retry_at_once(patch: Patch) -> None:
 
 
 def one_retry_too_many(patch: Patch) -> None:
-    wrapped(patch, send_back.SendBack, "_max_tries", lambda original, *rest: original(*rest) + 1)
+    wrapped(patch, send_back.SendBackHandler, "_max_tries", lambda original, *rest: original(*rest) + 1)
 
 
 def dead_too_early(patch: Patch) -> None:
-    wrapped(patch, send_back.SendBack, "_max_tries", lambda original, *rest: original(*rest) - 1)
+    wrapped(patch, send_back.SendBackHandler, "_max_tries", lambda original, *rest: original(*rest) - 1)
 
 
 def given_back_and_not_stored(patch: Patch) -> None:
-    patch.setattr(send_back.SendBack, "consumer_send_msg_back", lambda self, channel, request, reply: request.reply())
+    patch.setattr(
+        send_back.SendBackHandler, "consumer_send_msg_back", lambda self, channel, request, reply: request.reply()
+    )
 
 
 def retries_are_not_counted(patch: Patch) -> None:

@@ -11,7 +11,7 @@ import pandas
 import pytest
 
 from mqlab.errors import UsageError
-from mqlab.lab.views.day_charts import Areas, Ecdf, Heat, Lines, Span, Spans, Stacked
+from mqlab.lab.views.day_charts import Areas, DrawnSpan, Ecdf, Heat, Lines, Spans, Stacked
 from mqlab.lab.views.day_charts.day_chart import DayChart, time_ms
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -28,7 +28,7 @@ CHARTS: list[DayChart] = [
     Heat({"broker-a": {"0": 12, "1": None}, "broker-b": {"1": 3}}, title="queues"),
     Heat({f"stored {row}": {f"{column}": row * column for column in range(200)} for row in range(3)}),
     Heat({}),
-    Spans([Span("burst", NOON, None, "told"), Span("no time", None, None, "told")], (NOON, NOON + 3_600_000)),
+    Spans([DrawnSpan("burst", NOON, None, "told"), DrawnSpan("no time", None, None, "told")], (NOON, NOON + 3_600_000)),
 ]
 
 

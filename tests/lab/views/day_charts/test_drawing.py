@@ -10,7 +10,7 @@ import pytest
 from mqlab.lab.views.day_charts import drawing as charts
 from mqlab.scales import DAY, HOUR, MINUTE, Scale, durations, linear, time_ticks
 
-FRAME = charts.Frame(0, 100, linear(10), width=300, height=100, right=20)
+FRAME = charts.ChartFrame(0, 100, linear(10), width=300, height=100, right=20)
 
 
 def texts(svg: str) -> list[str]:
@@ -64,9 +64,9 @@ def test_areas_stand_on_each_other() -> None:
 
 def test_spans_without_an_end_last_and_names_are_cut() -> None:
     rows = [
-        charts.Span("a name that is far too long for the place it has in the picture", 20, None, "told"),
-        charts.Span("no times", None, None, "told"),
-        charts.Span("before the day", -50, 10, "told"),
+        charts.DrawnSpan("a name that is far too long for the place it has in the picture", 20, None, "told"),
+        charts.DrawnSpan("no times", None, None, "told"),
+        charts.DrawnSpan("before the day", -50, 10, "told"),
     ]
     svg = str(charts.spans(0, 100, rows, "alt"))
     widths = [float(w) for w in re.findall(r'<rect [^>]*width="([\d.]+)"', svg)]
@@ -89,5 +89,5 @@ def test_a_heat_map_is_darker_for_more() -> None:
 
 
 def test_an_axis_may_be_a_point() -> None:
-    point = charts.Frame(5, 5, Scale(0, 1, (0, 1)))
+    point = charts.ChartFrame(5, 5, Scale(0, 1, (0, 1)))
     assert point.x(5) == charts.LEFT

@@ -20,7 +20,7 @@ from mqlab.errors import NotGiven, UsageError
 from mqlab.rocketmq.wire.message import MessageExt
 
 
-class World:
+class JudgeWorld:
     """Numbers for objects of the judge, and the one way to use them."""
 
     def __init__(self) -> None:

@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 from mqlab.course.widgets.boards.allocation.division import (
     HIGHEST,
     MOST_VIRTUAL_NODES,
+    BoardQueues,
     Dividing,
-    Queues,
     Rooms,
     broker_names,
     hashed,
@@ -70,7 +70,7 @@ class AllocationBoard(Board):
 
     def __init__(
         self,
-        queues: Queues,
+        queues: BoardQueues,
         first_members: Sequence[str],
         history: Sequence[Change],
         own: Any,
@@ -382,7 +382,7 @@ def allocation_board(
         own = own_strategy(strategy)
         strategy = own_name(own)
     return AllocationBoard(
-        Queues(queues, broker_names(brokers), topics),
+        BoardQueues(queues, broker_names(brokers), topics),
         member_names(members),
         changes_of(history),
         own,

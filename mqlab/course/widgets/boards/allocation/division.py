@@ -29,7 +29,7 @@ hashed = functools.lru_cache(maxsize=100_000)(md5_u32)
 
 
 @dataclass(frozen=True, slots=True)
-class Queues:
+class BoardQueues:
     """The queues: how many each topic has on each broker. Raises UsageError for numbers out of range."""
 
     queues: int = 8
@@ -138,7 +138,7 @@ class Dividing:
 
     def __init__(
         self,
-        queues: Queues,
+        queues: BoardQueues,
         rooms: Rooms,
         config: Mapping[str, Sequence[MessageQueue]],
         own: Any = None,

@@ -15,7 +15,7 @@ from mqlab.course.widgets.boards.allocation.measures import Owners, counts_of, d
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class DivisionMoment:
     """The division after one change, or at the beginning; the numbers of moves compare it with the one before."""
 
     change: str
@@ -35,22 +35,22 @@ class Moment:
 
 def moments_of(
     changes: Sequence[Change], members: Sequence[Sequence[str]], owners: Sequence[Owners], per_topic: int
-) -> Iterator[Moment]:
+) -> Iterator[DivisionMoment]:
     """The moments from the members and owners of each; each topic's queues (``per_topic``) move on their own."""
     for number, now in enumerate(owners):
         uneven = difference(now, members[number])
         if not number:
-            yield Moment("at the beginning", members[0], now, uneven)
+            yield DivisionMoment("at the beginning", members[0], now, uneven)
             continue
         before, starts = owners[number - 1], range(0, len(now), per_topic)
         fewest = sum(fewest_moves(before[start : start + per_topic], members[number]) for start in starts)
-        yield Moment(words(changes[number - 1]), members[number], now, uneven, moved(before, now), fewest)
+        yield DivisionMoment(words(changes[number - 1]), members[number], now, uneven, moved(before, now), fewest)
 
 
 class Moments:
     """All moments of one strategy, and what they come to."""
 
-    def __init__(self, moments: Iterator[Moment]) -> None:
+    def __init__(self, moments: Iterator[DivisionMoment]) -> None:
         self._moments = list(moments)
 
     @property

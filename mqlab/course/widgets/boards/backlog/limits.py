@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mqlab.course.widgets.boards.backlog.runs import Call, TankRun, TankSettings
+from mqlab.course.widgets.boards.backlog.runs import BatchCall, TankRun, TankSettings
 
 BUSY, UNEVEN = 0.9, 0.8
 LEAST_SECONDS = 3
@@ -32,7 +32,9 @@ def limits(run: TankRun) -> list[dict[str, Any]]:
     enough = len(waiting) >= LEAST_SECONDS
 
     # 1. How much of its time each part was in use while messages waited.
-    def share(calls: Sequence[Call], begin: Callable[[Call], int], end: Callable[[Call], int], capacity: int) -> float:
+    def share(
+        calls: Sequence[BatchCall], begin: Callable[[BatchCall], int], end: Callable[[BatchCall], int], capacity: int
+    ) -> float:
         return sum(overlap(begin(call), end(call)) for call in calls) / (capacity * span_ms) if enough else 0.0
 
     by_instance = [[call for call in run.calls if call.instance == name] for name in run.owned]
@@ -69,7 +71,7 @@ def limits(run: TankRun) -> list[dict[str, Any]]:
     ]
 
 
-def computes_from(call: Call, settings: TankSettings) -> int:
+def computes_from(call: BatchCall, settings: TankSettings) -> int:
     """The ms in which a call's computation began, if nothing interrupted it."""
     return call.computed_ms - settings.compute_ms * call.messages
 

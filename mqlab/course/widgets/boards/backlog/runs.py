@@ -93,7 +93,7 @@ def _check(name: str, value: Any, least: int, most: int) -> None:
         raise UsageError(f"{name} must be between {least} and {most}, got {value}")
 
 
-class Call(NamedTuple):
+class BatchCall(NamedTuple):
     """One call of a listener with ``messages`` messages; all times are ms after the traffic began.
 
     The first of them stored, begun, ``computed_ms`` its computation over, ``entered_ms`` it had a slot of the database,
@@ -119,7 +119,7 @@ class TankRun:
     """
 
     settings: TankSettings
-    calls: tuple[Call, ...]
+    calls: tuple[BatchCall, ...]
     seconds: tuple[dict[str, int], ...]
     owned: dict[str, int]
     left: int
@@ -137,7 +137,7 @@ def play_tank(settings: TankSettings) -> TankRun:
 class _Seen(NamedTuple):
     """What is noted while the story is played: every call, each message's time, and when the traffic began."""
 
-    calls: list[Call]
+    calls: list[BatchCall]
     took_ms: list[int]
     began: list[int]
 
@@ -160,7 +160,7 @@ def _falling_behind(lab: Lab, settings: TankSettings, seen: _Seen) -> None:
         elif settings.wait_ms:
             context.sleep(settings.wait_ms)
         times = (messages[0].store_timestamp, begun_ms, computed_ms, entered_ms, lab.now_ms)
-        call = Call(instance, *(ms - seen.began[0] for ms in times))
+        call = BatchCall(instance, *(ms - seen.began[0] for ms in times))
         seen.calls.append(call._replace(messages=len(messages)))
         seen.took_ms.extend(lab.now_ms - message.store_timestamp for message in messages)
         return "CONSUME_SUCCESS"

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from markupsafe import Markup
 
-from mqlab.course.widgets.boards.console.changes import Change, resend_of, reset_of
+from mqlab.course.widgets.boards.console.changes import PreviewedChange, resend_of, reset_of
 from mqlab.course.widgets.boards.console.pages import page_of
 from mqlab.course.widgets.boards.console.search import WAYS, find_messages
-from mqlab.course.widgets.boards.console.section import Section
+from mqlab.course.widgets.boards.console.section import PageSection
 from mqlab.course.widgets.frame.board import Board
 from mqlab.durations import calendar
 from mqlab.errors import MqlabError, UsageError
@@ -55,8 +55,8 @@ class Console(Board):
         self.directory = directory
         self._notes = tuple(notes)
         self._message = message
-        self._pages: dict[str, list[Section]] = {}
-        self._change: Change | None = None
+        self._pages: dict[str, list[PageSection]] = {}
+        self._change: PreviewedChange | None = None
         self._change_number = 0
         self._done: list[dict[str, Any]] = []
 
@@ -150,14 +150,14 @@ class Console(Board):
         parts = [f"{each.title}\n{each.error or each.table}" for each in self._now()]
         return "\n\n".join([f"{self.label}: {self.where}", *parts])
 
-    def _now(self) -> list[Section]:
+    def _now(self) -> list[PageSection]:
         return self._asked_of(self.state["place"])
 
-    def _asked_of(self, place: str) -> list[Section]:
+    def _asked_of(self, place: str) -> list[PageSection]:
         page, _, name = place.partition(" ")
         return page_of(self.admin, page, name)
 
-    def _recorded(self) -> dict[str, list[Section]]:
+    def _recorded(self) -> dict[str, list[PageSection]]:
         """The pages as they were when this was first asked: lists, a dozen topics and groups, one message."""
         if not self._pages:
             for page in ("cluster", "topics", "groups", "messages"):
@@ -192,12 +192,12 @@ class Console(Board):
         newest = self._pages["messages"][0].table
         return str(newest[0]["offset_msg_id"]) if len(newest) else ""
 
-    def _preview(self, change: Change) -> Table:
+    def _preview(self, change: PreviewedChange) -> Table:
         self._change = change
         self._change_number += 1
         return change.preview.table
 
-    def _confirm(self, number: int) -> Section:
+    def _confirm(self, number: int) -> PageSection:
         change = self._change
         if change is None or number != self._change_number:
             raise UsageError("no change waits to be confirmed", hint="preview it first")
@@ -275,5 +275,5 @@ def console(where: Lab | Cluster | str | Path, *, message: str = "") -> Console:
     return Console(open_stores(directory, None, notes.append), directory.absolute(), notes, message)
 
 
-def _as_json(sections: Sequence[Section]) -> list[dict[str, Any]]:
+def _as_json(sections: Sequence[PageSection]) -> list[dict[str, Any]]:
     return [each.as_json() for each in sections]

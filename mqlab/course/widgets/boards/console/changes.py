@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mqlab.course.widgets.boards.console.section import Section, found_row
+from mqlab.course.widgets.boards.console.section import PageSection, found_row
 from mqlab.durations import moment_ms
 from mqlab.errors import UsageError
 from mqlab.lab.views.table import Table
@@ -28,16 +28,16 @@ FIRST_MESSAGE, THE_END = "first", "end"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PreviewedChange:
     """A change that was previewed: its question, the call that does it, the preview, and the function that does it."""
 
     question: str
     call: str
-    preview: Section
-    do: Callable[[], Section]
+    preview: PageSection
+    do: Callable[[], PageSection]
 
 
-def reset_of(admin: Admin, topic: str, group: str, to: str | int) -> Change:
+def reset_of(admin: Admin, topic: str, group: str, to: str | int) -> PreviewedChange:
     """A reset of a group's offsets: ``to`` is "first", "end", "now", ms since the epoch, or a time in UTC.
 
     UsageError for another text; BrokerError for an unknown topic or group.
@@ -46,14 +46,14 @@ def reset_of(admin: Admin, topic: str, group: str, to: str | int) -> Change:
     call = f"reset_offset_by_timestamp({topic!r}, {group!r}, {at_ms})"
     plan = admin.reset_offset_by_timestamp(topic, group, at_ms, dry_run=True)
 
-    def do() -> Section:
+    def do() -> PageSection:
         return _shown("Answer", call, admin.reset_offset_by_timestamp(topic, group, at_ms))
 
     question = f"Reset {group} on {topic}? Messages read again: {plan.again}; skipped: {plan.skipped}."
-    return Change(question, call, _shown("Preview (dry run)", f"{call[:-1]}, dry_run=True)", plan), do)
+    return PreviewedChange(question, call, _shown("Preview (dry run)", f"{call[:-1]}, dry_run=True)", plan), do)
 
 
-def resend_of(admin: Admin, group: str, letters: Sequence[str] | None) -> Change:
+def resend_of(admin: Admin, group: str, letters: Sequence[str] | None) -> PreviewedChange:
     """Sending dead letters back to their group: those with these ids, or (None) the newest letter of each message
     that is still dead.
 
@@ -71,13 +71,13 @@ def resend_of(admin: Admin, group: str, letters: Sequence[str] | None) -> Change
         raise UsageError(f"{group} has no dead letters that were not sent back")
     call = f"resend_dlq({group!r}, {ids!r})"
 
-    def do() -> Section:
+    def do() -> PageSection:
         return _shown("Answer", call, admin.resend_dlq(group, ids))
 
     count = f"{len(chosen)} dead letter{'s' * (len(chosen) > 1)}"
     question = f"Send {count} back to {group}? Each becomes a new message in its retry topic, with 0 retries."
     preview = Table([found_row(each) for each in chosen])
-    return Change(question, call, Section("Preview", f"query_dlq({group!r})", preview), do)
+    return PreviewedChange(question, call, PageSection("Preview", f"query_dlq({group!r})", preview), do)
 
 
 def _moment(admin: Admin, to: str | int) -> int:
@@ -90,5 +90,5 @@ def _moment(admin: Admin, to: str | int) -> int:
     return to if isinstance(to, int) else moment_ms(to.strip())
 
 
-def _shown(title: str, verb: str, answer: Shown) -> Section:
-    return Section(title, verb, answer.table(), notes=tuple(answer.shown_notes()))
+def _shown(title: str, verb: str, answer: Shown) -> PageSection:
+    return PageSection(title, verb, answer.table(), notes=tuple(answer.shown_notes()))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from mqlab.course.widgets.boards.console.section import Section, found_row, section
+from mqlab.course.widgets.boards.console.section import PageSection, found_row, section
 from mqlab.errors import MqlabError, UsageError
 from mqlab.lab.views.table import Table, shown_value
 from mqlab.rocketmq.admin.connections import online_members
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NEWEST = 40
 
 
-def cluster(admin: Admin, _: str = "") -> list[Section]:
+def cluster(admin: Admin, _: str = "") -> list[PageSection]:
     """The brokers, their addresses, the name servers and the connected producers."""
     servers = [{"name_server": address} for address in sorted(admin.name_servers.addresses)]
     return [
@@ -41,7 +41,7 @@ def cluster(admin: Admin, _: str = "") -> list[Section]:
     ]
 
 
-def topics(admin: Admin, _: str = "") -> list[Section]:
+def topics(admin: Admin, _: str = "") -> list[PageSection]:
     """Every topic: its kind, its queues, how many messages it has and when the newest was stored."""
     verb = "fetch_all_topic_list()"
     listed = section("All topics", verb, lambda: _topic_rows(admin), choose="kind", first="NORMAL")
@@ -70,7 +70,7 @@ def _topic_rows(admin: Admin) -> list[dict[str, Any]]:
     return rows
 
 
-def topic(admin: Admin, name: str) -> list[Section]:
+def topic(admin: Admin, name: str) -> list[PageSection]:
     """One topic: route, queues, settings at every broker, the groups that read it, its newest messages."""
     return [
         section("Route", f"examine_topic_route_info({name!r})", lambda: admin.examine_topic_route_info(name)),
@@ -133,7 +133,7 @@ def _newest_first(message: MessageExt) -> tuple[int, str]:
     return -message.store_timestamp, message.offset_msg_id
 
 
-def groups(admin: Admin, _: str = "") -> list[Section]:
+def groups(admin: Admin, _: str = "") -> list[PageSection]:
     """Every group: members, how it consumes, lag, messages pulled and not confirmed, dead letters."""
     listed = section("All groups", "query_all_groups()", lambda: _group_rows(admin), "no group")
     return [listed]
@@ -166,7 +166,7 @@ def _stored(admin: Admin, topic_name: str) -> int:
     return sum(each.max_offset - each.min_offset for each in admin.examine_topic_stats(topic_name))
 
 
-def group(admin: Admin, name: str) -> list[Section]:
+def group(admin: Admin, name: str) -> list[PageSection]:
     """One group: lag by topic, progress by queue, members, what each subscribes to, problems, letters, settings."""
     return [
         section("Lag", f"lag({name!r})", lambda: [_without_group(row) for row in admin.lag(name)], "no offsets"),
@@ -198,7 +198,7 @@ def _without_group(row: Any) -> dict[str, Any]:
     return {each.name: getattr(row, each.name) for each in fields(row) if each.name != "group"}
 
 
-def subscriptions(admin: Admin, name: str) -> Section:
+def subscriptions(admin: Admin, name: str) -> PageSection:
     """What each online member subscribes to, as it says itself, and whether that is what the first member says."""
     rows: list[dict[str, Any]] = []
     expected: Mapping[str, tuple[str, str]] | None = None
@@ -223,7 +223,7 @@ def subscriptions(admin: Admin, name: str) -> Section:
     if differ:
         verdict = f"Not consistent: {differ} of {len(members)} members differ from the first. A group must agree."
     verb = f"get_consumer_running_info({name!r}, client_id)"
-    return Section("Subscriptions, member by member", verb, Table(rows), notes=(verdict,))
+    return PageSection("Subscriptions, member by member", verb, Table(rows), notes=(verdict,))
 
 
 def _group_settings(admin: Admin, name: str) -> list[dict[str, Any]]:
@@ -238,7 +238,7 @@ def _group_settings(admin: Admin, name: str) -> list[dict[str, Any]]:
     return rows
 
 
-def messages(admin: Admin, _: str = "") -> list[Section]:
+def messages(admin: Admin, _: str = "") -> list[PageSection]:
     """The newest message of each queue of the topics that users made, newest first."""
     verb = "query_message_by_offset(topic, broker, queue_id, queue_offset)"
     newest = section("The newest message of each queue", verb, lambda: _newest_rows(admin), "no messages")
@@ -269,12 +269,12 @@ FACTS = (
 )
 
 
-def message(admin: Admin, offset_msg_id: str) -> list[Section]:
+def message(admin: Admin, offset_msg_id: str) -> list[PageSection]:
     """One message: what is stored of it, its properties, its state in each group, its trace."""
     try:
         found = admin.view_message(offset_msg_id)
     except MqlabError as error:
-        return [Section("What is stored", f"view_message({offset_msg_id!r})", error=str(error))]
+        return [PageSection("What is stored", f"view_message({offset_msg_id!r})", error=str(error))]
     # A column's name says how its values are shown, so each fact becomes a text here.
     facts = [{"field": name, "value": shown_value(name, getattr(found, name))} for name in (*FACTS, "body")]
     facts += [
@@ -296,7 +296,7 @@ def message(admin: Admin, offset_msg_id: str) -> list[Section]:
     ]
 
 
-def _origin(admin: Admin, found: MessageExt) -> list[Section]:
+def _origin(admin: Admin, found: MessageExt) -> list[PageSection]:
     """The message that a retry or a dead letter is a copy of; no section for a message that is not a copy."""
     origin = found.properties.get(property_names.ORIGIN_MESSAGE_ID)
     if origin is None:
@@ -310,7 +310,7 @@ def _track(admin: Admin, found: MessageExt) -> Any:
     return admin.message_track_detail(found if origin is None else admin.view_message(origin))
 
 
-PAGES: Mapping[str, Callable[[Admin, str], list[Section]]] = {
+PAGES: Mapping[str, Callable[[Admin, str], list[PageSection]]] = {
     "cluster": cluster,
     "topics": topics,
     "topic": topic,
@@ -322,7 +322,7 @@ PAGES: Mapping[str, Callable[[Admin, str], list[Section]]] = {
 OF_ONE_THING = ("topic", "group", "message")
 
 
-def page_of(admin: Admin, page: str, name: str = "") -> list[Section]:
+def page_of(admin: Admin, page: str, name: str = "") -> list[PageSection]:
     """The sections of a page, asked now. UsageError for a page that does not exist or lacks the name of its thing."""
     if page not in PAGES:
         raise UsageError(f"the console has no page {page!r}", hint=f"has: {', '.join(PAGES)}")

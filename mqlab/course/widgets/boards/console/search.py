@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.course.widgets.boards.console.section import Section, found_row
+from mqlab.course.widgets.boards.console.section import PageSection, found_row
 from mqlab.durations import moment_ms
 from mqlab.errors import UsageError
 from mqlab.lab.views.table import Table
@@ -23,7 +23,7 @@ READ_AT_ONCE = 10_000  # a range of time is read from the queues: more than this
 
 def find_messages(
     admin: Admin, text: str = "", *, by: str = "key", topic: str = "", begin: str = "", end: str = ""
-) -> Section:
+) -> PageSection:
     """The messages that are found. Times are ms or UTC, empty for no limit; both limits are included.
 
     UsageError for another way to search, a missing topic, and a time range over all of a large topic.
@@ -44,7 +44,7 @@ def find_messages(
     return _by_time(admin, topic, begin.strip(), end.strip())
 
 
-def _by_time(admin: Admin, topic: str, begin: str, end: str) -> Section:
+def _by_time(admin: Admin, topic: str, begin: str, end: str) -> PageSection:
     limits = {name: moment_ms(value) for name, value in (("begin_ms", begin), ("end_ms", end)) if value}
     if not limits:
         stored = sum(each.max_offset - each.min_offset for each in admin.examine_topic_stats(topic))
@@ -54,5 +54,5 @@ def _by_time(admin: Admin, topic: str, begin: str, end: str) -> Section:
     return _found(f"query_message_by_time({topic!r}{words})", list(admin.query_message_by_time(topic, **limits)))
 
 
-def _found(verb: str, messages: list[MessageExt]) -> Section:
-    return Section("Found", verb, Table([found_row(each) for each in messages], empty="no message"))
+def _found(verb: str, messages: list[MessageExt]) -> PageSection:
+    return PageSection("Found", verb, Table([found_row(each) for each in messages], empty="no message"))

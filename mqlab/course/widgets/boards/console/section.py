@@ -20,7 +20,7 @@ OPENS = {"topic": "topic", "group": "group", "offset_msg_id": "message"}  # colu
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """One part of a page: a table or the text of an error, and the verb that was asked.
 
     ``choose`` names a column whose values the reader can choose among, ``first`` the one that is chosen at first.
@@ -64,17 +64,17 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def section(title: str, verb: str, ask: Callable[[], Any], empty: str = "none", **more: Any) -> Section:
+def section(title: str, verb: str, ask: Callable[[], Any], empty: str = "none", **more: Any) -> PageSection:
     """What ``ask`` answers, rows or an answer of ``lab.admin``, as a section; an MqlabError as its text."""
     try:
         found = ask()
     except MqlabError as error:
-        return Section(title, verb, error=str(error))
-    if isinstance(found, Section):
+        return PageSection(title, verb, error=str(error))
+    if isinstance(found, PageSection):
         return found
     notes = tuple(found.shown_notes()) if isinstance(found, Shown) else ()
     table = found.table() if isinstance(found, Shown) else Table(found)
-    return Section(title, verb, Table(table.rows, columns=table.columns, empty=empty), notes=notes, **more)
+    return PageSection(title, verb, Table(table.rows, columns=table.columns, empty=empty), notes=notes, **more)
 
 
 def found_row(message: MessageExt) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from mqlab.course.widgets.boards.time_machine.explorer import Explorer, explore
 from mqlab.course.widgets.frame.board import Board
-from mqlab.course.widgets.frame.packing import Pool
+from mqlab.course.widgets.frame.packing import TextPool
 from mqlab.errors import MqlabError, UsageError
 from mqlab.lab.views.moments import moments
 from mqlab.lab.views.table import Table
@@ -203,7 +203,7 @@ class CrashMatrix(Board):
 
     def data(self) -> dict[str, Any]:
         """The grid; texts that many runs share are written once."""
-        pool = Pool()
+        pool = TextPool()
         signs = self.symbols()
         rows = [
             {

@@ -59,7 +59,7 @@ class LanesSettings:
         return asdict(self)
 
 
-class Call(NamedTuple):
+class EventTry(NamedTuple):
     """One try of one event; times are ms after the group began to read. ``row``: its thread, queue or lane.
 
     ``overtook``: it began although the event of its order before it was not done.
@@ -80,7 +80,7 @@ class LanesRun:
     """What happened: every call, and the moves of the group's offset as (ms, queue_id, offset)."""
 
     settings: LanesSettings
-    calls: tuple[Call, ...]
+    calls: tuple[EventTry, ...]
     offsets: tuple[tuple[int, int, int], ...]
 
     @property
@@ -198,7 +198,7 @@ def _what_happened(lab: Lab, settings: LanesSettings, tries: list[_Try], began_m
 
     end_ms = lab.now_ms
     calls = tuple(
-        Call(
+        EventTry(
             one.row,
             one.order,
             one.step,

@@ -55,7 +55,7 @@ class XraySettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class LogAction:
     """One action: its verb and its arguments. Raises UsageError for a verb or an argument that does not exist."""
 
     verb: str
@@ -93,7 +93,7 @@ class XrayLab:
         lab.producer("shop")
         lab.broker().store.dispatching.auto_dispatch = False
 
-    def do(self, action: Action) -> str:
+    def do(self, action: LogAction) -> str:
         """Do one action; returns what happened in words. When it raises, the Lab must not be used any more."""
         lines = []
         topic = action.arguments.get("topic")

@@ -21,7 +21,7 @@ from mqlab.course.widgets.boards.log_xray.actions import (
     LOG_FILE_SIZES,
     MESSAGE,
     POLICIES,
-    Action,
+    LogAction,
     XrayLab,
     XraySettings,
     as_code,
@@ -144,9 +144,9 @@ class LogXray(ActingBoard):
         """A Lab with an empty store."""
         return XrayLab(Lab(**world_of(self.settings)))
 
-    def action(self, verb: str, arguments: Mapping[str, Any]) -> Action:
+    def action(self, verb: str, arguments: Mapping[str, Any]) -> LogAction:
         """The action of a verb."""
-        return Action(verb, arguments)
+        return LogAction(verb, arguments)
 
     def picture_of(self, world: XrayLab) -> dict[str, Any]:
         """Log, queues, index, checkpoint and pages of the store."""
@@ -170,5 +170,5 @@ def log_xray(
     return LogXray(XraySettings(flush, file_size), actions)
 
 
-def _action(action: ActionLike) -> Action:
-    return Action(action) if isinstance(action, str) else Action(*action)
+def _action(action: ActionLike) -> LogAction:
+    return LogAction(action) if isinstance(action, str) else LogAction(*action)

@@ -88,7 +88,7 @@ class OffsetSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class OffsetAction:
     """One action: its verb and its arguments. Raises UsageError for a verb or an argument that does not exist."""
 
     verb: str
@@ -153,7 +153,7 @@ class OffsetLab:
         queue: ProcessQueue | None = self.consumer.process_queues.get(QUEUE)
         return queue
 
-    def do(self, action: Action) -> str:
+    def do(self, action: OffsetAction) -> str:
         """Do one action; returns what happened in words. When it raises, the Lab must not be used any more."""
         words: str = VERBS[action.verb][0](self, **action.arguments)
         self.code.append((action.code,))

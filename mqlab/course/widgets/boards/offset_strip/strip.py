@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
-from mqlab.course.widgets.boards.offset_strip.actions import CRASHES, LIMITS, Action, OffsetLab, OffsetSettings
+from mqlab.course.widgets.boards.offset_strip.actions import CRASHES, LIMITS, OffsetAction, OffsetLab, OffsetSettings
 from mqlab.course.widgets.boards.offset_strip.picture import picture
 from mqlab.course.widgets.frame.acting import ActingBoard
 from mqlab.durations import exact_text, milliseconds
@@ -35,7 +35,7 @@ class OffsetStripBoard(ActingBoard):
     def __init__(self, settings: OffsetSettings, actions: Sequence[ActionLike] = ()) -> None:
         super().__init__()
         self.settings = settings
-        self.begin([Action(each) if isinstance(each, str) else Action(*each) for each in actions])
+        self.begin([OffsetAction(each) if isinstance(each, str) else OffsetAction(*each) for each in actions])
         self.state["position"] = len(self.steps) - 1
 
     def finish(self, *messages: int) -> OffsetStripBoard:
@@ -147,9 +147,9 @@ class OffsetStripBoard(ActingBoard):
         """A Lab with the messages stored and the first calls running."""
         return OffsetLab(self.settings)
 
-    def action(self, verb: str, arguments: Mapping[str, Any]) -> Action:
+    def action(self, verb: str, arguments: Mapping[str, Any]) -> OffsetAction:
         """The action of a verb."""
-        return Action(verb, arguments)
+        return OffsetAction(verb, arguments)
 
     def picture_of(self, world: OffsetLab) -> dict[str, Any]:
         """The messages, the ProcessQueue and the offsets."""

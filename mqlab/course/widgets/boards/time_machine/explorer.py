@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from markupsafe import Markup
 
 from mqlab.course.widgets.boards.time_machine.forks import Fault, Fork, fault_of
-from mqlab.course.widgets.boards.time_machine.recording import Recording, Show
+from mqlab.course.widgets.boards.time_machine.recording import Show, StoryRecording
 from mqlab.course.widgets.boards.time_machine.stepper import Stepper
 from mqlab.course.widgets.frame.board import Board
 from mqlab.errors import UsageError
@@ -69,14 +69,14 @@ class Explorer(Board):
         """Play and record the story with the parameters and the seed of the state."""
         parameters, seed = self.state["parameters"], self.state["seed"]
         progress = self._progress_of(getattr(self, "recording", None))
-        self.recording = Recording(
+        self.recording = StoryRecording(
             self._story, seed=seed, show=self._show, parameters=parameters, progress=progress, **self._settings
         )
         told = partial(self._story, **parameters) if parameters else self._story
         self.stepper = Stepper(told, seed=seed, recording=self.recording, **self._settings).first()
         self.fork = None
 
-    def _progress_of(self, before: Recording | None) -> Callable[[int], None]:
+    def _progress_of(self, before: StoryRecording | None) -> Callable[[int], None]:
         """A play is about as long as the one before it."""
         steps = before.lab.journal.next_step if before is not None else 0
         return lambda step: self.progress(min(step / steps, 1.0) if steps else 0.0)

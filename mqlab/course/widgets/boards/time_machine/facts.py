@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mqlab.course.widgets.frame.packing import Pool
+from mqlab.course.widgets.frame.packing import TextPool
 from mqlab.lab.views.hexdump import field_value
 from mqlab.lab.views.text_width import cut
 from mqlab.lab.world.handles import BROKERS
@@ -39,8 +39,8 @@ class FactBook:
     """Collects the facts of many moments of one story; equal rows and equal units are kept once."""
 
     def __init__(self) -> None:
-        self._rows = Pool()
-        self._units = Pool()
+        self._rows = TextPool()
+        self._units = TextPool()
         self._known: dict[tuple[str, int, int], int] = {}  # (broker, its life, physical offset) -> unit number
         self._stored: dict[str, list[int]] = {}  # broker -> physical offsets that are not dispatched yet
         self._same: dict[tuple[Any, ...], list[Any]] = {}  # rows that do not change while these values are the same

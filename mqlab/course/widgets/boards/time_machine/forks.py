@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from mqlab.course.widgets.boards.time_machine.recording import Recording
+from mqlab.course.widgets.boards.time_machine.recording import StoryRecording
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.lab.views.moments import FRAME
@@ -44,13 +44,13 @@ class Fault:
 class Fork:
     """A story with faults, in their order: its recording, and where it differs first from the story."""
 
-    recording: Recording
+    recording: StoryRecording
     faults: tuple[Fault, ...]
     first: tuple[int | None, int | None]
 
     @classmethod
     def of(
-        cls, recording: Recording, fault: Fault, *, story: Story, parent: Fork | None = None, **settings: Any
+        cls, recording: StoryRecording, fault: Fault, *, story: Story, parent: Fork | None = None, **settings: Any
     ) -> Fork:
         """Play the story with a fault more than ``parent`` has (None: the story). ``fault.step`` counts in the parent.
 
@@ -64,7 +64,7 @@ class Fork:
         if earlier and fault.step <= _next_event(before, earlier[-1].step):
             fault = replace(fault, step=earlier[-1].step)
         faults = (*earlier, fault)
-        forked = Recording(story, faults=_by_step(faults), **settings)
+        forked = StoryRecording(story, faults=_by_step(faults), **settings)
         return cls(forked, faults, first_difference(recording.moments, forked.moments))
 
     @property
@@ -99,7 +99,7 @@ def _what(moment: Moment) -> tuple[Any, ...]:
     return moment.now_ms, moment.lane, moment.kind, moment.text, moment.to
 
 
-def fault_of(recording: Recording, position: int, arguments: Mapping[str, Any]) -> Fault:
+def fault_of(recording: StoryRecording, position: int, arguments: Mapping[str, Any]) -> Fault:
     """The fault that the page asked for at a stop of a recording: kind, target, delay, back.
 
     Raises UsageError for a kind or a frame that does not exist.
@@ -131,7 +131,7 @@ def fault_of(recording: Recording, position: int, arguments: Mapping[str, Any]) 
     return Fault(step, end, f"{words} {target} before step {step}" + (f", start it after {back}" if back else ""))
 
 
-def _drop(recording: Recording, index: int) -> Fault:
+def _drop(recording: StoryRecording, index: int) -> Fault:
     """Drop one frame: it is lost in the step that sends it, if no other takes the same way just before it."""
     if not 0 <= index < len(recording.moments) or recording.moments[index].kind != FRAME:
         raise UsageError(f"moment {index} is not a frame")
@@ -153,11 +153,11 @@ def _drop(recording: Recording, index: int) -> Fault:
     return Fault(step, lambda lab: lab.drop(sender, receiver), words)
 
 
-def _sender(recording: Recording, step: int) -> str:
+def _sender(recording: StoryRecording, step: int) -> str:
     return recording.lab.journal[step].node
 
 
-def _next_event(recording: Recording, step: int) -> int:
+def _next_event(recording: StoryRecording, step: int) -> int:
     """The first step from ``step`` on that play can stop before."""
     journal = recording.lab.journal
     while step < journal.next_step and journal[step].kind in CALLS:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mqlab.course.widgets.frame.packing import Pool
+from mqlab.course.widgets.frame.packing import TextPool
 from mqlab.lab.views.moments import FRAME
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class Happened:
 
     def __init__(self, journal: Journal, moments: Iterable[Moment]) -> None:
         self._journal = journal
-        self._pool = Pool()
-        self._lanes = Pool()
+        self._pool = TextPool()
+        self._lanes = TextPool()
         shown = list(moments)
         self.start_ms = shown[0].now_ms if shown else 0
         self.moments = [self._moment(moment) for moment in shown]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.course.widgets.boards.time_machine.facts import FactBook
 from mqlab.course.widgets.boards.time_machine.happened import Happened
-from mqlab.course.widgets.frame.packing import Pool
+from mqlab.course.widgets.frame.packing import TextPool
 from mqlab.errors import MqlabError
 from mqlab.lab.views.moments import SENTENCES, moments
 from mqlab.lab.views.view import View
@@ -37,7 +37,7 @@ STEPS_PER_PROGRESS = 1000
 IMAGE = re.compile(r'<img class="mqlab-image"[^>]*>')  # for pages that drop SVG: this page shows the drawing itself
 
 
-class Recording:
+class StoryRecording:
     """A story played once to its end, or to the exception that ended it: ``error`` is then its text, else "".
 
     ``faults`` and other keywords are ``play``'s. ``parameters`` are the story's own keywords.
@@ -56,7 +56,7 @@ class Recording:
         self._show = show
         self._progress = progress
         self._book = FactBook()
-        self._pool = Pool()
+        self._pool = TextPool()
         self._places: dict[int, tuple[list[int], list[int]]] = {}  # step -> rows of facts, numbers of views
         self._stride, self._candidates, self._seen = 1, 0, 0
         self._worth: set[int] = set()  # steps that changed what is recorded

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mqlab.course.widgets.boards.time_machine.recording import Recording
+from mqlab.course.widgets.boards.time_machine.recording import StoryRecording
 from mqlab.errors import UsageError
 from mqlab.lab.views.table import Table
 from mqlab.lab.views.timeline import Moment, Timeline, after
@@ -35,11 +35,13 @@ class Stepper:
     play of the same story that was recorded before; without one the story is played.
     """
 
-    def __init__(self, story: Story, *, seed: int = 0, recording: Recording | None = None, **settings: Any) -> None:
+    def __init__(
+        self, story: Story, *, seed: int = 0, recording: StoryRecording | None = None, **settings: Any
+    ) -> None:
         self._story = story
         self._seed = seed
         self._settings = settings
-        whole = Recording(story, seed=seed, **settings) if recording is None else recording
+        whole = StoryRecording(story, seed=seed, **settings) if recording is None else recording
         self._moments, self._steps = whole.moments, whole.steps
         self._whole: Lab = whole.lab
         self._lab: Lab = whole.lab

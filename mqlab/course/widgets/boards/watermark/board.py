@@ -35,7 +35,7 @@ Row = tuple[int, str]  # when it was stored, ms since 1970; by which broker
 Group = tuple[int, str]  # when its window begins; of which broker
 
 
-class Batch(NamedTuple):
+class CountedBatch(NamedTuple):
     """One batch: its watermark (None: none yet), and what it did. ``counted`` and ``in_log`` are sums of all so far."""
 
     batch: int
@@ -49,7 +49,7 @@ class Batch(NamedTuple):
     in_log: int
 
 
-def reckoned(looks: Sequence[Sequence[Row]], delay_ms: int, window_ms: int, mode: str) -> list[Batch]:
+def reckoned(looks: Sequence[Sequence[Row]], delay_ms: int, window_ms: int, mode: str) -> list[CountedBatch]:
     """Every batch of a stream that counts by window and broker; after the looks comes one without rows.
 
     A batch drops what belongs to a window that ended before the watermark of the batch before, and forgets afterwards
@@ -59,7 +59,7 @@ def reckoned(looks: Sequence[Sequence[Row]], delay_ms: int, window_ms: int, mode
     >>> [(one.kept, one.dropped) for one in reckoned(looks, 0, 60_000, "update")]
     [(1, 0), (2, 0), (2, 0), (1, 1), (1, 0)]
     """
-    batches: list[Batch] = []
+    batches: list[CountedBatch] = []
     groups: Counter[Group] = Counter()
     before: int | None = None
     newest: int | None = None
@@ -87,7 +87,7 @@ def reckoned(looks: Sequence[Sequence[Row]], delay_ms: int, window_ms: int, mode
         counted += len(new) - len(late)
         in_log += len(new)
         batches.append(
-            Batch(number, watermark, len(new), len(late), len(set(late)), len(groups), given, counted, in_log)
+            CountedBatch(number, watermark, len(new), len(late), len(set(late)), len(groups), given, counted, in_log)
         )
         before = watermark
     return batches
@@ -111,7 +111,7 @@ class WatermarkBoard(Board):
         if not 0 <= self.state["batch"] <= len(self.looks):
             raise UsageError(f"there is no batch {self.state['batch']}", hint=f"there are 0 to {len(self.looks)}")
 
-    def batches(self) -> list[Batch]:
+    def batches(self) -> list[CountedBatch]:
         """Every batch with the settings chosen."""
         return reckoned(
             self.looks, self.state["delay_min"] * MINUTE, self.state["window_min"] * MINUTE, self.state["mode"]

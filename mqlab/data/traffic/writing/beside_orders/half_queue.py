@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mqlab.data.traffic.draws import Array
-from mqlab.data.traffic.writing.pending_rows import Pool
+from mqlab.data.traffic.writing.pending_rows import TimedRows
 from mqlab.rocketmq.broker.config import BrokerConfig
 from mqlab.rocketmq.broker.transaction_check import WAIT_FOR_OP_MS
 from mqlab.rocketmq.broker.transactions import SEPARATOR
@@ -129,7 +129,7 @@ class HalfQueue:
     """
 
     def __init__(self, start_ms: int) -> None:
-        self._sent = Pool(ROW)
+        self._sent = TimedRows(ROW)
         self._ends = np.empty(0, ROW)  # that are still to come
         self._ops = OpBatch(start_ms)
         self._unanswered = np.empty(0, ROW)  # in the order of the queue

@@ -26,10 +26,10 @@ from mqlab.data.traffic.draws import Array, below
 from mqlab.data.traffic.model import INSTANCES, INVOICE_QUEUES, INVOICES, INVOICING, PAID
 from mqlab.data.traffic.writing.beside_orders.half_queue import HALF, ROW, HalfQueue, OpMessage
 from mqlab.data.traffic.writing.beside_orders.order_columns import columns_of
-from mqlab.data.traffic.writing.columns.byte_templates import Shape, Stretch, slot
+from mqlab.data.traffic.writing.columns.byte_templates import Stretch, TemplateShape, slot
 from mqlab.data.traffic.writing.message_shapes import HEAD, HEAD_SIZE, common, ending, head_bytes, order_keys
 from mqlab.data.traffic.writing.slice_messages import Slice
-from mqlab.data.traffic.writing.store_state import StoreState
+from mqlab.data.traffic.writing.store_state import WrittenStore
 from mqlab.data.traffic.writing.unit_kind import LENGTHS_SIZE, Laid, UnitKind
 from mqlab.rocketmq.broker.transactions import REMOVE_TAG
 from mqlab.rocketmq.wire import properties, sys_flag
@@ -80,19 +80,19 @@ class OpMessages(UnitKind):
 class Invoices:
     """Makes the invoices of a store, slice by slice."""
 
-    def __init__(self, state: StoreState) -> None:
+    def __init__(self, state: WrittenStore) -> None:
         self._state = state
         self.queue = HalfQueue(state.day.start_ms)
         self._places = np.empty(0, np.int64)  # physical offset of each half message
         starts = [head_bytes(state.broker), _committed(head_bytes(state.broker))]
         self._stretch = Stretch(
             [
-                Shape(_body() + ending(topic, _properties(state.asked.model.cluster, checks)), start, _HEAD)
+                TemplateShape(_body() + ending(topic, _properties(state.asked.model.cluster, checks)), start, _HEAD)
                 for topic, start in zip(_TOPICS, starts, strict=True)
                 for checks in range(MOST_CHECKS + 1)
             ]
         )
-        self._body_size = Shape(_body()).size
+        self._body_size = TemplateShape(_body()).size
 
     def messages(self, messages: Slice, until_ms: int, *, is_last: bool) -> tuple[UnitKind, UnitKind]:
         """What is stored in a slice: half messages and invoices; op messages."""

@@ -11,11 +11,11 @@ import numpy as np
 
 from mqlab.data.traffic.draws import Array
 from mqlab.data.traffic.writing.columns.text_columns import moments, table
-from mqlab.data.traffic.writing.store_state import StoreState
+from mqlab.data.traffic.writing.store_state import WrittenStore
 from mqlab.data.traffic.writing.unit_kind import MARK_BYTE, Laid, UnitKind
 
 
-def columns_of(state: StoreState, kind: UnitKind, laid: Laid, rows: Array) -> dict[str, Array]:
+def columns_of(state: WrittenStore, kind: UnitKind, laid: Laid, rows: Array) -> dict[str, Array]:
     """Slot name -> column, for a Stretch; ``kind`` has the sizes and times of the same units."""
     count, sender, made_ms = len(rows), rows["sender"].astype(np.int64), rows["made_ms"]
     return {

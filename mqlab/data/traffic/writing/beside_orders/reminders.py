@@ -21,12 +21,12 @@ from mqlab.data.traffic.deliveries import DELAYS_MS, POLL_MS
 from mqlab.data.traffic.draws import Array
 from mqlab.data.traffic.model import CREATED, REMINDER_QUEUES, REMINDERS
 from mqlab.data.traffic.writing.beside_orders.order_columns import columns_of
-from mqlab.data.traffic.writing.columns.byte_templates import Shape, Stretch, slot
+from mqlab.data.traffic.writing.columns.byte_templates import Stretch, TemplateShape, slot
 from mqlab.data.traffic.writing.message_shapes import HEAD, HEAD_SIZE, common, ending, head_bytes, order_keys
 from mqlab.data.traffic.writing.offsets_and_truth import Outcomes
-from mqlab.data.traffic.writing.pending_rows import Pool
+from mqlab.data.traffic.writing.pending_rows import TimedRows
 from mqlab.data.traffic.writing.slice_messages import Slice
-from mqlab.data.traffic.writing.store_state import StoreState
+from mqlab.data.traffic.writing.store_state import WrittenStore
 from mqlab.data.traffic.writing.unit_kind import LENGTHS_SIZE, Laid, UnitKind
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.java_hash import tags_code
@@ -66,13 +66,13 @@ class ReminderMessages(UnitKind):
 class Reminders:
     """Makes the reminders of a store, slice by slice."""
 
-    def __init__(self, state: StoreState, outcomes: Outcomes) -> None:
+    def __init__(self, state: WrittenStore, outcomes: Outcomes) -> None:
         self._state, self._outcomes = state, outcomes
-        self._pending = Pool(ROW)
+        self._pending = TimedRows(ROW)
         start = head_bytes(state.broker)
         endings = [ending(topic, _properties(state.asked.model.cluster)) for topic in _TOPICS]
-        self._stretch = Stretch([Shape(_body() + each, start, HEAD) for each in endings])
-        self._body_size = Shape(_body()).size
+        self._stretch = Stretch([TemplateShape(_body() + each, start, HEAD) for each in endings])
+        self._body_size = TemplateShape(_body()).size
 
     def messages(self, messages: Slice, until_ms: int) -> ReminderMessages:
         """The reminders that are stored in a slice: new ones, and those whose time has come."""

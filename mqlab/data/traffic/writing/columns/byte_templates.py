@@ -26,10 +26,10 @@ def slot(name: str, width: int) -> str:
     return f"{_MARK}{name}:{width}{_MARK}"
 
 
-class Shape:
+class TemplateShape:
     """``template`` with slots as ``slot`` writes them; before it ``start``, in which ``head`` names numeric fields.
 
-    >>> shape = Shape(("key=" + slot("key", 2)).encode())
+    >>> shape = TemplateShape(("key=" + slot("key", 2)).encode())
     >>> shape.rows(1, {"key": np.array([b"ab"], "V2")}).tolist()
     [b'key=ab']
     """
@@ -72,7 +72,7 @@ class Shape:
 class Stretch:
     """Shapes by class."""
 
-    def __init__(self, shapes: Sequence[Shape]) -> None:
+    def __init__(self, shapes: Sequence[TemplateShape]) -> None:
         self.shapes = shapes
         self.sizes = np.array([shape.size for shape in shapes], np.int64)
 
