@@ -36,7 +36,7 @@ BYPASSES = {
         "def answer(unit):\n    return importlib.import_module('mqlab.rocketmq.wire.record').decode(unit).topic\n"
     ),
     "__import__": (
-        "def answer(unit):\n    return __import__('mqlab.rocketmq.wire.record').wire.record.decode(unit).topic\n"
+        "def answer(unit):\n    return __import__('mqlab.rocketmq.wire.record').rocketmq.wire.record.decode(unit).topic\n"
     ),
     "sys.modules": (
         "import sys\ndef answer(unit):\n    return sys.modules['mqlab.rocketmq.wire.record'].decode(unit).topic\n"
@@ -177,7 +177,7 @@ def test_the_worker_changes_when_another_exercise_forbids_something_else(desk: D
     source = "from mqlab.rocketmq.wire.record import decode\ndef answer(unit):\n    return decode(unit).topic\n"
     desk.withhold(("mqlab.rocketmq.wire.record.decode",))
     answer = desk.load("lab.a", source, ["answer"])["answer"]
-    with pytest.raises(NotGiven, match=r"mqlab\.wire\.record\.decode cannot be used in this exercise"):
+    with pytest.raises(NotGiven, match=r"mqlab\.rocketmq\.wire\.record\.decode cannot be used in this exercise"):
         answer(UNIT)
     desk.withhold(())
     assert answer(UNIT) == "orders"
@@ -239,7 +239,7 @@ def test_a_worker_without_these_names_starts_and_the_rest_of_mqlab_can_be_import
     source = (
         "from mqlab import CONSUME_SUCCESS, Lab, Message, MessageQueue, every_crash, play\n"
         "from mqlab.rocketmq.client.statuses import COMMIT_MESSAGE\n"
-        "from mqlab.rocketmq.store import MessageStore, StoreInspector\n"
+        "from mqlab.lab.inspector import StoreInspector\nfrom mqlab.rocketmq.store import MessageStore\n"
         "from mqlab.rocketmq.admin import Admin\nfrom mqlab.lab.views import Table\n"
         "from mqlab.course import check, hint\n"
         "from mqlab.rocketmq.wire import layout, record, units\nfrom mqlab.rocketmq.filter import sql\n"
