@@ -269,4 +269,4 @@ def test_a_wrong_answer_is_told_in_a_few_lines_where_a_traceback_would_be() -> N
     shown = next(texts(cell) for cell in ran.cells if cell.id == "lab00-crash-check")
     assert shown.startswith("✗ lab00.crash: After a crash a group resumes at the last offset that the broker got")
     assert len(shown.splitlines()) == 7 and "Traceback" not in shown and "first wrong" in shown
-    assert [error.partition(":")[0] for error in errors(ran)] == ["lab00-crash-check"]
+    assert errors(ran) == []  # a failed check shows no red box, though "Run All" stops at it
