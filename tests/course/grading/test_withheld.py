@@ -36,7 +36,8 @@ BYPASSES = {
         "def answer(unit):\n    return importlib.import_module('mqlab.rocketmq.wire.record').decode(unit).topic\n"
     ),
     "__import__": (
-        "def answer(unit):\n    return __import__('mqlab.rocketmq.wire.record').rocketmq.wire.record.decode(unit).topic\n"
+        "def answer(unit):\n"
+        "    return __import__('mqlab.rocketmq.wire.record').rocketmq.wire.record.decode(unit).topic\n"
     ),
     "sys.modules": (
         "import sys\ndef answer(unit):\n    return sys.modules['mqlab.rocketmq.wire.record'].decode(unit).topic\n"
