@@ -738,14 +738,8 @@ def not_ok(lab, **settings):
 rows = []
 for again in (False, True):
     setting = {"retry_another_broker_when_not_store_ok": again}
-    lab = play(
-        lambda lab, setting=setting: not_ok(lab, **setting),
-        seed=7,
-        brokers=2,
-        replicas=1,
-        broker=TWO_COPIES,
-        client=patient,
-    )
+    pairs = {"brokers": 2, "replicas": 1, "broker": TWO_COPIES, "client": patient}
+    lab = play(lambda lab, setting=setting: not_ok(lab, **setting), seed=7, **pairs)
     both = [*stored(lab), *stored(lab, "broker-b")]
     copies = sum(one.keys == "order-1" for one in both)
     told = lab.result.send_status

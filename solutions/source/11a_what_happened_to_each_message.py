@@ -44,9 +44,7 @@ from mqlab.course.given.lab11.trace_tables import (
 )
 from mqlab.course.given.lab11.written_day import written_day
 from mqlab.course.teach.datasets import played_day
-from mqlab.course.widgets import biography_board
 from mqlab.data.spark import session
-from mqlab.data.spark.pipeline import message_kinds
 from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.day_charts import Stacked
 
@@ -465,6 +463,8 @@ answer("lab11.again", sum(of_message.values()) - len(of_message), told, GROUP)
 # each unit what it is (`kind`), whether it waits (`parked`), and for which group it was stored again.
 
 # %%
+from mqlab.data.spark.pipeline import message_kinds
+
 units = message_kinds.messages(messages).where("kind != 'trace'")
 units = units.toArrow().to_pylist()
 calls_told = pipeline_rows.deliveries(told)
@@ -477,6 +477,8 @@ Bars(kinds, title="Units that are not trace", unit="units")
 # `k-twice`. Click an event for its details; the time between two events is above the line.
 
 # %% tags=["explorer"]
+from mqlab.course.widgets import biography_board
+
 biography_board(units, calls_told, offsets=committed, key="k-3")
 
 # %% [markdown]

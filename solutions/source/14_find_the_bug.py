@@ -263,7 +263,7 @@ machine
 # %%
 ### BEGIN SOLUTION
 machine.play_again(seed=2)
-answer("lab14.twice", 316, machine)
+answer("lab14.twice", 317, machine)
 ### STARTER
 # answer("lab14.twice", ..., machine)
 ### END SOLUTION

@@ -117,7 +117,7 @@ def test_a_click_is_kept_in_the_saved_notebook(
     assert saved(page, path)[1] == {"prediction": "lab00.audit", "answer": "new ones", "before_reveal": True}
 
     board = run(page, 6)
-    board.get_by_role("button", name="Dispatch one").focus()
+    board.get_by_role("button", name="Next", exact=True).focus()
     page.keyboard.press("Escape")
     assert board.evaluate(HAS_FOCUS)
     saved(page, path)

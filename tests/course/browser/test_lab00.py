@@ -31,7 +31,7 @@ def test_lab00_is_run_looked_at_and_clicked(
     chromium: Any, jupyterlab: JupyterLab, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     page = open_and_run_all(chromium, jupyterlab, LAB)
-    ran_to_its_end(page, exercises=3)
+    ran_to_its_end(page, exercises=4)
 
     pictures = page.locator("img[src^='data:image/svg+xml']")
     assert pictures.count() >= 6

@@ -118,7 +118,7 @@ class Producers:
             sys_flag=4,
             store_timestamp=0,
         )
-        result, _ = self.transactions.prepare(real)
+        result = self.transactions.prepare(real)
         self.answer(half.property_map[p.UNIQ_KEY], 0, result.queue_offset, result.physical_offset)
 
     def asked(self, question: RemotingCommand) -> None:

@@ -29,7 +29,8 @@ PUSH_CONSUMER = CONSUMER | names(
     """cores consume_thread_min consume_thread_max consume_concurrently_max_span pull_threshold_for_queue
     pull_threshold_size_for_queue pull_threshold_for_topic pull_threshold_size_for_topic pull_interval pull_batch_size
     pull_batch_size_in_bytes consume_message_batch_max_size post_subscription_when_pull max_reconsume_times
-    suspend_current_queue_time_millis consume_timeout await_termination_millis_when_shutdown message_timeout"""
+    suspend_current_queue_time_millis consume_timeout await_termination_millis_when_shutdown message_timeout
+    client_rebalance pop_invisible_time pop_batch_nums pop_threshold_for_queue"""
 )
 PULL_CONSUMER = CONSUMER | names(
     """broker_suspend_max_time_millis consumer_timeout_millis_when_suspend consumer_pull_timeout_millis
