@@ -9,6 +9,7 @@ from typing import Any
 from tests.course.browser.conftest import PATIENCE_MS, JupyterLab
 
 RED = "[data-mime-type='application/vnd.jupyter.stderr']"  # an error as well as what went to stderr
+TOLD = "[data-mime-type='text/html']"  # a failed check, which shows no red box
 
 
 def open_and_run_all(browser: Any, lab: JupyterLab, path: str, patience_ms: int = PATIENCE_MS) -> Any:

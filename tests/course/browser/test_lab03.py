@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.course.browser.conftest import JupyterLab
-from tests.course.browser.pages import RED, open_and_run_all, ran_to_its_end, runs_to_its_end, write_and_check
+from tests.course.browser.pages import TOLD, open_and_run_all, ran_to_its_end, runs_to_its_end, write_and_check
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -29,7 +29,7 @@ def test_lab03_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     page = open_and_run_all(chromium, jupyterlab, FIRST)
     ran_to_its_end(page, exercises=3)
     check = write_and_check(page, "lab03.average", DEALT)
-    check.locator(RED, has_text="dealt one by one, which is AVG_BY_CIRCLE").wait_for()
+    check.locator(TOLD, has_text="dealt one by one, which is AVG_BY_CIRCLE").wait_for()
 
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
@@ -38,4 +38,4 @@ def test_the_other_parts_are_run_and_answered(chromium: Any, jupyterlab: Jupyter
     page = open_and_run_all(chromium, jupyterlab, THIRD)
     ran_to_its_end(page, exercises=2)
     check = write_and_check(page, "lab03.two_owners", SHARED)
-    check.locator(RED, has_text="The second member was given nothing").wait_for()
+    check.locator(TOLD, has_text="The second member was given nothing").wait_for()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.course.browser.conftest import JupyterLab
-from tests.course.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and_check
+from tests.course.browser.pages import TOLD, open_and_run_all, ran_to_its_end, write_and_check
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -24,7 +24,7 @@ def test_lab05_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
 
     head = "def partial(charged):\n"
     check = write_and_check(page, "lab05.partial", head + "    return CONSUME_SUCCESS, sum(charged) - 1")
-    check.locator(RED, has_text="neither a count nor the last good one").wait_for()
+    check.locator(TOLD, has_text="neither a count nor the last good one").wait_for()
     right = "    good = (charged + [False]).index(False)\n    return CONSUME_SUCCESS, good - 1"
     check = write_and_check(page, "lab05.partial", head + right)
     check.get_by_text("2 of 2 public checks pass; hidden checks run at grading").wait_for()
@@ -39,4 +39,4 @@ def test_the_second_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterL
         "        works = [context.start(handle, one, context) for one in messages]\n"
     )
     check = write_and_check(page, "lab05.lanes", f"{head}        return SUCCESS\n    return listener")
-    check.locator(RED, has_text="Both begin at once").wait_for()
+    check.locator(TOLD, has_text="Both begin at once").wait_for()

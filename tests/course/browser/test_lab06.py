@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.course.browser.conftest import JupyterLab
-from tests.course.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and_check
+from tests.course.browser.pages import TOLD, open_and_run_all, ran_to_its_end, write_and_check
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -25,7 +25,7 @@ def test_lab06_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     board.get_by_text("Nobody received 4.").wait_for()
 
     check = write_and_check(page, "lab06.collide", "def collide(tag):\n    return tag[::-1]")
-    check.locator(RED, has_text="The code is not a sum of letters").wait_for()
+    check.locator(TOLD, has_text="The code is not a sum of letters").wait_for()
 
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Dark"], indirect=True)
@@ -35,6 +35,6 @@ def test_the_second_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterL
     head = "def migrate(lab, members, listener):\n    for one in members:\n"
     at_once = head + "        one.subscribe('orders', 'paid || shipped')"
     check = write_and_check(page, "lab06.migrate", at_once)
-    check.locator(RED, has_text="is filtered by the client with the tags of that time").wait_for()
+    check.locator(TOLD, has_text="is filtered by the client with the tags of that time").wait_for()
     check = write_and_check(page, "lab06.migrate", at_once + "\n    lab.run_for('30s')")
     check.get_by_text("2 of 2 public checks pass; hidden checks run at grading").wait_for()

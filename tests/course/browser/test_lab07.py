@@ -7,22 +7,20 @@ from typing import Any
 import pytest
 
 from tests.course.browser.conftest import JupyterLab
-from tests.course.browser.pages import RED, interrupt_until, open_and_run_all, ran_to_its_end, write_and_check
+from tests.course.browser.pages import TOLD, interrupt_until, open_and_run_all, ran_to_its_end, write_and_check
 from tests.course.labs.notebooks import ROOT, read, write
 
 pytestmark = pytest.mark.browser
 
 FIRST, SECOND = "labs/07a-failure-takes-time.ipynb", "labs/07b-stop-in-time.ipynb"
-LINES_SHOWN = "pre => Math.round(pre.getBoundingClientRect().height / parseFloat(getComputedStyle(pre).lineHeight))"
 
 
-def read_error(cell: Any, begins: str) -> list[str]:
-    """The lines of a cell's red box. JupyterLab breaks a line that does not fit anywhere: none may be broken."""
-    box = cell.locator(f"{RED} pre", has_text=begins)
+def told(cell: Any, headline: str) -> list[str]:
+    """The lines of a failed check: the headline, then a line for each fact."""
+    box = cell.locator(TOLD, has_text=headline)
     box.wait_for()
     lines = box.inner_text().splitlines()
-    assert lines[0].startswith(begins)
-    assert box.evaluate(LINES_SHOWN) == len(lines)
+    assert lines[0].startswith(headline)
     return lines  # type: ignore[no-any-return]
 
 
@@ -34,10 +32,9 @@ def test_the_first_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterLa
 
     wrong = "def give_back(message, group, limit, level):\n    return 'SCHEDULE_TOPIC_XXXX', level, 1, {}"
     check = write_and_check(page, "lab07.rewrite", wrong)
-    told = read_error(check, "✗ lab07.rewrite: A message waits in queue level - 1")
-    assert any(line.split() == ["expected", "17"] for line in told) and told[-1].endswith(
-        'hint("lab07.rewrite") helps.'
-    )
+    lines = told(check, "✗ lab07.rewrite: A message waits in queue level - 1")
+    assert any("17" in line.split() for line in lines)
+    check.get_by_role("button", name="Hint").wait_for()
 
 
 @pytest.mark.long
@@ -67,8 +64,8 @@ def is_told_what_hangs_and_what_is_right(page: Any) -> None:
     endless = "def pay(messages, context):\n    print('платёж')\n    while True: pass"
     check = write_and_check(page, "lab07.stuck", endless)
     check.get_by_text("платёж").wait_for()
-    interrupt_until(page, check.locator(f"{RED} pre", has_text="✗ lab07.stuck: "))
-    assert read_error(check, "✗ lab07.stuck: stopped before it ended")[1].endswith("line 4 of pay: while True: pass")
+    interrupt_until(page, check.locator(TOLD, has_text="✗ lab07.stuck: "))
+    assert told(check, "✗ lab07.stuck: stopped before it ended")[1].endswith("line 4 of pay: while True: pass")
 
     right = "def pay(messages, context):\n    ask_bank(messages[0], context, 5000)\n    return CONSUME_SUCCESS"
     check = write_and_check(page, "lab07.stuck", right)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.course.browser.conftest import PATIENCE_MS, JupyterLab
-from tests.course.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and_check
+from tests.course.browser.pages import TOLD, open_and_run_all, ran_to_its_end, write_and_check
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -34,4 +34,4 @@ def test_lab11b_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> No
         "lab11.why_again",
         f"def why_again(messages, calls):\n{retried}    return calls.where(\"keys != ''\").select({columns})",
     )
-    check.locator(RED, has_text="retry_times counts failures").wait_for()
+    check.locator(TOLD, has_text="retry_times counts failures").wait_for()

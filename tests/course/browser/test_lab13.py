@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.course.browser.conftest import JupyterLab
-from tests.course.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and_check
+from tests.course.browser.pages import TOLD, open_and_run_all, ran_to_its_end, write_and_check
 
 pytestmark = pytest.mark.browser
 
@@ -27,7 +27,7 @@ def test_lab13_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
 
     head = "def when(facts, harmed):\n    life = only(facts.life, harmed)\n"
     check = write_and_check(page, "lab13.when", f'{head}    return min(life["stored_ms"]), max(life["stored_ms"])')
-    check.locator(RED, has_text="and not when the cause is gone").wait_for()
+    check.locator(TOLD, has_text="and not when the cause is gone").wait_for()
 
 
 @pytest.mark.long
@@ -37,4 +37,4 @@ def test_the_second_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterL
     ran_to_its_end(page, exercises=2)
     rings = '    return any(row["lag"] > 100 for row in so_far[-1])'
     check = write_and_check(page, "lab13.alarm", f"def alarm(so_far):\n{rings}")
-    check.locator(RED, has_text="analytics leaves its messages").wait_for()
+    check.locator(TOLD, has_text="analytics leaves its messages").wait_for()
