@@ -27,7 +27,7 @@ def test_lab13_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
 
     head = "def when(facts, harmed):\n    life = only(facts.life, harmed)\n"
     check = write_and_check(page, "lab13.when", f'{head}    return min(life["stored_ms"]), max(life["stored_ms"])')
-    check.locator(TOLD, has_text="and not when the cause is gone").wait_for()
+    check.locator(TOLD, has_text="When the cause is gone, messages still wait").wait_for()
 
 
 @pytest.mark.long
