@@ -31,9 +31,11 @@ def map_of(reader: StoreReader, key: str | None, topic: str | None, title: str) 
     places = {unit.physical_offset for unit in units}
     queues = {}
     for queue in reader.queues(topic):
-        found = [(at, entry.physical_offset) for at, entry in queue.units() if entry.physical_offset in places]
-        if found:
-            queues[f"{queue.topic} {queue.queue_id}"] = found
+        pointers = [
+            (offset, entry.physical_offset) for offset, entry in queue.units() if entry.physical_offset in places
+        ]
+        if pointers:
+            queues[f"{queue.topic} {queue.queue_id}"] = pointers
     lit = [piece.physical_offset for piece in pieces if key is not None and key in _keys(piece)]
     return StoreMap(units, queues, _index_entries(reader.index, places), lit=lit, title=title)
 
@@ -77,11 +79,11 @@ def _index_entries(index: IndexReader, places: set[int]) -> list[IndexEntry]:
     table = index.table(names[-1]) if names else None
     if table is None:
         return []
-    found = []
+    entries = []
     for number in range(table.entries, 0, -1):
         key_hash, physical_offset, _, previous = table.entry(number)
         if physical_offset in places:
-            found.append(IndexEntry(number, key_hash % table.hash_slot_num, physical_offset, previous))
+            entries.append(IndexEntry(number, key_hash % table.hash_slot_num, physical_offset, previous))
         elif physical_offset < min(places, default=0):
             break  # entries are in the order of the log
-    return found[::-1]
+    return entries[::-1]

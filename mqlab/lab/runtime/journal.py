@@ -97,10 +97,10 @@ class _Search:
     def look_at(self, kind: str, records: list[StepRecord]) -> None:
         """Go on with the next records."""
         for record in records:
-            found = [(record, change.values) for change in record.changes if change.kind == kind]
-            if found or record.kind == kind:
+            changes = [(record, change.values) for change in record.changes if change.kind == kind]
+            if changes or record.kind == kind:
                 self.records.append(record)
-                self.changes += found
+                self.changes += changes
         self.next_step += len(records)
 
 
@@ -161,11 +161,11 @@ class Journal:
         if not self.steps_overlap:
             known = self._searches.setdefault(kind, known)
         known.look_at(kind, self._records[known.next_step - self.dropped : -1])
-        found = _Search(known.next_step, list(known.records), list(known.changes))
-        found.look_at(kind, self._records[-1:])  # the last step may still change
-        if not found.records:
+        search = _Search(known.next_step, list(known.records), list(known.changes))
+        search.look_at(kind, self._records[-1:])  # the last step may still change
+        if not search.records:
             check_kind(kind)
-        return found
+        return search
 
     def digest(self) -> str:
         """SHA-256 over every step so far, hexadecimal: equal for equal seeds and stories, in any process."""

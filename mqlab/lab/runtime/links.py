@@ -167,13 +167,13 @@ class Links:
 
     def open_links(self) -> list[tuple[str, str, str]]:
         """Open connections as (who opened it, to whom, at which address), each once."""
-        found = {
+        links = {
             (link.node.name, link.peer_node.name, link.remote_address): None
             for links in self._connections.values()
             for link in links
             if link.is_open and link.remote_address in self._listeners
         }
-        return list(found)
+        return list(links)
 
     def drop_node(self, node: Machine, *, silent: bool) -> None:
         """A process ends. Its sockets close and peers notice; if ``silent``, nothing is sent and nobody notices."""
@@ -190,9 +190,9 @@ class Links:
         for address in [address for address, listener in self._listeners.items() if listener[0] is node]:
             del self._listeners[address]
 
-    def partition(self, one: str, other: str) -> None:
+    def partition(self, node: str, other: str) -> None:
         """Hold back everything that two nodes send each other until heal()."""
-        pair = frozenset((one, other))
+        pair = frozenset((node, other))
         if pair not in self._partitions:
             self._partitions.append(pair)
 

@@ -40,11 +40,11 @@ def repeated(units: dict[str, list[Any]], events: Events) -> Iterator[tuple[str,
         for unit in of_broker:
             if unit.topic not in READERS:
                 continue
-            place = f"{broker} {unit.queue_id} offset {unit.queue_offset}"
+            where = f"{broker} {unit.queue_id} offset {unit.queue_offset}"
             number = number_of(unit.body)
-            before = first.setdefault((unit.topic, number), place)
-            if before != place:
-                yield "TWICE", f"message {number} of {unit.topic} was sent once and is at {before} and at {place}"
+            before = first.setdefault((unit.topic, number), where)
+            if before != where:
+                yield "TWICE", f"message {number} of {unit.topic} was sent once and is at {before} and at {where}"
 
 
 def late(lab: Lab, events: Events) -> Iterator[tuple[str, str]]:
@@ -63,35 +63,37 @@ def late(lab: Lab, events: Events) -> Iterator[tuple[str, str]]:
             values = change.values
             if change.kind == "message.dispatched" and values["topic"] in READERS and record.node in lab.handles:
                 if lab.handles[record.node].role == "broker":
-                    place = (values["topic"], record.node, values["queue_id"])
-                    readable.append((record.now_ms, place, values["queue_offset"]))
+                    queue_key = (values["topic"], record.node, values["queue_id"])
+                    readable.append((record.now_ms, queue_key, values["queue_offset"]))
             elif change.kind in ("queue.added", "queue.dropped", "pull.failed", "message.pulled"):
                 queue = values["queue"]
                 if READERS.get(queue.topic) != values["group"]:
                     continue
-                place = (queue.topic, queue.broker_name, queue.queue_id)
+                queue_key = (queue.topic, queue.broker_name, queue.queue_id)
                 if change.kind == "message.pulled":
-                    pulled.setdefault(place, []).append((record.now_ms, values["next_offset"]))
+                    pulled.setdefault(queue_key, []).append((record.now_ms, values["next_offset"]))
                 else:
-                    tables[change.kind].setdefault(place, []).append(record.now_ms)
+                    tables[change.kind].setdefault(queue_key, []).append(record.now_ms)
     # 2. Each message: pulled soon after it could be read, or after its queue had an owner again. A broker refuses pulls
     #    of a member whose heartbeat with the newest subscription is still to come.
-    for readable_ms, place, queue_offset in readable:
-        pulled_ms = next((at_ms for at_ms, next_offset in pulled.get(place, ()) if next_offset > queue_offset), None)
+    for readable_ms, queue_key, queue_offset in readable:
+        pulled_ms = next(
+            (at_ms for at_ms, next_offset in pulled.get(queue_key, ()) if next_offset > queue_offset), None
+        )
         if pulled_ms is None:
             continue  # nobody has it: that is another promise
-        began = [*added.get(place, ()), *refused.get(place, ())]
+        began = [*added.get(queue_key, ()), *refused.get(queue_key, ())]
         owner_ms = max((at_ms for at_ms in began if at_ms <= pulled_ms), default=0)
         waited_ms = pulled_ms - max(readable_ms, owner_ms)
         if waited_ms > PULLED_WITHIN_MS:
-            where = " ".join(map(str, place))
+            where = " ".join(map(str, queue_key))
             yield "LATE", f"entry {queue_offset} of {where} was pulled {waited_ms} ms after it could be read"
     # 3. Each queue in order: its next owner comes soon after the one before it has let go.
-    for place, moments in dropped.items():
-        for at_ms in moments if place[0] == STEPS else ():
-            next_ms = next((each for each in added.get(place, ()) if each >= at_ms), None)
+    for queue_key, moments in dropped.items():
+        for at_ms in moments if queue_key[0] == STEPS else ():
+            next_ms = next((added_ms for added_ms in added.get(queue_key, ()) if added_ms >= at_ms), None)
             if next_ms is not None and next_ms - at_ms > HANDED_OVER_WITHIN_MS:
-                where = " ".join(map(str, place))
+                where = " ".join(map(str, queue_key))
                 yield "LATE", f"{where} had no owner for {next_ms - at_ms} ms after {LEDGER} dropped it"
 
 

@@ -53,10 +53,10 @@ def _handovers(rng: Random, members: list[dict[str, Any]], length_ms: int) -> li
     model = next(member for member in members if member["group"] == LEDGER)
     events: list[Event] = []
     for heir in range(2):
-        at = rng.randrange(2_000, length_ms)
-        events.append({"at": at, "do": "join", "member": {**model, "name": f"{LEDGER}-heir-{heir}"}})
+        join_ms = rng.randrange(2_000, length_ms)
+        events.append({"at": join_ms, "do": "join", "member": {**model, "name": f"{LEDGER}-heir-{heir}"}})
         for number in range(100 + 10 * heir, 110 + 10 * heir):
-            event = {"at": at - rng.randrange(1_500), "do": "send", "number": number, "topic": STEPS, "fails": 0}
+            event = {"at": join_ms - rng.randrange(1_500), "do": "send", "number": number, "topic": STEPS, "fails": 0}
             events.append(event | {"sleep": rng.choice((500, 1_000, 2_000)), "key": rng.randrange(4), "size": 0})
     return events
 
@@ -65,12 +65,12 @@ def _cuts_while_the_disk_hangs(rng: Random, world: dict[str, Any], length_ms: in
     """The moment at which a disk's promises count: messages come while it hangs, then the power goes."""
     if not world["sync_flush"] or world["replicas"] or rng.random() < 0.6:
         return []
-    at, node = rng.randrange(length_ms), "broker-a"
-    events: list[Event] = [{"at": at, "for": 2_000, "do": "slow_disk", "node": node}]
+    begin_ms, node = rng.randrange(length_ms), "broker-a"
+    events: list[Event] = [{"at": begin_ms, "for": 2_000, "do": "slow_disk", "node": node}]
     for number in range(200, 206):
         topic = {"topic": ORDERS, "fails": 0, "sleep": 0, "size": rng.choice((10, 900, 6_000)), "tag": rng.choice(TAGS)}
-        events.append({"at": at + rng.randrange(1, 1_000), "do": "send", "number": number, **topic})
-    cut = {"at": at + rng.randrange(500, 1_500), "for": 3_000, "do": "power_off", "node": node}
+        events.append({"at": begin_ms + rng.randrange(1, 1_000), "do": "send", "number": number, **topic})
+    cut = {"at": begin_ms + rng.randrange(500, 1_500), "for": 3_000, "do": "power_off", "node": node}
     return [*events, cut | {"keep": rng.choice((0.0, 0.5))}]
 
 
@@ -78,12 +78,12 @@ def _failing_disks(rng: Random, world: dict[str, Any], length_ms: int) -> list[E
     """A part that no answer needs: dispatch, flushes and files of tables fail while messages come, and work again."""
     if rng.random() < 0.6:
         return []
-    at, node, lasts_ms = rng.randrange(length_ms), "broker-a", rng.choice((1_500, 6_000, 12_000))
+    begin_ms, node, lasts_ms = rng.randrange(length_ms), "broker-a", rng.choice((1_500, 6_000, 12_000))
     topic, size = {"topic": ORDERS, "fails": 0, "sleep": 0, "tag": TAGS[0]}, rng.choice((10, 900))
-    events: list[Event] = [{"at": at, "for": lasts_ms, "do": "disk_fails", "node": node}]
+    events: list[Event] = [{"at": begin_ms, "for": lasts_ms, "do": "disk_fails", "node": node}]
     events[0]["at_what"] = rng.choice(("flush", "open", "open"))
     for number in range(300, 306):
-        sent_at = at + rng.randrange(1, lasts_ms + 2_000)
+        sent_at = begin_ms + rng.randrange(1, lasts_ms + 2_000)
         events.append({"at": sent_at, "do": "send", "number": number, "size": size, **topic})
     return events
 
@@ -149,7 +149,7 @@ def _comings(rng: Random, members: list[dict[str, Any]], length_ms: int) -> list
         name = f"{model['group']}-late-{number}"
         events.append({"at": rng.randrange(length_ms), "do": "join", "member": {**model, "name": name}})
     for group in (BILLING, LEDGER):
-        names = [each["name"] for each in members if each["group"] == group]
+        names = [member["name"] for member in members if member["group"] == group]
         if len(names) > 1 and rng.random() < 0.3:
             events.append({"at": rng.randrange(length_ms), "do": "leave", "node": names[-1]})
     return events
@@ -159,7 +159,7 @@ def _faults(rng: Random, world: dict[str, Any], members: list[dict[str, Any]], l
     masters = [f"broker-{letter}" for letter in "ab"[: world["brokers"]]]
     slaves = [f"{name}-s1" for name in masters] if world["replicas"] else []
     servers = [f"nameserver-{number + 1}" for number in range(world["name_servers"])]
-    clients = [each["name"] for each in members]
+    clients = [member["name"] for member in members]
     events = []
     for _ in range(rng.choice((0, 1, 2, 3, 5, 8))):
         event: Event = {"at": rng.randrange(length_ms), "for": rng.choice((50, 800, 3_000, 12_000, 35_000))}

@@ -38,17 +38,17 @@ def _blind(lab: Lab, broker: str) -> Iterator[tuple[str, str]]:
     for record in lab.journal:
         if record.node != broker:
             continue
-        for place in [place for place, at_ms in suspect.items() if record.now_ms - at_ms > READABLE_WITHIN_MS]:
-            what = f"{broker} took a message at {suspect.pop(place)} ms"
-            yield "BLIND", f"{what}, and {place} of {stored.pop(place)} ms was in no queue long after"
+        for spot in [spot for spot, at_ms in suspect.items() if record.now_ms - at_ms > READABLE_WITHIN_MS]:
+            what = f"{broker} took a message at {suspect.pop(spot)} ms"
+            yield "BLIND", f"{what}, and {spot} of {stored.pop(spot)} ms was in no queue long after"
         for change in record.changes:
             if change.kind in ENDS:
                 stored, suspect = {}, {}
                 hangs_until_ms = max(hangs_until_ms, record.now_ms + change.values.get("duration_ms", 0))
             elif change.kind == "message.dispatched":
-                place = _place(change.values)
-                stored.pop(place, None)
-                suspect.pop(place, None)
+                spot = _place(change.values)
+                stored.pop(spot, None)
+                suspect.pop(spot, None)
             elif change.kind == "message.stored" and change.values["topic"] in (ORDERS, STEPS):
                 if record.now_ms <= hangs_until_ms:
                     continue

@@ -94,12 +94,12 @@ class LeasingRun:
         producer = lab.producer("lessor", retry_times_when_send_failed=0)
         begin_ms = lab.now_ms
         actions: list[tuple[int, Callable[[], Any]]] = [
-            (each[0], partial(self._send, producer, each)) for each in self.day.messages
+            (message[0], partial(self._send, producer, message)) for message in self.day.messages
         ]
         for at_ms, kind, node, for_ms in self.day.faults:
             actions.append((at_ms, partial(self._break, kind, node)))
             actions.append((at_ms + for_ms, partial(self._mend, node)))
-        for at_ms, action in sorted(actions, key=lambda each: each[0]):
+        for at_ms, action in sorted(actions, key=lambda timed: timed[0]):
             lab.run_for(max(0, begin_ms + at_ms - lab.now_ms))
             harmless(action)
         for node in ("broker-a", f"{GROUP}-1", f"{GROUP}-2"):
@@ -193,10 +193,10 @@ class LeasingRun:
             for part in values["offsets"].split(";"):
                 kind, queue, offsets = part.split(" ")
                 for offset in offsets.split(","):
-                    place = f"{kind} {queue}", offset
-                    if record.now_ms < until.get(place, 0):
-                        yield Wrong("HELD", f"{place} was given out again before its lease was over")
-                    until[place] = values["pop_time"] + values["invisible_time"]
+                    spot = f"{kind} {queue}", offset
+                    if record.now_ms < until.get(spot, 0):
+                        yield Wrong("HELD", f"{spot} was given out again before its lease was over")
+                    until[spot] = values["pop_time"] + values["invisible_time"]
 
 
 def run_leasing(seed: int, fit: Fit | None = None) -> list[Wrong]:

@@ -67,19 +67,19 @@ class Wrong:
 
 def judge(lab: Lab, notes: Notes, plan: RunPlan) -> list[Wrong]:
     """Everything that is wrong at the end of a run."""
-    found = Found(lab)
+    evidence = Found(lab)
     return [
-        *lost(found, notes),
-        *passed(found, notes),
+        *lost(evidence, notes),
+        *passed(evidence, notes),
         *disordered(notes, plan),
-        *seen(found, notes, plan),
-        *tried(found, notes, plan),
-        *early(found, notes, plan),
+        *seen(evidence, notes, plan),
+        *tried(evidence, notes, plan),
+        *early(evidence, notes, plan),
         *copied(notes),
         *owners(lab),
-        *(Wrong(kind, what) for kind, what in _of_waits(lab, found, plan)),
+        *(Wrong(kind, what) for kind, what in _of_waits(lab, evidence, plan)),
         *behind(lab),
-        *disagreeing(lab, found),
+        *disagreeing(lab, evidence),
         *damaged(lab),
         *verified(lab),
         *raised(lab),
@@ -88,9 +88,9 @@ def judge(lab: Lab, notes: Notes, plan: RunPlan) -> list[Wrong]:
 
 def unsettled(lab: Lab, notes: Notes) -> bool:
     """Whether messages, offsets or routes may still be on their way."""
-    found = Found(lab)
-    waiting = (wrong for wrong in lost(found, notes) if not wrong.for_good)
-    return any(True for _ in chain(waiting, behind(lab), disagreeing(lab, found), owners(lab)))
+    evidence = Found(lab)
+    waiting = (wrong for wrong in lost(evidence, notes) if not wrong.for_good)
+    return any(True for _ in chain(waiting, behind(lab), disagreeing(lab, evidence), owners(lab)))
 
 
 class Found:
@@ -113,9 +113,9 @@ class Found:
         return {number_of(unit.body) for _, unit in self.of(DLQ_PREFIX + group)}
 
 
-def lost(found: Found, notes: Notes) -> Iterator[Wrong]:
+def lost(evidence: Found, notes: Notes) -> Iterator[Wrong]:
     """Acknowledged messages that are not stored, stored messages that a group did not get."""
-    stored = {topic: {number_of(unit.body) for _, unit in found.of(topic)} for topic in (ORDERS, STEPS, PASSING)}
+    stored = {topic: {number_of(unit.body) for _, unit in evidence.of(topic)} for topic in (ORDERS, STEPS, PASSING)}
     for sent in notes.sent:
         topic = sent.event["topic"]
         if sent.at_ms <= notes.renewed_ms.get(topic, -1) or sent.event.get("end", "").endswith("rollback"):
@@ -125,24 +125,24 @@ def lost(found: Found, notes: Notes) -> Iterator[Wrong]:
             what = f"message {sent.number} of {topic} was answered SEND_OK and is in no log"
             yield Wrong("LOST", what, for_good=not may_come)
     for group, topic in GROUPS.items():
-        if not any(h.role == "consumer" and h.node.group == group for h in found.lab.handles.values()):
+        if not any(h.role == "consumer" and h.node.group == group for h in evidence.lab.handles.values()):
             continue
-        done = {call.number for call in notes.calls if call.group == group and call.good} | found.dead(group)
-        for broker, unit in found.of(topic):
+        done = {call.number for call in notes.calls if call.group == group and call.good} | evidence.dead(group)
+        for broker, unit in evidence.of(topic):
             asked = ASKED_FOR.get(group, unit.tags) == unit.tags
             if asked and number_of(unit.body) not in done:
                 where = f"{topic} {broker} {unit.queue_id} offset {unit.queue_offset}"
                 yield Wrong("LOST", f"message {number_of(unit.body)} ({where}) is stored, {group} never finished it")
 
 
-def passed(found: Found, notes: Notes) -> Iterator[Wrong]:
+def passed(evidence: Found, notes: Notes) -> Iterator[Wrong]:
     """Commits over a message that no listener had given back by then."""
     for group, topic in GROUPS.items():
         returned: dict[tuple[Any, ...], int] = {}
         for call in notes.calls:
             if call.group == group and (call.good if group == LEDGER else not call.reconsume_times):
                 returned.setdefault(call.place, call.order)
-        places = {(broker, unit.queue_id, unit.queue_offset): unit for broker, unit in found.of(topic)}
+        places = {(broker, unit.queue_id, unit.queue_offset): unit for broker, unit in evidence.of(topic)}
         checked: dict[tuple[str, int], int] = {}
         for commit in notes.commits:
             if (commit.group, commit.topic) != (group, topic):
@@ -185,37 +185,37 @@ def disordered(notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
             last[queue] = max(last.get(queue, -1), offset)
 
 
-def seen(found: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
+def seen(evidence: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
     """Messages that a listener should not have seen."""
-    tags = {unit.properties.get("UNIQ_KEY", ""): unit for _, unit in found.of(ORDERS)}
+    tags = {unit.properties.get("UNIQ_KEY", ""): unit for _, unit in evidence.of(ORDERS)}
     rolled_back = {
         number_of(unit.body) for unit in tags.values() if bytes(unit.body).split(b"|")[3].endswith(b"rollback")
     }
     for number in sorted(rolled_back):
         yield Wrong("SEEN", f"message {number} was rolled back and is in {ORDERS}")
-    wanted = {number_of(unit.body) for _, unit in found.of(ORDERS) if unit.tags == ASKED_FOR[AUDIT]}
-    known = {number_of(unit.body) for _, unit in found.of(ORDERS)}
+    wanted = {number_of(unit.body) for _, unit in evidence.of(ORDERS) if unit.tags == ASKED_FOR[AUDIT]}
+    known = {number_of(unit.body) for _, unit in evidence.of(ORDERS)}
     for call in notes.calls:
         if call.group == AUDIT and call.number in known - wanted:
             yield Wrong("SEEN", f"{AUDIT} got message {call.number}, whose tag it did not ask for")
     # Under synchronous flushing a message can be read when it is on the disk, so a power cut takes none that was read.
-    stored = known | {number_of(unit.body) for _, unit in found.of(STEPS)}
+    stored = known | {number_of(unit.body) for _, unit in evidence.of(STEPS)}
     for call in notes.calls if plan.world["sync_flush"] else ():
         if call.place[0] in (ORDERS, STEPS) and call.number not in stored:
             yield Wrong("SEEN", f"{call.group} got message {call.number} of {call.place[0]}, which is in no log")
 
 
-def _of_waits(lab: Lab, found: Found, plan: RunPlan) -> Iterator[tuple[str, str]]:
-    return chain(repeated(found.units, plan.events), late(lab, plan.events), stalled(lab), failed_parts(lab))
+def _of_waits(lab: Lab, evidence: Found, plan: RunPlan) -> Iterator[tuple[str, str]]:
+    return chain(repeated(evidence.units, plan.events), late(lab, plan.events), stalled(lab), failed_parts(lab))
 
 
 def _right_clocks(plan: RunPlan) -> bool:
     return not any(event["do"] == "skew_clock" for event in plan.events)
 
 
-def early(found: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
+def early(evidence: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
     """Delayed messages that a listener got before their delay was over."""
-    born_ms = {number_of(unit.body): unit.born_timestamp for _, unit in found.of(ORDERS)}
+    born_ms = {number_of(unit.body): unit.born_timestamp for _, unit in evidence.of(ORDERS)}
     delayed = [event for event in plan.events if event["do"] == "send" and "delay" in event]
     delays_ms = {event["number"]: LEVELS_MS[event["delay"] - 1] for event in delayed}
     for call in notes.calls if _right_clocks(plan) else ():
@@ -233,7 +233,7 @@ def copied(notes: Notes) -> Iterator[Wrong]:
             yield Wrong("COPIES", f"message {sent.number} ({where}) was answered SEND_OK and was in no slave's log")
 
 
-def tried(found: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
+def tried(evidence: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
     """Retries that came too early or too often, and messages that were dead too early.
 
     A member that reaches no broker tries again by itself and counts that, too: tries are counted where nothing failed.
@@ -254,7 +254,7 @@ def tried(found: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
             yield Wrong("TRIED", f"{call.group} got message {call.number} again after {waited_ms} ms, level {level}")
         ended.setdefault((call.group, call.number, call.reconsume_times), call.ended_ms)
     for group in (BILLING, AUDIT):
-        for number in sorted(found.dead(group)):
+        for number in sorted(evidence.dead(group)):
             if (group, number, MOST_RETRIES) not in ended:
                 yield Wrong("TRIED", f"message {number} is a dead letter of {group} before its last retry")
 
@@ -278,19 +278,20 @@ def behind(lab: Lab) -> Iterator[Wrong]:
                 yield Wrong("BEHIND", f"{group} is at {row.consumer_offset} of {row.broker_offset} in {where}")
 
 
-def disagreeing(lab: Lab, found: Found) -> Iterator[Wrong]:
+def disagreeing(lab: Lab, evidence: Found) -> Iterator[Wrong]:
     """Slaves against masters, name servers against each other, queues against the log."""
     servers = [handle for handle in lab.handles.values() if handle.role == "name server"]
     for topic in (ORDERS, STEPS, PASSING):
         routes = {
-            server.name: [(name, server.routes.queue_data(topic, name)) for name in found.units] for server in servers
+            server.name: [(name, server.routes.queue_data(topic, name)) for name in evidence.units]
+            for server in servers
         }
         if len({repr(route) for route in routes.values()}) > 1:
             yield Wrong("DISAGREE", f"the name servers have different routes of {topic}: {routes}")
     for handle in lab.handles.values():
         if handle.role == "slave":
             yield from _slave(lab, handle, handle.node.config.broker_name)
-    for broker, units in found.units.items():
+    for broker, units in evidence.units.items():
         store = lab.broker(broker).store
         ends: dict[tuple[str, int], int] = {}
         for unit in units:
@@ -347,7 +348,7 @@ def damaged(lab: Lab) -> Iterator[Wrong]:
             forgotten = [f" at {unit.physical_offset}:" for unit in store.messages() if unit.topic == PASSING]
             for problem in store.problems():
                 text = str(problem)
-                if PASSING not in text and not any(place in text for place in forgotten):
+                if PASSING not in text and not any(spot in text for spot in forgotten):
                     yield Wrong("DAMAGED", f"{handle.name}: {text}")
 
 

@@ -88,8 +88,8 @@ class Notes:
         """Note an answer to a send, if it is a promise."""
         if result.send_status == "SEND_OK":
             queue = result.message_queue
-            place = (queue.topic, queue.broker_name, queue.queue_id, result.queue_offset)
-            self.sent.append(AnsweredSend(event["number"], place, now_ms, event, is_without_copy))
+            position = (queue.topic, queue.broker_name, queue.queue_id, result.queue_offset)
+            self.sent.append(AnsweredSend(event["number"], position, now_ms, event, is_without_copy))
 
     def committed(self, node: str, values: dict[str, Any]) -> None:
         """Note an offset that a broker took over from a member."""
@@ -108,10 +108,10 @@ class Notes:
                     context.sleep(int(sleep_ms))
                 good = good and not self._refuses(group, int(named), int(fails), message, orderly)
             for message in messages:
-                place = (message.topic, message.broker_name, message.queue_id, message.queue_offset)
+                position = (message.topic, message.broker_name, message.queue_id, message.queue_offset)
                 number, tried = number_of(message.body), message.reconsume_times
                 times = began, node, began_ms, self.now_ms()
-                self.calls.append(ReturnedCall(self.tick(), group, number, place, good, tried, *times))
+                self.calls.append(ReturnedCall(self.tick(), group, number, position, good, tried, *times))
             return good_word if good else bad_word
 
         return listen

@@ -66,14 +66,14 @@ class RunPlan:
     def load(cls, path: Path | str) -> RunPlan:
         """The plan in a file. UsageError, with the place, for what is not a plan."""
         try:
-            found = json.loads(Path(path).read_text("utf-8"))
+            parts = json.loads(Path(path).read_text("utf-8"))
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"{path} is not a plan: {error}", hint="mqlab sim writes one for a seed that fails"
             ) from None
-        if not isinstance(found, dict) or sorted(found) != sorted(PARTS):
+        if not isinstance(parts, dict) or sorted(parts) != sorted(PARTS):
             raise UsageError(f"{path} is not a plan: it needs exactly {', '.join(PARTS)}")
-        for number, event in enumerate(found["events"]):
+        for number, event in enumerate(parts["events"]):
             if not isinstance(event, dict) or not {"at", "do"} <= event.keys():
                 raise UsageError(f"{path}: event {number} has no 'at' and 'do': {event!r}")
-        return cls(**found)
+        return cls(**parts)

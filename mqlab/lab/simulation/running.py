@@ -81,10 +81,10 @@ def run(plan: RunPlan) -> Outcome:
     except MqlabError as error:
         return Outcome(plan, [Wrong("ERROR", f"{type(error).__name__}: {error}")], None, run.notes)
     except Exception as error:
-        at = error.__traceback__
-        while at is not None and at.tb_next is not None:
-            at = at.tb_next
-        where = f"{at.tb_frame.f_code.co_name}:{at.tb_lineno}" if at else ""
+        frame = error.__traceback__
+        while frame is not None and frame.tb_next is not None:
+            frame = frame.tb_next
+        where = f"{frame.tb_frame.f_code.co_name}:{frame.tb_lineno}" if frame else ""
         return Outcome(plan, [Wrong("CRASH", f"{type(error).__name__}: {error} in {where}")], None, run.notes)
     return Outcome(plan, judge(lab, run.notes, plan), lab, run.notes)
 
@@ -160,7 +160,7 @@ class Run:
             end = getattr(self, f"_end_{event['do']}", None)
             if end is not None:
                 actions.append((event["at"] + event["for"], partial(end, event)))
-        return sorted(actions, key=lambda each: each[0])
+        return sorted(actions, key=lambda timed: timed[0])
 
     def _committed(self, record: Any, values: dict[str, Any]) -> None:
         self.notes.committed(record.node, values)

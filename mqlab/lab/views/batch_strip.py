@@ -94,23 +94,23 @@ class Ribbon:
     @property
     def words(self) -> str:
         """The ribbon as a sentence."""
-        told = []
+        phrases = []
         if self.batch_end is None:
-            told.append("no batch has read it")
+            phrases.append("no batch has read it")
         else:
             start = "?" if self.batch_start is None else self.batch_start
             verb = "read" if self.finished else "reads"
             number = "" if self.batch_id is None else f" {self.batch_id}"
             end = "" if self.finished else ", not finished"
-            told.append(
+            phrases.append(
                 f"batch{number} {verb} nothing of it{end}"
                 if start == self.batch_end
                 else f"batch{number} {verb} {start}..{self.batch_end}{end}"
             )
         if self.lost_bytes:
-            told.append(f"{self.lost_bytes:,} bytes were deleted before they were read")
-        told.append(self._behind())
-        return "; ".join(told)
+            phrases.append(f"{self.lost_bytes:,} bytes were deleted before they were read")
+        phrases.append(self._behind())
+        return "; ".join(phrases)
 
     def _behind(self) -> str:
         if self.units_behind is None:
@@ -139,7 +139,7 @@ class BatchStrip(Picture):
 
     @property
     def alt(self) -> str:
-        return f"{self.title or 'Stream'}: " + "; ".join(f"{each.name} {each.words}" for each in self.ribbons)
+        return f"{self.title or 'Stream'}: " + "; ".join(f"{ribbon.name} {ribbon.words}" for ribbon in self.ribbons)
 
     def table(self) -> Table:
         """The rows as given."""
@@ -149,16 +149,16 @@ class BatchStrip(Picture):
         lines = [self.title] if self.title else []
         if not self.ribbons:
             return "\n".join([*lines, "no brokers"])
-        names = max(width(each.name) for each in self.ribbons)
-        for each in self.ribbons:
-            bar = "".join(LETTERS[fill] * wide for _, wide, _, _, fill in each.drawn(BAR_CHARACTERS))
-            lines.append(f"{ljust(each.name, names)}  {ljust(bar or 'an empty log', BAR_CHARACTERS)}  {each.words}")
+        names = max(width(ribbon.name) for ribbon in self.ribbons)
+        for ribbon in self.ribbons:
+            bar = "".join(LETTERS[fill] * wide for _, wide, _, _, fill in ribbon.drawn(BAR_CHARACTERS))
+            lines.append(f"{ljust(ribbon.name, names)}  {ljust(bar or 'an empty log', BAR_CHARACTERS)}  {ribbon.words}")
         return "\n".join([*lines, "  ".join(f"{letter} {words}" for _, letter, words in self._legend())])
 
     def svg(self) -> str:
-        left = max((text_pixels(each.name) for each in self.ribbons), default=0) + MARGIN + 12
+        left = max((text_pixels(ribbon.name) for ribbon in self.ribbons), default=0) + MARGIN + 12
         head = 26 if self.title else 0
-        words = max((text_pixels(each.words) for each in self.ribbons), default=0)
+        words = max((text_pixels(ribbon.words) for ribbon in self.ribbons), default=0)
         fills = [(fill, meaning) for fill, _, meaning in self._legend()]
         legend = [*fills, *(MARKS if fills else ())]
         places = legend_places([meaning for _, meaning in legend], max(BAR_PIXELS, words))
@@ -167,8 +167,8 @@ class BatchStrip(Picture):
         canvas = Canvas(left + max(BAR_PIXELS, words) + 2 * MARGIN, bottom + 20 * rows + 10)
         if self.title:
             canvas.text(MARGIN, MARGIN + 8, self.title, bold=True)
-        for number, each in enumerate(self.ribbons):
-            self._ribbon(canvas, each, left, MARGIN + head + ROW_PIXELS * number)
+        for number, ribbon in enumerate(self.ribbons):
+            self._ribbon(canvas, ribbon, left, MARGIN + head + ROW_PIXELS * number)
         for number, ((ink, meaning), (x, row)) in enumerate(zip(legend, places, strict=True)):
             y = bottom + 20 * row
             if number < len(fills):
@@ -178,27 +178,27 @@ class BatchStrip(Picture):
             canvas.text(left + x + 18, y + 10, meaning, MUTED, size=11)
         return canvas.svg(self.title or "How far a stream has read", self.alt)
 
-    def _ribbon(self, canvas: Canvas, each: Ribbon, left: int, y: int) -> None:
-        canvas.text(MARGIN, y + 16, each.name)
+    def _ribbon(self, canvas: Canvas, ribbon: Ribbon, left: int, y: int) -> None:
+        canvas.text(MARGIN, y + 16, ribbon.name)
         canvas.box(left, y, BAR_PIXELS, BAR_HEIGHT, PAPER, border=RULE)
-        parts = each.drawn(BAR_PIXELS)
+        parts = ribbon.drawn(BAR_PIXELS)
         meanings = {fill: meaning for fill, _, meaning in LEGEND}
         for x, wide, first, end, fill in parts:
             canvas.box(left + x, y, wide, BAR_HEIGHT, fill, border=RULE, title=f"{first}..{end}: {meanings[fill]}")
         # Two places are marked: where a query that starts again reads from, and how far it could read now.
         ends = {first: x for x, _, first, _, _ in parts} | {end: x + wide for x, wide, _, end, _ in parts}
         (committed, _), (confirmed, _) = MARKS
-        if each.committed in ends:
-            x = left + ends[each.committed]
+        if ribbon.committed in ends:
+            x = left + ends[ribbon.committed]
             canvas.line(x, y - 6, x, y + BAR_HEIGHT, committed, thick=True)
-        if each.confirmed_end in ends:
-            x = left + ends[each.confirmed_end]
+        if ribbon.confirmed_end in ends:
+            x = left + ends[ribbon.confirmed_end]
             canvas.line(x, y, x, y + BAR_HEIGHT + 6, confirmed, thick=True)
-        canvas.text(left, y + BAR_HEIGHT + 17, each.words, INK)
+        canvas.text(left, y + BAR_HEIGHT + 17, ribbon.words, INK)
 
     def _legend(self) -> list[tuple[str, str, str]]:
         """The fills that occur."""
-        drawn = {fill for each in self.ribbons for _, _, fill in each.parts()}
+        drawn = {fill for ribbon in self.ribbons for _, _, fill in ribbon.parts()}
         return [entry for entry in LEGEND if entry[0] in drawn]
 
     def __repr__(self) -> str:

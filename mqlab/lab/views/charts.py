@@ -45,12 +45,12 @@ def _pairs(values: Pairs) -> list[tuple[Any, float]]:
     """Label and number, of a mapping, a pandas Series or an iterable of pairs."""
     items: Any = values.items() if hasattr(values, "items") else values
     try:
-        found = [(label, _number(value)) for label, value in items]
+        pairs = [(label, _number(value)) for label, value in items]
     except (TypeError, ValueError):
         raise UsageError(
             "bars need a label and a number each", hint='Bars({"a": 3, "b": 5}) or Bars([("a", 3), ("b", 5)])'
         ) from None
-    return found
+    return pairs
 
 
 def _number(value: Any) -> float:
@@ -69,8 +69,8 @@ def _words(value: float, unit: str) -> str:
     """
     text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
     # A unit in the plural is a word; an abbreviation, such as ms, is none.
-    one = text == "1" and len(unit) > LONGEST_ABBREVIATION and unit.isalpha()
-    if one:
+    is_single = text == "1" and len(unit) > LONGEST_ABBREVIATION and unit.isalpha()
+    if is_single:
         unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
     return f"{text} {unit}".rstrip()
 
@@ -133,22 +133,22 @@ class Bars(Picture):
         words = [_words(value, self.unit) for _, value in self._drawn]
         longs = [_share(value, self._most, BAR_PIXELS) for _, value in self._drawn]
         # The words of a long bar stand in it, so that the picture fits a narrow page.
-        right = max([BAR_PIXELS, *(_end_of(long, told) for long, told in zip(longs, words, strict=True))])
+        right = max([BAR_PIXELS, *(_end_of(long, text) for long, text in zip(longs, words, strict=True))])
         top = MARGIN + (24 if self.title else 0)
         height = top + BAR_ROW * max(len(names), 1) + (22 if self._rest() else 0) + 8
         canvas = Canvas(max(left + right, text_pixels(self.title) + MARGIN) + MARGIN, height)
         if self.title:
             canvas.text(MARGIN, MARGIN + 8, self.title, bold=True)
         for number, (name, (label, _)) in enumerate(zip(names, self._drawn, strict=True)):
-            y, long, told = top + BAR_ROW * number, longs[number], words[number]
+            y, long, text = top + BAR_ROW * number, longs[number], words[number]
             canvas.text(left - 10, y + 13, name, anchor="end")
             canvas.line(left, y - 2, left, y + BAR_ROW - 4, RULE)
             if long:
-                canvas.box(left, y, long, 16, BLUE, round_by=2, title=f"{label}: {told}")
-            if _end_of(long, told) > long:
-                canvas.text(left + long + 8, y + 13, told, MUTED)
+                canvas.box(left, y, long, 16, BLUE, round_by=2, title=f"{label}: {text}")
+            if _end_of(long, text) > long:
+                canvas.text(left + long + 8, y + 13, text, MUTED)
             else:
-                canvas.text(left + long - 8, y + 13, told, PAPER, anchor="end", halo=False)
+                canvas.text(left + long - 8, y + 13, text, PAPER, anchor="end", halo=False)
         if not names:
             canvas.text(MARGIN, top + 12, "nothing to compare", MUTED)
         if self._rest():
@@ -164,9 +164,9 @@ def _share(value: float, most: float, length: int) -> int:
     return max(round(value / most * length), 1) if value > 0 else 0
 
 
-def _end_of(long: int, told: str) -> int:
+def _end_of(long: int, text: str) -> int:
     """Where a bar and its words end: the words stand in the bar if they fit, else behind it."""
-    wide = text_pixels(told) + 16
+    wide = text_pixels(text) + 16
     return long if wide <= long and long + wide > BAR_PIXELS else long + wide
 
 
@@ -276,7 +276,7 @@ def _spread(points: Sequence[tuple[float, float]], most: int, *, logarithmic: bo
         places = [round((len(points)) ** (number / (most - 1))) - 1 for number in range(most)]
     else:
         places = [round(number * last / (most - 1)) for number in range(most)]
-    return [points[place] for place in dict.fromkeys(min(max(place, 0), last) for place in places)]
+    return [points[index] for index in dict.fromkeys(min(max(index, 0), last) for index in places)]
 
 
 class Histogram(Picture):
@@ -303,7 +303,7 @@ class Histogram(Picture):
     def alt(self) -> str:
         if not self.values:
             return f"{self.title or 'Histogram'}: no values"
-        low, high, count = max(self.ranges, key=lambda each: each[2])
+        low, high, count = max(self.ranges, key=lambda span: span[2])
         most = f"most ({count:,}) from {low:,.4g} to {_words(high, self.unit)}"
         return f"{self.title or 'Histogram'} of {len(self.values):,} values: {most}"
 
@@ -325,10 +325,10 @@ class Histogram(Picture):
         canvas = plot.canvas(0)
         for low, high, count in self.ranges:
             (left, top), (right, bottom) = plot.at(low, count), plot.at(high, 0)
-            told = f"{low:,.4g} to {_words(high, self.unit)}: {count:,}"
+            title = f"{low:,.4g} to {_words(high, self.unit)}: {count:,}"
             if count:
                 top = min(top, bottom - 1)
-                canvas.box(left, top, max(right - left - 1, 1), bottom - top, BLUE, title=told)
+                canvas.box(left, top, max(right - left - 1, 1), bottom - top, BLUE, title=title)
         if not self.ranges:
             canvas.text(plot.left + 12, plot.top + 24, "no values", MUTED)
         return canvas.svg(self.title or "Histogram", self.alt)
@@ -352,10 +352,10 @@ def _ranges(values: Sequence[float], bins: int, *, log: bool) -> list[tuple[floa
     counts = [0] * bins
     for value in values:
         if log:
-            place = math.log(max(value, low) / low) / math.log(high / low) * bins
+            position = math.log(max(value, low) / low) / math.log(high / low) * bins
         else:
-            place = (value - low) / (high - low) * bins
-        counts[min(int(place), bins - 1)] += 1
+            position = (value - low) / (high - low) * bins
+        counts[min(int(position), bins - 1)] += 1
     return [(ends[number], ends[number + 1], count) for number, count in enumerate(counts)]
 
 

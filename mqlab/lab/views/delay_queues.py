@@ -47,48 +47,48 @@ class DelayQueues(Picture):
     def __init__(
         self, waiting: Iterable[Waiting], *, end_ms: int, down: Sequence[tuple[int, int]] = (), title: str = ""
     ) -> None:
-        self.waiting = sorted(waiting, key=lambda one: (one.level, one.stored_ms))
+        self.waiting = sorted(waiting, key=lambda message: (message.level, message.stored_ms))
         self.end_ms, self.down, self.title = end_ms, list(down), title
 
     @property
     def start_ms(self) -> int:
         """When the first one was stored."""
-        return min((one.stored_ms for one in self.waiting), default=self.end_ms)
+        return min((message.stored_ms for message in self.waiting), default=self.end_ms)
 
     @property
     def alt(self) -> str:
-        came = sum(len(one.came_ms) for one in self.waiting)
-        levels = len({one.level for one in self.waiting})
+        came = sum(len(message.came_ms) for message in self.waiting)
+        levels = len({message.level for message in self.waiting})
         return f"{self.title or 'Delay queues'}: {len(self.waiting)} waited in {levels} levels, {came} came"
 
     def table(self) -> Table:
         """One row per message that waited: level, message, and after how many ms it was due and came."""
         rows = [
             {
-                "level": one.level,
-                "message": one.name,
-                "stored_ms": one.stored_ms - self.start_ms,
-                "due_ms": one.due_ms - self.start_ms,
-                "came_ms": [ms - self.start_ms for ms in one.came_ms],
+                "level": message.level,
+                "message": message.name,
+                "stored_ms": message.stored_ms - self.start_ms,
+                "due_ms": message.due_ms - self.start_ms,
+                "came_ms": [ms - self.start_ms for ms in message.came_ms],
             }
-            for one in self.waiting
+            for message in self.waiting
         ]
         columns = ["level", "message", "stored_ms", "due_ms", "came_ms"]
         return Table(rows, columns=columns, title=self.title, empty="nothing waited")
 
     def text(self) -> str:
         lines = [self.title] if self.title else []
-        for one in self.waiting:
-            came = " and ".join(self._after(ms) for ms in one.came_ms) or "not yet"
-            told = f"stored {self._after(one.stored_ms)}, due {self._after(one.due_ms)}, came {came}"
-            lines.append(f"level {one.level}  {one.name}  {told}")
+        for message in self.waiting:
+            came = " and ".join(self._after(ms) for ms in message.came_ms) or "not yet"
+            words = f"stored {self._after(message.stored_ms)}, due {self._after(message.due_ms)}, came {came}"
+            lines.append(f"level {message.level}  {message.name}  {words}")
         return "\n".join(lines)
 
     def _after(self, ms: int) -> str:
         return f"+{exact_text(ms - self.start_ms)}"
 
     def svg(self) -> str:
-        names = [f"level {one.level}  {one.name}" for one in self.waiting]
+        names = [f"level {message.level}  {message.name}" for message in self.waiting]
         left = MARGIN + max(map(text_pixels, names), default=0) + 14
         top = MARGIN + (24 if self.title else 0)
         bottom = top + ROW * len(names)
@@ -107,23 +107,23 @@ class DelayQueues(Picture):
         canvas.text(left, bottom + 20, "+0", MUTED, size=11)
         canvas.text(left + AXIS, bottom + 20, self._after(self.end_ms), MUTED, anchor="end", size=11)
         # 2. Each message: its wait, and its copies.
-        for number, (one, name) in enumerate(zip(self.waiting, names, strict=True)):
+        for number, (message, name) in enumerate(zip(self.waiting, names, strict=True)):
             y = top + ROW * number + ROW // 2
             canvas.text(left - 14, y + 4, name, anchor="end")
-            last = max(one.came_ms, default=self.end_ms)
-            canvas.line(x(one.stored_ms), y, x(min(one.due_ms, last)), y, BLUE, thick=True)
-            canvas.line(x(min(one.due_ms, last)), y, x(last), y, BLUE, dashed=True)
-            for place, ms in enumerate(one.came_ms):
-                canvas.mark(AGAIN if place else CAME, x(ms), y)
+            last = max(message.came_ms, default=self.end_ms)
+            canvas.line(x(message.stored_ms), y, x(min(message.due_ms, last)), y, BLUE, thick=True)
+            canvas.line(x(min(message.due_ms, last)), y, x(last), y, BLUE, dashed=True)
+            for index, ms in enumerate(message.came_ms):
+                canvas.mark(AGAIN if index else CAME, x(ms), y)
         # 3. What is what.
-        place = MARGIN
+        legend_x = MARGIN
         for look in (CAME, AGAIN):
-            canvas.mark(look, place + 6, bottom + 40)
-            canvas.text(place + 18, bottom + 44, look.meaning, MUTED)
-            place += text_pixels(look.meaning) + 40
+            canvas.mark(look, legend_x + 6, bottom + 40)
+            canvas.text(legend_x + 18, bottom + 44, look.meaning, MUTED)
+            legend_x += text_pixels(look.meaning) + 40
         if self.down:
-            canvas.box(place, bottom + 33, 14, 14, RULE)
-            canvas.text(place + 20, bottom + 44, "the broker is down", MUTED)
+            canvas.box(legend_x, bottom + 33, 14, 14, RULE)
+            canvas.text(legend_x + 20, bottom + 44, "the broker is down", MUTED)
         return canvas.svg()
 
 

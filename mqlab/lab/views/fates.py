@@ -104,7 +104,7 @@ class Fates(Picture):
         # 1. One width for all boxes, so that queues can be compared from top to bottom.
         texts = [text for fate in self.fates for text in (f"{fate.queue_offset} {fate.tag}", fate.words)]
         box = max((text_pixels(text) for text in texts), default=60) + 26
-        most = max((min(len(self.of_queue(one)), MAX_DRAWN) for one in self._queues()), default=1)
+        most = max((min(len(self.of_queue(queue)), MAX_DRAWN) for queue in self._queues()), default=1)
         legend = sum(text_pixels(words) * 6 // 7 + 34 for _, words in LEGEND)
         head = 26 if self.title else 0
         canvas = Canvas(
@@ -118,8 +118,8 @@ class Fates(Picture):
             y = MARGIN + head + ROW_HEIGHT * number
             canvas.text(MARGIN, y + 8, self._name(queue_id), MUTED)
             fates = self.of_queue(queue_id)
-            for place, fate in enumerate(fates[:MAX_DRAWN]):
-                self._box(canvas, MARGIN + place * box, y + 16, box - 6, fate)
+            for index, fate in enumerate(fates[:MAX_DRAWN]):
+                self._box(canvas, MARGIN + index * box, y + 16, box - 6, fate)
             if len(fates) > MAX_DRAWN:
                 canvas.text(MARGIN + MAX_DRAWN * box + 4, y + 40, f"+ {len(fates) - MAX_DRAWN} more", MUTED)
         # 3. What the boxes mean.

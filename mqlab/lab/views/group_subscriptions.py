@@ -48,7 +48,11 @@ class Wish:
 def wishes_of(record: StepRecord, values: Mapping[str, Any]) -> dict[str, Wish]:
     """Topic -> wish, of a subscription.changed change."""
     consumer = _consumer(record, values["group"])
-    kinds = {each.topic: each.expression_type for each in consumer.subscription_data_set} if consumer else {}
+    kinds = (
+        {subscription.topic: subscription.expression_type for subscription in consumer.subscription_data_set}
+        if consumer
+        else {}
+    )
     expressions: dict[str, str] = values["subscriptions"]
     return {topic: Wish(expression, kinds.get(topic, "TAG") != "TAG") for topic, expression in expressions.items()}
 
@@ -69,4 +73,4 @@ def _consumer(record: StepRecord, group: str) -> ConsumerData | None:
     if record.about is None or record.about.code != RequestCode.HEART_BEAT or not record.about.body:
         return None
     consumers = HeartbeatData.from_json(record.about.body).consumer_data_set
-    return next((each for each in consumers if each.group_name == group), None)
+    return next((data for data in consumers if data.group_name == group), None)

@@ -54,42 +54,42 @@ class HalfMessages(Picture):
     def __init__(
         self, halves: Iterable[Half], *, end_ms: int, down: Sequence[tuple[int, int, str]] = (), title: str = ""
     ) -> None:
-        self.halves = sorted(halves, key=lambda one: one.stored_ms)
+        self.halves = sorted(halves, key=lambda half: half.stored_ms)
         self.end_ms, self.down, self.title = end_ms, list(down), title
 
     @property
     def start_ms(self) -> int:
         """When the first one was stored."""
-        return min((one.stored_ms for one in self.halves), default=self.end_ms)
+        return min((half.stored_ms for half in self.halves), default=self.end_ms)
 
     @property
     def alt(self) -> str:
-        asked = sum(len(one.asked) for one in self.halves)
+        asked = sum(len(half.asked) for half in self.halves)
         return f"{self.title or 'Half messages'}: {len(self.halves)} stored, {asked} questions of the broker"
 
     def table(self) -> Table:
         """One row per half message: its questions and how it ended, in ms after the first was stored."""
         rows = [
             {
-                "message": one.name,
-                "stored_ms": one.stored_ms - self.start_ms,
-                "asked_ms": [ms - self.start_ms for ms, _ in one.asked],
-                "heard": [heard for _, heard in one.asked],
-                "ended": [how for _, how in one.ends],
-                "ended_ms": [ms - self.start_ms for ms, _ in one.ends],
+                "message": half.name,
+                "stored_ms": half.stored_ms - self.start_ms,
+                "asked_ms": [ms - self.start_ms for ms, _ in half.asked],
+                "heard": [heard for _, heard in half.asked],
+                "ended": [how for _, how in half.ends],
+                "ended_ms": [ms - self.start_ms for ms, _ in half.ends],
             }
-            for one in self.halves
+            for half in self.halves
         ]
         columns = ["message", "stored_ms", "asked_ms", "heard", "ended", "ended_ms"]
         return Table(rows, columns=columns, title=self.title, empty="no half message was stored")
 
     def text(self) -> str:
         lines = [self.title] if self.title else []
-        for one in self.halves:
-            told = [f"stored {self._after(one.stored_ms)}"]
-            told += [f"asked for {self._after(ms)}{'' if heard else ' (nobody there)'}" for ms, heard in one.asked]
-            told += [f"{how} {self._after(ms)}" for ms, how in one.ends] or ["not ended"]
-            lines.append(f"{one.name}  {', '.join(told)}")
+        for half in self.halves:
+            phrases = [f"stored {self._after(half.stored_ms)}"]
+            phrases += [f"asked for {self._after(ms)}{'' if heard else ' (nobody there)'}" for ms, heard in half.asked]
+            phrases += [f"{how} {self._after(ms)}" for ms, how in half.ends] or ["not ended"]
+            lines.append(f"{half.name}  {', '.join(phrases)}")
         lines += [f"{node} down from {self._after(began)} to {self._after(ended)}" for began, ended, node in self.down]
         return "\n".join(lines)
 
@@ -98,7 +98,7 @@ class HalfMessages(Picture):
 
     def svg(self) -> str:
         nodes = list(dict.fromkeys(node for _, _, node in self.down))
-        labels = [*(one.name for one in self.halves), *nodes]
+        labels = [*(half.name for half in self.halves), *nodes]
         left = MARGIN + max(map(text_pixels, labels), default=0) + 14
         top = MARGIN + (24 if self.title else 0)
         bottom = top + ROW * len(labels)
@@ -120,27 +120,27 @@ class HalfMessages(Picture):
             y = top + ROW * (len(self.halves) + nodes.index(node))
             canvas.box(x(began), y + 5, max(x(ended) - x(began), 2), ROW - 10, RULE, title=f"{node} is down")
         # 2. Each half message: its wait, the questions, its end.
-        for number, one in enumerate(self.halves):
+        for number, half in enumerate(self.halves):
             y = top + ROW * number + ROW // 2
-            last = max([ms for ms, _ in one.ends], default=self.end_ms)
-            canvas.line(x(one.stored_ms), y, x(last), y, BLUE, thick=True)
-            for ms, heard in one.asked:
+            last = max([ms for ms, _ in half.ends], default=self.end_ms)
+            canvas.line(x(half.stored_ms), y, x(last), y, BLUE, thick=True)
+            for ms, heard in half.asked:
                 canvas.mark(ASKED if heard else UNHEARD, x(ms), y)
-            for ms, how in one.ends:
+            for ms, how in half.ends:
                 canvas.mark(LOOKS[how], x(ms) + 9, y)
         self._legend(canvas, bottom + 40)
         return canvas.svg()
 
     def _legend(self, canvas: Canvas, y: int) -> None:
         for row, looks in enumerate(((COMMITTED, ROLLED_BACK, GIVEN_UP), (ASKED, UNHEARD))):
-            place = MARGIN
+            x = MARGIN
             for look in looks:
-                canvas.mark(look, place + 6, y + 24 * row)
-                canvas.text(place + 18, y + 24 * row + 4, look.meaning, MUTED)
-                place += text_pixels(look.meaning) + 40
+                canvas.mark(look, x + 6, y + 24 * row)
+                canvas.text(x + 18, y + 24 * row + 4, look.meaning, MUTED)
+                x += text_pixels(look.meaning) + 40
             if row and self.down:
-                canvas.box(place, y + 24 * row - 7, 14, 14, RULE)
-                canvas.text(place + 20, y + 24 * row + 4, "down", MUTED)
+                canvas.box(x, y + 24 * row - 7, 14, 14, RULE)
+                canvas.text(x + 20, y + 24 * row + 4, "down", MUTED)
 
 
 def show_halves(lab: Any, broker: str = "broker-a") -> HalfMessages:

@@ -44,16 +44,16 @@ class HashRing(Picture):
 
     def owner(self, value: int) -> str:
         """The member of the first point whose hash is not below this one; after the last point the first one's."""
-        at = bisect.bisect_left(self.points, (value, ""))
-        return self.points[at % len(self.points)][1]
+        index = bisect.bisect_left(self.points, (value, ""))
+        return self.points[index % len(self.points)][1]
 
     def shares(self) -> dict[str, float]:
         """The part of the ring that belongs to each member, 0 to 1."""
-        found = dict.fromkeys(self.members, 0.0)
+        shares = dict.fromkeys(self.members, 0.0)
         for number, (value, member) in enumerate(self.points):
             before = self.points[number - 1][0] - (AROUND if number == 0 else 0)
-            found[member] += (value - before) / AROUND
-        return found
+            shares[member] += (value - before) / AROUND
+        return shares
 
     def owned(self, member: str) -> list[str]:
         """The labels of a member's queues."""

@@ -161,12 +161,14 @@ class Hexdump(View):
     def _lines(self) -> list[Line | None]:
         """Lines of (address, [(field index, byte, its place in the field), …]); None marks lines that are left out."""
         owned = [
-            (index, byte, at) for index, field in enumerate(self.fields) for at, byte in enumerate(bytes(field.raw))
+            (index, byte, position)
+            for index, field in enumerate(self.fields)
+            for position, byte in enumerate(bytes(field.raw))
         ]
         lines: list[Line | None] = []
         for start in range(0, len(owned), LINE):
             piece = owned[start : start + LINE]
-            if all(at >= WHOLE_FIELD_BYTES and index == piece[0][0] for index, _, at in piece):
+            if all(position >= WHOLE_FIELD_BYTES and index == piece[0][0] for index, _, position in piece):
                 if lines[-1] is not None:
                     lines.append(None)
                 continue

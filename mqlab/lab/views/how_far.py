@@ -71,14 +71,14 @@ class QueueStanding:
 
     def runs(self) -> list[tuple[int, int, str]]:
         """Neighbours of one state: first offset, end, fill."""
-        found: list[tuple[int, int, str]] = []
+        runs: list[tuple[int, int, str]] = []
         for offset in range(self.min_offset, self.max_offset):
             state = self.state(offset)
-            if found and found[-1][2] == state:
-                found[-1] = (found[-1][0], offset + 1, state)
+            if runs and runs[-1][2] == state:
+                runs[-1] = (runs[-1][0], offset + 1, state)
             else:
-                found.append((offset, offset + 1, state))
-        return found
+                runs.append((offset, offset + 1, state))
+        return runs
 
     def words(self) -> str:
         """The states in words."""
@@ -110,20 +110,22 @@ class HowFar(Picture):
 
     @property
     def alt(self) -> str:
-        told = [f"{one.name}: {one.words()}; next offset {one.remembered()}" for one in self.standings]
-        return f"{self.title or 'How far'}: {'; '.join(told) or 'no queues'}"
+        phrases = [
+            f"{standing.name}: {standing.words()}; next offset {standing.remembered()}" for standing in self.standings
+        ]
+        return f"{self.title or 'How far'}: {'; '.join(phrases) or 'no queues'}"
 
     def table(self) -> Table:
         """One row per queue: the three offsets, and how many messages are in which state."""
         rows = []
-        for one in self.standings:
-            counts = {meaning: _count(one, fill) for fill, meaning in LEGEND}
+        for standing in self.standings:
+            counts = {meaning: _count(standing, fill) for fill, meaning in LEGEND}
             rows.append(
                 {
-                    "queue": one.name,
-                    "in_memory": one.in_memory,
-                    "at_broker": one.at_broker,
-                    "in_file": one.in_file,
+                    "queue": standing.name,
+                    "in_memory": standing.in_memory,
+                    "at_broker": standing.at_broker,
+                    "in_file": standing.in_file,
                     **counts,
                 }
             )
@@ -131,22 +133,22 @@ class HowFar(Picture):
 
     def text(self) -> str:
         lines = [self.title] if self.title else []
-        for one in self.standings:
-            place = _scale(one, BAR_CHARACTERS)
-            bar = "".join(LETTERS[fill] * (place(end) - place(first)) for first, end, fill in one.runs())
-            lines += [f"{one.name}  {one.words()}", *([bar] if bar else []), one.remembered()]
+        for standing in self.standings:
+            x_of = _scale(standing, BAR_CHARACTERS)
+            bar = "".join(LETTERS[fill] * (x_of(end) - x_of(first)) for first, end, fill in standing.runs())
+            lines += [f"{standing.name}  {standing.words()}", *([bar] if bar else []), standing.remembered()]
         return "\n".join(lines if self.standings else [*lines, "no queues"])
 
     def svg(self) -> str:
-        left = max((text_pixels(one.name) for one in self.standings), default=0) + MARGIN + 12
+        left = max((text_pixels(standing.name) for standing in self.standings), default=0) + MARGIN + 12
         head = 26 if self.title else 0
-        each = BAR_HEIGHT + 3 * MARK_ROW + 14
-        height = MARGIN + head + each * len(self.standings) + 26
+        row_height = BAR_HEIGHT + 3 * MARK_ROW + 14
+        height = MARGIN + head + row_height * len(self.standings) + 26
         canvas = Canvas(left + BAR_PIXELS + 190, height)
         if self.title:
             canvas.text(MARGIN, MARGIN + 8, self.title, bold=True)
-        for number, one in enumerate(self.standings):
-            self._queue(canvas, one, left, MARGIN + head + each * number)
+        for number, standing in enumerate(self.standings):
+            self._queue(canvas, standing, left, MARGIN + head + row_height * number)
         x = left
         for fill, meaning in LEGEND:
             canvas.box(x, height - 24, 12, 12, fill, border=RULE)
@@ -154,56 +156,59 @@ class HowFar(Picture):
             x += 40 + text_pixels(meaning)
         return canvas.svg()
 
-    def _queue(self, canvas: Canvas, one: QueueStanding, left: int, y: int) -> None:
-        place = _scale(one, BAR_PIXELS)
-        canvas.text(MARGIN, y + 18, one.name)
+    def _queue(self, canvas: Canvas, standing: QueueStanding, left: int, y: int) -> None:
+        x_of = _scale(standing, BAR_PIXELS)
+        canvas.text(MARGIN, y + 18, standing.name)
         canvas.box(left, y, BAR_PIXELS, BAR_HEIGHT, PAPER, border=RULE)
         # 1. The messages: one cell each while there is room for numbers, else stretches of one state.
-        cells: Sequence[tuple[int, int, str]] = one.runs()
-        with_numbers = 0 < one.max_offset - one.min_offset <= CELLS_WITH_NUMBERS
+        cells: Sequence[tuple[int, int, str]] = standing.runs()
+        with_numbers = 0 < standing.max_offset - standing.min_offset <= CELLS_WITH_NUMBERS
         if with_numbers:
-            cells = [(offset, offset + 1, one.state(offset)) for offset in range(one.min_offset, one.max_offset)]
+            cells = [
+                (offset, offset + 1, standing.state(offset))
+                for offset in range(standing.min_offset, standing.max_offset)
+            ]
         for first, end, fill in cells:
-            x, width = left + place(first), place(end) - place(first)
+            x, width = left + x_of(first), x_of(end) - x_of(first)
             canvas.box(x, y, width, BAR_HEIGHT, fill, border=RULE, title=f"{_spelled(first, end)}: {_meaning(fill)}")
             if with_numbers:
                 ink = PAPER if fill == FINISHED else INK
                 canvas.text(x + width // 2, y + 17, str(first), ink, anchor="middle", size=10, halo=False)
         # 2. The three places that remember, each with a line from the bar down to its words.
-        for row, (words, offset, ink) in enumerate(one.places):
-            at = y + BAR_HEIGHT + MARK_ROW * (row + 1) - 6
+        for row, (words, offset, ink) in enumerate(standing.places):
+            mark_y = y + BAR_HEIGHT + MARK_ROW * (row + 1) - 6
             if offset is None:
-                canvas.text(left, at + 4, f"{words}: nothing", ink)
+                canvas.text(left, mark_y + 4, f"{words}: nothing", ink)
                 continue
-            x = left + place(min(max(offset, one.min_offset), one.max_offset))
-            canvas.line(x, y + BAR_HEIGHT, x, at, ink, dashed=row == 2)
-            canvas.text(x + 8, at + 4, f"{words}: next is {offset}", ink, bold=True)
-            canvas.box(x - 3, at - 3, 6, 6, ink)
+            x = left + x_of(min(max(offset, standing.min_offset), standing.max_offset))
+            canvas.line(x, y + BAR_HEIGHT, x, mark_y, ink, dashed=row == 2)
+            canvas.text(x + 8, mark_y + 4, f"{words}: next is {offset}", ink, bold=True)
+            canvas.box(x - 3, mark_y - 3, 6, 6, ink)
 
 
-def _scale(one: QueueStanding, length: int) -> Callable[[int], int]:
+def _scale(standing: QueueStanding, length: int) -> Callable[[int], int]:
     """Offset -> place on a bar of some length; a state of few messages among many stays visible."""
-    span = max(one.max_offset - one.min_offset, 1)
+    span = max(standing.max_offset - standing.min_offset, 1)
     if span <= length:
-        return lambda offset: (offset - one.min_offset) * length // span
+        return lambda offset: (offset - standing.min_offset) * length // span
     # Every stretch gets at least four units; the rest is shared by size.
-    runs = one.runs()
+    runs = standing.runs()
     least = min(4, length // max(len(runs), 1))
     rest = length - least * len(runs)
-    ends, x = {one.min_offset: 0}, 0
+    ends, x = {standing.min_offset: 0}, 0
     for first, end, _ in runs:
         x += least + (end - first) * rest // span
         ends[end] = x
-    ends[one.max_offset] = length
+    ends[standing.max_offset] = length
 
-    def place(offset: int) -> int:
+    def x_of(offset: int) -> int:
         if offset in ends:
             return ends[offset]
         before = max(known for known in ends if known <= offset)
         after = min(known for known in ends if known >= offset)
         return ends[before] + (offset - before) * (ends[after] - ends[before]) // max(after - before, 1)
 
-    return place
+    return x_of
 
 
 def _spelled(first: int, end: int) -> str:
@@ -214,5 +219,5 @@ def _meaning(fill: str) -> str:
     return dict(LEGEND)[fill]
 
 
-def _count(one: QueueStanding, fill: str) -> int:
-    return sum(end - first for first, end, state in one.runs() if state == fill)
+def _count(standing: QueueStanding, fill: str) -> int:
+    return sum(end - first for first, end, state in standing.runs() if state == fill)

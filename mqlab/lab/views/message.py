@@ -71,8 +71,8 @@ class MessageView(View):
 
     def _properties(self) -> Mapping[str, str]:
         held = getattr(self.message, "property_map", None)
-        found: Mapping[str, str] = held if held is not None else self.message.properties
-        return found
+        properties: Mapping[str, str] = held if held is not None else self.message.properties
+        return properties
 
     def text(self) -> str:
         return str(self.table())

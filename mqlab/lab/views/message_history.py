@@ -159,9 +159,9 @@ class GroupHistory:
             for client in clients
         ]
 
-    def _passed_by(self, client: str, place: Place) -> StepRecord | None:
-        offsets, records = self._local.get((client, place[0]), ([], []))
-        first = bisect_right(offsets, place[1])
+    def _passed_by(self, client: str, position: Place) -> StepRecord | None:
+        offsets, records = self._local.get((client, position[0]), ([], []))
+        first = bisect_right(offsets, position[1])
         return records[first] if first < len(records) else None
 
     def _stored(self, record: StepRecord, values: dict[str, Any]) -> None:
@@ -183,8 +183,8 @@ class GroupHistory:
             own_id = msg_id if count == 1 else (known or {}).get(property_names.UNIQ_KEY, "")
             self._new(record, (queue, offset), own_id or f"{topic} {record.node} {queue.queue_id} {offset}", known)
 
-    def _new(self, record: StepRecord, place: Place, msg_id: str, known: Mapping[str, str] | None) -> None:
-        queue, offset = place
+    def _new(self, record: StepRecord, position: Place, msg_id: str, known: Mapping[str, str] | None) -> None:
+        queue, offset = position
         waiting = self._waiting.setdefault(queue, {})
         # A log that ended early is written again from there: older messages at these places are gone.
         gone = offset
@@ -194,18 +194,18 @@ class GroupHistory:
             before.overwritten = record
             before.add_step(record)
             gone += 1
-        message = MessageHistory(msg_id, place, record, known)
+        message = MessageHistory(msg_id, position, record, known)
         message.add_step(record)
         self.messages.append(message)
         self._by_id.setdefault(msg_id, []).append(message)
-        self._by_place[place] = waiting[offset] = message
+        self._by_place[position] = waiting[offset] = message
 
     def _stored_for_retry(self, record: StepRecord, queue: MessageQueue, offset: int, msg_id: str) -> None:
         copies = self._by_id.get(msg_id, [])
         waiting = [
-            each for each in copies if each.sent_back and (not each.retry or each.retry.step < each.sent_back.step)
+            copy for copy in copies if copy.sent_back and (not copy.retry or copy.retry.step < copy.sent_back.step)
         ]
-        waiting.sort(key=lambda each: each.sent_back.step if each.sent_back else 0)
+        waiting.sort(key=lambda copy: copy.sent_back.step if copy.sent_back else 0)
         for message in (waiting or copies)[:1]:  # of a batch: the one that has waited longest
             message.retry, message.retry_passed = record, None
             self._retries.setdefault(queue, {})[offset] = message
@@ -248,9 +248,9 @@ class GroupHistory:
 
     def _copies(self, values: Mapping[str, Any]) -> list[MessageHistory]:
         """The message that a note is about, or all with its unique id when the note does not distinguish them."""
-        place = values.get("message_queue"), values.get("queue_offset")
-        found = self._by_place.get(place) or self._by_offset_id.get(values.get("origin_msg_id") or "")  # type: ignore[arg-type]
-        return [found] if found is not None else self._by_id.get(values.get("msg_id") or "", [])
+        position = values.get("message_queue"), values.get("queue_offset")
+        message = self._by_place.get(position) or self._by_offset_id.get(values.get("origin_msg_id") or "")  # type: ignore[arg-type]
+        return [message] if message is not None else self._by_id.get(values.get("msg_id") or "", [])
 
     def _started(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] != self.group:

@@ -129,10 +129,10 @@ class _Overview:
             return bool(values["queue_offset"] > max(values.get("before") or 0, 0) or change.kind == "offset.reset")
         if change.kind == "pull.held":
             values = plain(values)
-            place = (record.node, values["group"], topic, values["queue_id"], values["queue_offset"])
-            if place in self.held or topic.startswith(RETRY_PREFIX):
+            position = (record.node, values["group"], topic, values["queue_id"], values["queue_offset"])
+            if position in self.held or topic.startswith(RETRY_PREFIX):
                 return False
-            self.held.add(place)
+            self.held.add(position)
         return True
 
 
@@ -250,14 +250,16 @@ class _Follower:
         if kind not in ("message.pulled", "message.dispatched", "message.acked") or not self.places:
             return False
         values = plain(values)
-        place = self.places.get(_place(record, values))
-        return bool(place in values["queue_offsets"] if kind == "message.pulled" else place == values["queue_offset"])
+        position = self.places.get(_place(record, values))
+        return bool(
+            position in values["queue_offsets"] if kind == "message.pulled" else position == values["queue_offset"]
+        )
 
     def _is_passed(self, record: StepRecord, values: Mapping[str, Any]) -> bool:
-        place = self.places.get(_place(record, values))
+        position = self.places.get(_place(record, values))
         # Only the commit that crosses the message's place is about it.
         before = values.get("before")
-        return place is not None and (before is None or before <= place) and values["queue_offset"] > place
+        return position is not None and (before is None or before <= position) and values["queue_offset"] > position
 
 
 def _place(record: StepRecord, values: Mapping[str, Any]) -> Place:

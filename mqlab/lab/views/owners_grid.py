@@ -81,8 +81,8 @@ class OwnersGrid(Picture):
     @property
     def alt(self) -> str:
         moved = sum(len(self.moved(number)) for number in range(len(self.moments)))
-        told = f"{len(self.queues)} queues, {len(self.members)} members, {len(self.moments)} moments, {moved} moves"
-        return f"{self.title or 'Owners of queues'}: {told}"
+        words = f"{len(self.queues)} queues, {len(self.members)} members, {len(self.moments)} moments, {moved} moves"
+        return f"{self.title or 'Owners of queues'}: {words}"
 
     def table(self) -> Table:
         """One row per moment and queue: moment, queue, owner, moved."""
@@ -104,9 +104,9 @@ class OwnersGrid(Picture):
         for number, (label, _) in enumerate(self.moments):
             moved = self.moved(number)
             cells = (self._cell(number, queue) + ("*" if queue in moved else "") for queue in self.queues)
-            told = f"    {len(moved)} moved" if number and self.changes else ""
+            moves = f"    {len(moved)} moved" if number and self.changes else ""
             counts = " ".join(map(str, self.counts(number)))
-            lines.append(f"{label:{wide}}  {' '.join(f'{cell:<3}' for cell in cells)}   {counts}{told}")
+            lines.append(f"{label:{wide}}  {' '.join(f'{cell:<3}' for cell in cells)}   {counts}{moves}")
         return "\n".join(line.rstrip() for line in lines)
 
     def svg(self) -> str:
@@ -117,22 +117,22 @@ class OwnersGrid(Picture):
         right = left + cell * len(self.queues) + 14
         legend = top + ROW * len(self.moments) + 18
         counts = [" ".join(map(str, self.counts(number))) for number in range(len(self.moments))]
-        told = max(map(text_pixels, counts)) + 14
-        canvas = Canvas(max(right + told + 90, self._legend_width()) + MARGIN, legend + 26)
+        counts_width = max(map(text_pixels, counts)) + 14
+        canvas = Canvas(max(right + counts_width + 90, self._legend_width()) + MARGIN, legend + 26)
         if self.title:
             canvas.text(MARGIN, MARGIN + 8, self.title, bold=True)
         # 2. The queues' names, then one row per moment.
-        for place, queue in enumerate(self.queues):
-            canvas.text(left + cell * place + cell // 2, top - 6, str(queue), MUTED, anchor="middle", size=11)
+        for column, queue in enumerate(self.queues):
+            canvas.text(left + cell * column + cell // 2, top - 6, str(queue), MUTED, anchor="middle", size=11)
         for number, (label, owners) in enumerate(self.moments):
             y = top + ROW * number
             canvas.text(left - 14, y + ROW // 2 + 2, label, anchor="end")
             moved = self.moved(number)
-            for place, queue in enumerate(self.queues):
-                self._draw_cell(canvas, left + cell * place, y, cell - GAP, owners.get(queue), queue in moved)
+            for column, queue in enumerate(self.queues):
+                self._draw_cell(canvas, left + cell * column, y, cell - GAP, owners.get(queue), queue in moved)
             canvas.text(right, y + ROW // 2 + 2, counts[number])
             if number and self.changes:
-                canvas.text(right + told, y + ROW // 2 + 2, f"{len(moved)} moved", MUTED)
+                canvas.text(right + counts_width, y + ROW // 2 + 2, f"{len(moved)} moved", MUTED)
         # 3. Who is who.
         self._draw_legend(canvas, legend)
         return canvas.svg()

@@ -59,12 +59,12 @@ class FilePages:
     def words(self) -> str:
         """The file in words."""
         if self.whole:
-            told = "its whole content is written and not synced"
+            text = "its whole content is written and not synced"
         else:
             unsynced, never = len(self.unsynced), self.pages - self.written
-            told = f"{self.written - unsynced} synced, {unsynced} written and not synced"
-            told += f", {never} never written" if never else ""
-        return f"{told}; {self.note}" if self.note else told
+            text = f"{self.written - unsynced} synced, {unsynced} written and not synced"
+            text += f", {never} never written" if never else ""
+        return f"{text}; {self.note}" if self.note else text
 
     @property
     def drawn(self) -> int:
@@ -98,8 +98,8 @@ class PageGrid(Picture):
             if file.whole:
                 rows.append({"file": file.path, "what": "content", "page": None, "from_byte": 0, "to_byte": None})
             for page in file.unsynced:
-                place = {"page": page, "from_byte": page * PAGE, "to_byte": (page + 1) * PAGE}
-                rows.append({"file": file.path, "what": "page", **place})
+                span = {"page": page, "from_byte": page * PAGE, "to_byte": (page + 1) * PAGE}
+                rows.append({"file": file.path, "what": "page", **span})
         rows += [{"file": other, "what": "name"} for other in self.others]
         columns = ["file", "what", "page", "from_byte", "to_byte"]
         return Table(rows, columns=columns, title=self.title, empty="everything written is synced")
@@ -160,8 +160,8 @@ class PageGrid(Picture):
         look = file.look(page)
         x, y = MARGIN + CELL * (page % CELLS_PER_ROW), y + CELL * (page // CELLS_PER_ROW)
         fill = {UNSYNCED: colour("pale-red"), SYNCED: colour("pale-blue"), NEVER: WASH}[look]
-        told = f"page {page}, bytes {page * PAGE} to {(page + 1) * PAGE}: {look.meaning}"
-        canvas.box(x, y, CELL - 2, CELL - 2, fill, border=RULE, title=told)
+        title = f"page {page}, bytes {page * PAGE} to {(page + 1) * PAGE}: {look.meaning}"
+        canvas.box(x, y, CELL - 2, CELL - 2, fill, border=RULE, title=title)
         canvas.mark(look, x + CELL // 2 - 1, y + CELL // 2 - 1)
 
     def __repr__(self) -> str:

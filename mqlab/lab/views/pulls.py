@@ -111,7 +111,9 @@ class _Reading:
             pull.filter_text = self._table(cause).get(pull.topic)
         # 3. What the client made of it: it may drop messages whose tag only has an equal hash.
         kept = [offset for change in record.of("message.pulled") for offset in change.values["queue_offsets"]]
-        dropped = [one["queue_offset"] for change in record.of("message.filtered") for one in change.values["messages"]]
+        dropped = [
+            message["queue_offset"] for change in record.of("message.filtered") for message in change.values["messages"]
+        ]
         pull.kept, pull.found = tuple(kept), tuple(sorted(kept + dropped))
 
     def _table(self, at: StepRecord) -> dict[str, str]:

@@ -62,12 +62,12 @@ class QueueView(Picture):
         """One row per entry, with the groups past it (``passed_by``) and those that read it next (``next_of``)."""
         rows = []
         for entry in self.entries:
-            at = entry["queue_offset"]
+            entry_offset = entry["queue_offset"]
             rows.append(
                 entry.as_dict()
                 | {
-                    "passed_by": [group for group, offset in self.groups.items() if offset > at],
-                    "next_of": [group for group, offset in self.groups.items() if offset == at],
+                    "passed_by": [group for group, offset in self.groups.items() if offset > entry_offset],
+                    "next_of": [group for group, offset in self.groups.items() if offset == entry_offset],
                 }
             )
         return Table(rows, title=self.name, empty="an empty queue")
@@ -119,8 +119,8 @@ class QueueView(Picture):
         # 3. The groups: an offset outside the drawn entries is drawn at the nearest end.
         for number, (group, offset) in enumerate(groups):
             y = 40 + CELL_HEIGHT + 20 + 26 * number
-            place = min(max(offset - slots[0][0], 0), len(slots) - 1)
-            x = MARGIN + place * cell + 12
+            column = min(max(offset - slots[0][0], 0), len(slots) - 1)
+            x = MARGIN + column * cell + 12
             canvas.line(x, 40 + CELL_HEIGHT + 2, x, y - 6, GROUP_LOOK.colour)
             canvas.mark(Look(GROUP_LOOK.colour, "diamond", ""), x, y)
             canvas.text(x + 12, y + 4, f"{group} reads {offset} next")

@@ -70,22 +70,22 @@ class QueueOwners(Picture):
     ) -> None:
         spans, calls = list(spans), list(calls)
         both: list[Ownership | GivenMessage] = [*spans, *calls]
-        times = [one.from_ms for one in both]
+        times = [span.from_ms for span in both]
         self.start_ms = min(times, default=0) if start_ms is None else start_ms
-        ends = [one.until_ms for one in both if one.until_ms is not None]
+        ends = [span.until_ms for span in both if span.until_ms is not None]
         self.end_ms = max([*times, *ends], default=self.start_ms) if end_ms is None else end_ms
-        self.spans = [one for one in spans if self._is_seen(one)]
-        self.calls = [one for one in calls if self._is_seen(one)]
+        self.spans = [span for span in spans if self._is_seen(span)]
+        self.calls = [call for call in calls if self._is_seen(call)]
         self.title = title
 
-    def _is_seen(self, one: Ownership | GivenMessage) -> bool:
-        return one.from_ms < self.end_ms and (one.until_ms is None or one.until_ms > self.start_ms)
+    def _is_seen(self, span: Ownership | GivenMessage) -> bool:
+        return span.from_ms < self.end_ms and (span.until_ms is None or span.until_ms > self.start_ms)
 
     def lanes(self) -> list[tuple[str, str]]:
         """(queue, member) of each lane, members of a queue in the order in which they came to it."""
         both: list[Ownership | GivenMessage] = [*self.spans, *self.calls]
-        seen = sorted(both, key=lambda one: one.from_ms)
-        pairs = dict.fromkeys((one.queue, one.member) for one in seen)
+        seen = sorted(both, key=lambda span: span.from_ms)
+        pairs = dict.fromkeys((span.queue, span.member) for span in seen)
         order = {pair: number for number, pair in enumerate(pairs)}
         return sorted(pairs, key=lambda pair: (_natural(pair[0]), order[pair]))
 
@@ -98,24 +98,24 @@ class QueueOwners(Picture):
 
     @property
     def alt(self) -> str:
-        queues = {one.queue for one in self.spans}
-        told = f"{len(queues)} queues, {len(self.calls)} calls, {len(self.twice())} messages given to two members"
-        return f"{self.title or 'Owners of queues over time'}: {told}"
+        queues = {span.queue for span in self.spans}
+        words = f"{len(queues)} queues, {len(self.calls)} calls, {len(self.twice())} messages given to two members"
+        return f"{self.title or 'Owners of queues over time'}: {words}"
 
     def table(self) -> Table:
         """One row per span and call: queue, member, what, queue_offset, from_ms, until_ms (after the start)."""
         rows = []
-        for one in self._in_order():
-            what = "call" if isinstance(one, GivenMessage) else "owned"
-            offset = one.queue_offset if isinstance(one, GivenMessage) else None
-            until = None if one.until_ms is None else one.until_ms - self.start_ms
+        for span in self._in_order():
+            what = "call" if isinstance(span, GivenMessage) else "owned"
+            offset = span.queue_offset if isinstance(span, GivenMessage) else None
+            until = None if span.until_ms is None else span.until_ms - self.start_ms
             rows.append(
                 {
-                    "queue": one.queue,
-                    "member": one.member,
+                    "queue": span.queue,
+                    "member": span.member,
                     "what": what,
                     "queue_offset": offset,
-                    "from_ms": one.from_ms - self.start_ms,
+                    "from_ms": span.from_ms - self.start_ms,
                     "until_ms": until,
                 }
             )
@@ -125,23 +125,25 @@ class QueueOwners(Picture):
     def _in_order(self) -> list[Ownership | GivenMessage]:
         lanes = {lane: number for number, lane in enumerate(self.lanes())}
         both: list[Ownership | GivenMessage] = [*self.spans, *self.calls]
-        return sorted(both, key=lambda one: (lanes[one.queue, one.member], isinstance(one, GivenMessage), one.from_ms))
+        return sorted(
+            both, key=lambda span: (lanes[span.queue, span.member], isinstance(span, GivenMessage), span.from_ms)
+        )
 
     def text(self) -> str:
         lines, before, twice = [self.title] if self.title else [], "", self.twice()
         every = self._in_order()
-        wide = max((len(one.queue) for one in every), default=0)
-        for one in every:
-            queue = one.queue if one.queue != before else ""
-            before = one.queue
-            what = "owned" if isinstance(one, Ownership) else f"offset {one.queue_offset}:"
-            until = "the end" if one.until_ms is None else self._after(one.until_ms)
+        wide = max((len(span.queue) for span in every), default=0)
+        for span in every:
+            queue = span.queue if span.queue != before else ""
+            before = span.queue
+            what = "owned" if isinstance(span, Ownership) else f"offset {span.queue_offset}:"
+            until = "the end" if span.until_ms is None else self._after(span.until_ms)
             again = (
                 ", given to two members"
-                if isinstance(one, GivenMessage) and (one.queue, one.queue_offset) in twice
+                if isinstance(span, GivenMessage) and (span.queue, span.queue_offset) in twice
                 else ""
             )
-            lines.append(f"{queue:{wide}}  {one.member}  {what} {self._after(one.from_ms)} to {until}{again}")
+            lines.append(f"{queue:{wide}}  {span.member}  {what} {self._after(span.from_ms)} to {until}{again}")
         return "\n".join(lines) if every else "\n".join([*lines, "nobody owned a queue"])
 
     def _after(self, at_ms: int) -> str:
@@ -154,7 +156,9 @@ class QueueOwners(Picture):
     def _tracks(self, lane: tuple[str, str]) -> list[list[GivenMessage]]:
         """A lane's calls, spread over rows so that calls at one time do not cover each other."""
         tracks: list[list[GivenMessage]] = []
-        for call in sorted((one for one in self.calls if (one.queue, one.member) == lane), key=lambda one: one.from_ms):
+        for call in sorted(
+            (call for call in self.calls if (call.queue, call.member) == lane), key=lambda call: call.from_ms
+        ):
             free = (track for track in tracks if (end := track[-1].until_ms) is not None and end <= call.from_ms)
             track = next(free, None)
             if track is None and len(tracks) < MOST_TRACKS:
@@ -180,7 +184,7 @@ class QueueOwners(Picture):
             canvas.line(x, top - 2, x, foot)
             canvas.text(x, top - 8, f"+{rounded_text(tick)}", MUTED, anchor="middle", size=11)
 
-        def place(at_ms: int | None) -> int:
+        def x_at(at_ms: int | None) -> int:
             inside = min(max(self.end_ms if at_ms is None else at_ms, self.start_ms), self.end_ms)
             return left + round(axis.part(inside - self.start_ms) * AXIS_PIXELS)
 
@@ -192,12 +196,12 @@ class QueueOwners(Picture):
                 canvas.text(MARGIN, y + 14, lane[0], bold=True)
                 before = lane[0]
             canvas.text(left - 14, y + 14, lane[1], anchor="end")
-            for span in (one for one in self.spans if (one.queue, one.member) == lane):
-                x = place(span.from_ms)
+            for span in (span for span in self.spans if (span.queue, span.member) == lane):
+                x = x_at(span.from_ms)
                 canvas.box(
                     x,
                     y + 3,
-                    max(place(span.until_ms) - x, 2),
+                    max(x_at(span.until_ms) - x, 2),
                     11,
                     colour("pale-blue"),
                     border=BLUE,
@@ -205,20 +209,20 @@ class QueueOwners(Picture):
                     title=f"{lane[1]} owns {lane[0]}",
                 )
             for number, track in enumerate(tracks[lane]):
-                self._draw_calls(canvas, track, y + SPAN_ROW + CALL_ROW * number, place)
+                self._draw_calls(canvas, track, y + SPAN_ROW + CALL_ROW * number, x_at)
             y += SPAN_ROW + CALL_ROW * len(tracks[lane])
         # 3. The legend, and what is not drawn.
         self._draw_legend(canvas, foot + 26)
         return canvas.svg()
 
     def _draw_calls(
-        self, canvas: Canvas, calls: Sequence[GivenMessage], y: int, place: Callable[[int | None], int]
+        self, canvas: Canvas, calls: Sequence[GivenMessage], y: int, x_at: Callable[[int | None], int]
     ) -> None:
         """Calls one after the other; the offset is written behind a call if there is room for it."""
         twice = self.twice()
-        ends = [*(place(call.from_ms) for call in calls[1:]), canvas.width]
+        ends = [*(x_at(call.from_ms) for call in calls[1:]), canvas.width]
         for call, until in zip(calls, ends, strict=False):
-            x, end = place(call.from_ms), place(call.until_ms)
+            x, end = x_at(call.from_ms), x_at(call.until_ms)
             shade = RED if (call.queue, call.queue_offset) in twice else GREEN
             canvas.box(x, y, max(end - x, 2), 7, shade, round_by=2, title=f"offset {call.queue_offset}")
             if until - end > 7 * len(str(call.queue_offset)):

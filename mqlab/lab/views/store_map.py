@@ -81,8 +81,8 @@ class StoreMap(Picture):
     def alt(self) -> str:
         entries = sum(map(len, self.queues.values()))
         lit = f"; the lit message has {len(self.lit)} units" if self.lit else ""
-        told = f"{len(self.units)} units, {entries} queue entries, {len(self.index)} index entries"
-        return f"{self.title or 'A store'}: {told}{lit}"
+        words = f"{len(self.units)} units, {entries} queue entries, {len(self.index)} index entries"
+        return f"{self.title or 'A store'}: {words}{lit}"
 
     def table(self) -> Table:
         """One row per unit: physical_offset, size, name, label, queue entries, index entries with their slots, lit."""
@@ -92,7 +92,7 @@ class StoreMap(Picture):
                 "size": unit.size,
                 "unit": unit.name,
                 "label": unit.label,
-                "queue_entries": [f"{name} {at}" for name, at in self._queue_entries(unit)],
+                "queue_entries": [f"{name} {offset}" for name, offset in self._queue_entries(unit)],
                 "index_entries": [f"{entry.number} (slot {entry.slot})" for entry in self._index_entries(unit)],
                 "lit": unit.physical_offset in self.lit,
             }
@@ -103,10 +103,10 @@ class StoreMap(Picture):
 
     def _queue_entries(self, unit: Unit) -> list[tuple[str, int]]:
         return [
-            (name, at)
+            (name, offset)
             for name, entries in self.queues.items()
-            for at, place in entries
-            if place == unit.physical_offset
+            for offset, physical_offset in entries
+            if physical_offset == unit.physical_offset
         ]
 
     def _index_entries(self, unit: Unit) -> list[IndexEntry]:
@@ -126,22 +126,27 @@ class StoreMap(Picture):
         for unit in self._drawn:
             mark = LIT if unit.physical_offset in self.lit else "  " if self.lit else ""
             words = [f"{unit.physical_offset}: {unit.name}", f"{unit.size} bytes", printable(unit.label)]
-            found = [f"{name} entry {at}" for name, at in self._queue_entries(unit)]
+            pointers = [f"{name} entry {offset}" for name, offset in self._queue_entries(unit)]
             for entry in self._index_entries(unit):
                 chain = f" ▶ entry {entry.previous}" if entry.previous else ""
                 head = f"index slot {entry.slot} ▶ " if self._is_newest(entry) else "index "
-                found.append(f"{head}entry {entry.number}{chain}")
-            lines.append(f"{mark}{', '.join(filter(None, words))}  ◀ {'; '.join(found) or 'nothing points here'}")
+                pointers.append(f"{head}entry {entry.number}{chain}")
+            lines.append(f"{mark}{', '.join(filter(None, words))}  ◀ {'; '.join(pointers) or 'nothing points here'}")
         return "\n".join(lines)
 
     def _is_newest(self, entry: IndexEntry) -> bool:
-        return entry.number == max(each.number for each in self.index if each.slot == entry.slot)
+        return entry.number == max(other.number for other in self.index if other.slot == entry.slot)
 
     def svg(self) -> str:
         # 1. What is drawn: what leads to a drawn unit, in the order of the files.
         units = self._drawn
         places = {unit.physical_offset for unit in units}
-        entries = [(name, at, place) for name, every in self.queues.items() for at, place in every if place in places]
+        entries = [
+            (name, offset, physical_offset)
+            for name, every in self.queues.items()
+            for offset, physical_offset in every
+            if physical_offset in places
+        ]
         index = [entry for entry in self.index if entry.physical_offset in places]
         slots = sorted({entry.slot for entry in index})
         rows = max(len(units), len(entries) + len({name for name, _, _ in entries}), len(index), len(slots), 1)
@@ -180,15 +185,17 @@ class StoreMap(Picture):
         self, canvas: Canvas, spots: Spots, entries: Sequence[tuple[str, int, int]], units_at: Mapping[int, int]
     ) -> list[Arrow]:
         links, y, before = [], spots.top, ""
-        for name, at, place in entries:
+        for name, offset, physical_offset in entries:
             if name != before:
                 canvas.text(spots.queues, y + 16, cut(printable(name), MAX_LABEL_COLUMNS), INK, bold=True)
                 y += PITCH
                 before = name
-            lit = place in self.lit
+            lit = physical_offset in self.lit
             x = spots.log - GAP - QUEUE_WIDTH
-            self._box(canvas, x, y, QUEUE_WIDTH, str(at), lit, f"entry {at} of {name}: unit at {place}")
-            links.append(Arrow(x + QUEUE_WIDTH, y + BOX // 2, spots.log - 2, units_at[place], BLUE, lit))
+            self._box(
+                canvas, x, y, QUEUE_WIDTH, str(offset), lit, f"entry {offset} of {name}: unit at {physical_offset}"
+            )
+            links.append(Arrow(x + QUEUE_WIDTH, y + BOX // 2, spots.log - 2, units_at[physical_offset], BLUE, lit))
             y += PITCH
         return links
 
@@ -205,9 +212,9 @@ class StoreMap(Picture):
         for entry in index:
             lit = entry.physical_offset in self.lit
             y = middles[entry.number]
-            told = f"entry {entry.number} in slot {entry.slot}: unit at {entry.physical_offset}"
-            told += f", the one before it is {entry.previous}" if entry.previous else ", the oldest of its slot"
-            self._box(canvas, spots.index, y - BOX // 2, ENTRY_WIDTH, f"{entry.number}", lit, told)
+            title = f"entry {entry.number} in slot {entry.slot}: unit at {entry.physical_offset}"
+            title += f", the one before it is {entry.previous}" if entry.previous else ", the oldest of its slot"
+            self._box(canvas, spots.index, y - BOX // 2, ENTRY_WIDTH, f"{entry.number}", lit, title)
             links.append(Arrow(spots.index, y, spots.log + UNIT_WIDTH + 2, units_at[entry.physical_offset], RED, lit))
             # The chain: from an entry to the older one of the same slot, at the right of the boxes.
             if entry.previous in middles:

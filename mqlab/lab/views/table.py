@@ -150,16 +150,16 @@ class Table(View):
             self._rows = OnDemand(rows, lambda item: self._row(_values_of(item)))
             return
         # 2. Otherwise all rows are read; without names, columns are those of the rows in order of appearance.
-        given = [_values_of(item) for item in rows]
+        records = [_values_of(item) for item in rows]
         if columns is None:
             seen: dict[str, None] = {}
-            for values in given:
+            for values in records:
                 # Most rows have the same keys, and comparing them is cheaper than updating.
                 if values.keys() != seen.keys():
                     seen.update(dict.fromkeys(values))
             columns = list(seen)
         self.columns = tuple(columns)
-        self._rows = [self._row(values) for values in given]
+        self._rows = [self._row(values) for values in records]
 
     def _row(self, values: Mapping[str, Any]) -> Row:
         return _row_with({name: values.get(name) for name in self.columns})

@@ -88,9 +88,13 @@ class Drawing:
         if self.scale != "rows":
             return min(self._height_at(moment.sent_ms), least) if moment.sent_ms >= self._first_ms() else least
         # 1. The sending step has a row in the sender's lane: the arrow leaves there.
-        for at in range(number - 1, -1, -1):
-            if moment.sent_step is not None and self._steps[at] == moment.sent_step and self._ends_in(at, moment.lane):
-                return min(self.heights[at], least)
+        for row in range(number - 1, -1, -1):
+            if (
+                moment.sent_step is not None
+                and self._steps[row] == moment.sent_step
+                and self._ends_in(row, moment.lane)
+            ):
+                return min(self.heights[row], least)
         # 2. Otherwise it leaves below the last row that was before the sending.
         earlier = bisect_right(self._times, moment.sent_ms, 0, number)
         if moment.sent_step is not None:
@@ -193,9 +197,11 @@ class Drawing:
         before, shown, right = self._first_ms(), "", self._time_pixels() - 8
         for moment, y in zip(self.drawn, self.heights, strict=True):
             if moment.now_ms - before >= LONG_PAUSE_MS:
-                at = y - ROW_PIXELS
-                canvas.line(right + 6, at, canvas.width - MARGIN, at, RULE, dashed=True)  # not through its words
-                canvas.text(right, at + 4, f"{exact_text(moment.now_ms - before)} later", MUTED, anchor="end")
+                line_y = y - ROW_PIXELS
+                canvas.line(
+                    right + 6, line_y, canvas.width - MARGIN, line_y, RULE, dashed=True
+                )  # not through its words
+                canvas.text(right, line_y + 4, f"{exact_text(moment.now_ms - before)} later", MUTED, anchor="end")
             before = moment.now_ms
             time = after(moment.now_ms - self.start_ms)
             if time != shown:
@@ -212,10 +218,10 @@ class Drawing:
         else:
             step = round(spans(whole).ticks[1])
             earliest = self.start_ms - (self.start_ms - first) // step * step
-            places = [(at, after(at - self.start_ms)) for at in range(earliest, first + whole + 1, step)]
-        for at, words in places:
-            if at <= first + whole:
-                y = self._height_at(at)
+            places = [(at_ms, after(at_ms - self.start_ms)) for at_ms in range(earliest, first + whole + 1, step)]
+        for at_ms, words in places:
+            if at_ms <= first + whole:
+                y = self._height_at(at_ms)
                 canvas.line(right + 4, y, canvas.width - MARGIN, y, RULE, dashed=True)
                 canvas.text(right, y + 4, words, MUTED, anchor="end")
 
@@ -255,7 +261,7 @@ class Drawing:
         for part in (0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2):
             middle, height = x1 + round((x2 - x1) * part), y1 + round((y2 - y1) * part) - above
             places.append((middle, max(height, self.top + 8)))
-        free = (place for place in places if taken.is_free(place[0] - wide // 2, place[1] - 4, wide))
+        free = (spot for spot in places if taken.is_free(spot[0] - wide // 2, spot[1] - 4, wide))
         middle, height = next(free, places[0])
         if self.scale != "rows":
             height = taken.below(middle - wide // 2, height - 4, wide) + 4
@@ -276,7 +282,10 @@ class Taken:
 
     def is_free(self, x: int, y: int, wide: int) -> bool:
         """Whether words would cover no other ones."""
-        return all(abs(y - at) >= LABEL_PIXELS - 2 or x + wide < left or x > right for left, at, right in self._places)
+        return all(
+            abs(y - taken_y) >= LABEL_PIXELS - 2 or x + wide < left or x > right
+            for left, taken_y, right in self._places
+        )
 
     def below(self, x: int, y: int, wide: int) -> int:
         """The first height from y downwards where words are free, at most MOST_MOVES lines below."""

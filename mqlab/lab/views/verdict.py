@@ -89,7 +89,9 @@ class Verdict(View):
         self.topics = tuple(topics)
         self.dropped = dropped
         self.stored_before = stored_before
-        self.anomalies = sorted(anomalies, key=lambda each: (each.step, KINDS.index(each.kind), each.msg_id))
+        self.anomalies = sorted(
+            anomalies, key=lambda anomaly: (anomaly.step, KINDS.index(anomaly.kind), anomaly.msg_id)
+        )
         self.messages = messages
         self.dead = dead
 
@@ -107,7 +109,7 @@ class Verdict(View):
         """The anomalies of one kind. Raises UsageError for an unknown kind."""
         if kind not in KINDS:
             raise UsageError(f"no anomaly is called {kind!r}", hint=f"there are {', '.join(KINDS)}")
-        return [each for each in self.anomalies if each.kind == kind]
+        return [anomaly for anomaly in self.anomalies if anomaly.kind == kind]
 
     def counts(self) -> dict[str, int]:
         """The number of anomalies of each kind; kinds without any are left out."""
@@ -115,7 +117,7 @@ class Verdict(View):
 
     def table(self) -> Table:
         """One row per anomaly."""
-        rows = [{name: getattr(each, name) for name in COLUMNS} for each in self.anomalies]
+        rows = [{name: getattr(anomaly, name) for name in COLUMNS} for anomaly in self.anomalies]
         return Table(rows, columns=COLUMNS, title=self._headline(), empty="nothing to name")
 
     def _headline(self) -> str:
@@ -205,7 +207,7 @@ class _Judge:
         self.finished_by_copy = {
             id(entry)
             for entries in copies.values()
-            if len(entries) > 1 and any(delivery.is_good for each in entries for delivery in each.deliveries)
+            if len(entries) > 1 and any(delivery.is_good for entry in entries for delivery in entry.deliveries)
             for entry in entries
         }
 
@@ -293,11 +295,11 @@ class _Judge:
                     if ended is not None:
                         done.setdefault(reader.client, []).append((ended.step, copy, ended))
             for finished in done.values():
-                for _, copy, ended in sorted(finished, key=lambda each: each[0])[1:]:
+                for _, copy, ended in sorted(finished, key=lambda ending: ending[0])[1:]:
                     why = (
                         f"its producer stored it {len(copies)} times, under one unique id; {len(finished)} are finished"
                     )
-                    yield _anomaly(DUPLICATED, copy, ended, why, [step for each in copies for step in each.steps])
+                    yield _anomaly(DUPLICATED, copy, ended, why, [step for other in copies for step in other.steps])
 
     def out_of_order(self, messages: Sequence[MessageHistory]) -> Iterator[Anomaly]:
         """A message that was first finished after a later one of its queue was."""
@@ -310,7 +312,7 @@ class _Judge:
         for finished in queues.values():
             earliest: tuple[StepRecord, int] | None = None  # the first end among the later messages
             # From the newest message back: each is compared with the earliest end among all later ones.
-            for offset, ended, message in sorted(finished, key=lambda each: each[0], reverse=True):
+            for offset, ended, message in sorted(finished, key=lambda ending: ending[0], reverse=True):
                 if earliest is not None and earliest[0].step < ended.step:
                     why = f"finished after entry {earliest[1]} of its queue, which came later"
                     yield _anomaly(OUT_OF_ORDER, message, ended, why)

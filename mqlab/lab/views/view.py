@@ -46,8 +46,8 @@ def image(svg: str, alt: str) -> Markup:
     A picture never shrinks below SMALLEST_SHARE of its size, so that its text stays legible: a narrow page scrolls it.
     """
     data = base64.b64encode(svg.encode()).decode()
-    found = re.search(r'<svg[^>]* width="(\d+)', svg)
-    least = int(found.group(1)) * SMALLEST_SHARE // 100 if found else 0
+    match = re.search(r'<svg[^>]* width="(\d+)', svg)
+    least = int(match.group(1)) * SMALLEST_SHARE // 100 if match else 0
     inline = svg[svg.index("<svg") :].replace(
         "<svg ",
         f'<svg role="img" aria-label="{escape(alt)}" style="max-width:100%;min-width:{least}px;height:auto" ',

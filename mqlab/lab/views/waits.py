@@ -119,8 +119,8 @@ class MessageWaits(Picture):
     def alt(self) -> str:
         longest = max((self._long(wait) for wait in self.waits), default=0)
         end = f", dead after {exact_text(self.dead_ms - self.start_ms)}" if self.dead_ms is not None else ""
-        told = f"{len(self.calls)} deliveries, {len(self.waits)} waits, the longest {exact_text(longest)}{end}"
-        return f"{self.title or 'Deliveries and waits'}: {told}"
+        words = f"{len(self.calls)} deliveries, {len(self.waits)} waits, the longest {exact_text(longest)}{end}"
+        return f"{self.title or 'Deliveries and waits'}: {words}"
 
     def table(self) -> Table:
         """One row per delivery, wait or death: after_ms, what, long_ms, where or result, reconsume_times."""
@@ -199,14 +199,14 @@ class MessageWaits(Picture):
             canvas.text(x, top - 8, rounded_text(tick), MUTED, anchor="middle", size=11)
         # 2. One row each.
         number = 0
-        for place, (at_ms, what) in enumerate(drawn):
-            y = top + ROW * place + ROW // 2
+        for row, (at_ms, what) in enumerate(drawn):
+            y = top + ROW * row + ROW // 2
             if isinstance(what, Wait):
                 self._draw_wait(canvas, what, axis, left, y)
             else:
                 number += what is not None
                 self._draw_call(canvas, what, number, axis, left, y, at_ms)
-                canvas.text(left - 14, y + 4, times[place], MUTED, anchor="end")
+                canvas.text(left - 14, y + 4, times[row], MUTED, anchor="end")
         if not drawn:
             canvas.text(left, top + 14, "nothing happened to it", MUTED)
         # 3. What is not drawn, and the legend.
@@ -236,14 +236,14 @@ class MessageWaits(Picture):
             round_by=2,
             title=f"{long} in {wait.where}",
         )
-        told = f"{long} in {where}"
+        words = f"{long} in {where}"
         # Words that fit stand in the bar; others stand after it, or before it at the end of the axis.
-        if text_pixels(told) + 12 <= end - begin:
-            canvas.text(begin + 8, y + 4, told, halo=False)
-        elif self.scale == "linear" and end - left > AXIS_PIXELS and text_pixels(told) < begin - left:
-            canvas.text(begin - 8, y + 4, told, anchor="end")
+        if text_pixels(words) + 12 <= end - begin:
+            canvas.text(begin + 8, y + 4, words, halo=False)
+        elif self.scale == "linear" and end - left > AXIS_PIXELS and text_pixels(words) < begin - left:
+            canvas.text(begin - 8, y + 4, words, anchor="end")
         else:
-            canvas.text(max(end, begin + 2) + 8, y + 4, told)
+            canvas.text(max(end, begin + 2) + 8, y + 4, words)
 
     def _draw_call(
         self, canvas: Canvas, call: ListenerCall | None, number: int, axis: Scale, left: int, y: int, at_ms: int

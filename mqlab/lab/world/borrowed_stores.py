@@ -110,13 +110,13 @@ def stores_of(directory: Path) -> dict[str, Path]:
     if (directory / LOG).is_dir():
         return {"broker-a": directory}
     within = sorted(directory.iterdir()) if directory.is_dir() else []
-    found = {path.name: path for path in within if (path / LOG).is_dir()}
-    if not found:
+    stores = {path.name: path for path in within if (path / LOG).is_dir()}
+    if not stores:
         raise UsageError(
             f"{directory} is neither a store nor a Lab's directory: neither it nor a folder in it has a {LOG}",
             hint="give the storePathRootDir of a broker, or the directory of Lab(directory=...)",
         )
-    return found
+    return stores
 
 
 def open_stores(directory: Path, scratch: str | None, say: Callable[[str], None]) -> BorrowingLab:

@@ -71,9 +71,9 @@ class Faults(LabState):
             handle.files.remove_tree(directory)
             handle.files.sync_directory(directory.rpartition("/")[0])
 
-    def partition(self, one: Node, other: Node) -> None:
+    def partition(self, node: Node, other: Node) -> None:
         """Hold back all frames between two nodes until heal(); they arrive then."""
-        first, second = self.node_handle(one).name, self.node_handle(other).name
+        first, second = self.node_handle(node).name, self.node_handle(other).name
         if first == second:
             raise UsageError(f"{first} cannot be partitioned from itself", hint="a partition needs two nodes")
         self._fault(self.world.nodes[first], "partition", other=second)

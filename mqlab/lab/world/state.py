@@ -110,7 +110,7 @@ class LabState:
         """The handle of a node in one of these roles; UsageError lists the names of the nodes that have one."""
         handle = self.handles.get(name)
         if handle is None or handle.role not in roles:
-            names = [each.name for each in self.handles.values() if each.role in roles]
+            names = [handle.name for handle in self.handles.values() if handle.role in roles]
             raise UsageError(f"there is no {roles[0]} named {name!r}", hint=f"there are: {', '.join(names) or 'none'}")
         return handle
 
@@ -127,4 +127,6 @@ class LabState:
         Lab.
         """
         parameters = inspect.signature(action).parameters.values()
-        return (lambda: action(self)) if any(each.default is each.empty for each in parameters) else action
+        return (
+            (lambda: action(self)) if any(parameter.default is parameter.empty for parameter in parameters) else action
+        )

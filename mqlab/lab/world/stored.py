@@ -73,14 +73,14 @@ class StoredVerbs(LabState):
     def _units(self, message: Any) -> list[tuple[str, MessageExt]]:
         """(broker, unit) in order of storing."""
         key = None if message is None else message_id(message)
-        found = [
+        units = [
             (handle.name, unit)
             for handle in self.handles.values()
             if handle.role == "broker"
             for unit in self._store(handle).messages(key=key)
             if key is None or unit.msg_id == key
         ]
-        return sorted(found, key=lambda each: (each[1].store_timestamp, each[0], each[1].physical_offset))
+        return sorted(units, key=lambda unit: (unit[1].store_timestamp, unit[0], unit[1].physical_offset))
 
     @staticmethod
     def _store(handle: NodeHandle) -> StoreInspector:
@@ -113,7 +113,7 @@ class StoredVerbs(LabState):
         for number, unit in enumerate(units):
             if role_of(unit.topic) == "waiting" and _is_for(unit, group):
                 real = unit.properties.get(property_names.REAL_TOPIC)
-                later = (each.store_timestamp for each in units[number + 1 :] if each.topic == real)
+                later = (unit.store_timestamp for unit in units[number + 1 :] if unit.topic == real)
                 waits.append(Wait(unit.store_timestamp, next(later, None), f"{unit.topic} {unit.queue_id}"))
             elif unit.topic == DLQ_PREFIX + group:
                 dead_ms = unit.store_timestamp
@@ -135,8 +135,8 @@ class StoredVerbs(LabState):
         names: list[str] = []
         for handle in chosen:
             prefix = f"{handle.name}: " if len(chosen) > 1 else ""
-            found, others = _pages_of(handle, prefix)
-            files += found
+            pages, others = _pages_of(handle, prefix)
+            files += pages
             names += others
         where = chosen[0].name if len(chosen) == 1 else "all brokers"
         return PageGrid(files, others=names, title=f"pages of {where} at {self.now_ms - self.began_ms} ms")
@@ -149,10 +149,10 @@ class StoredVerbs(LabState):
 
 def message_id(message: Any) -> str:
     """The unique id of a message given as text, SendResult, MessageExt or row. UsageError if it has none."""
-    found = message if isinstance(message, str) else getattr(message, "msg_id", None)
-    if not found or not isinstance(found, str):
+    msg_id = message if isinstance(message, str) else getattr(message, "msg_id", None)
+    if not msg_id or not isinstance(msg_id, str):
         raise UsageError(f"{message!r} has no msg_id", hint="give a msg_id, a SendResult or a message")
-    return found
+    return msg_id
 
 
 def role_of(topic: str) -> str:
@@ -183,14 +183,14 @@ def _pages_of(handle: NodeHandle, prefix: str) -> tuple[list[FilePages], list[st
     unsynced: dict[str, list[Unsynced]] = {}
     for change in files.unsynced():
         unsynced.setdefault(change.path, []).append(change)
-    found = []
+    file_pages = []
     for path in sorted(path for path in directory.rglob("*") if path.is_file()):
         if not path.stat().st_size or path.name in ("lock", "abort"):
             continue
         changes = unsynced.get(str(path.absolute()), [])
         pages = [change.page for change in changes if change.kind == "page"]
         kinds = {change.kind for change in changes}
-        found.append(
+        file_pages.append(
             FilePages(
                 prefix + path.relative_to(directory).as_posix(),
                 -(-path.stat().st_size // PAGE),
@@ -208,7 +208,7 @@ def _pages_of(handle: NodeHandle, prefix: str) -> tuple[list[FilePages], list[st
         for change in changes
         if change.kind in ("create", "rename", "remove") and Path(path) != directory.absolute()
     ]
-    return found, names
+    return file_pages, names
 
 
 def written_pages(path: Path) -> int:

@@ -197,8 +197,8 @@ class WhatHappened(LabState):
             return not wanted or queue.rpartition(" ")[2] in wanted
 
         return QueueOwners(
-            (one for one in spans(self.journal, group, members, brokers) if chosen(one.queue)),
-            (one for one in calls(self.delivery_book.of(group), brokers) if chosen(one.queue)),
+            (span for span in spans(self.journal, group, members, brokers) if chosen(span.queue)),
+            (call for call in calls(self.delivery_book.of(group), brokers) if chosen(call.queue)),
             start_ms=from_ms,
             end_ms=self.now_ms if until_ms is None else until_ms,
         )

@@ -87,19 +87,19 @@ def cluster_list(admin: AdminNode) -> Rows[BrokerStatus]:
     rows = []
     clusters = {row.broker: row.cluster for row in examine_broker_cluster_info(admin)}
     for broker, address in admin.brokers():
-        found = {each.name: each.value for each in fetch_broker_runtime_stats(admin, broker)}
+        stats = {stat.name: stat.value for stat in fetch_broker_runtime_stats(admin, broker)}
         rows.append(
             BrokerStatus(
                 clusters[broker],
                 broker,
                 address,
-                found.get("brokerVersionDesc", ""),
-                _first_number(found.get("putTps", "")),
-                _first_number(found.get("getTransferredTps", "")),
+                stats.get("brokerVersionDesc", ""),
+                _first_number(stats.get("putTps", "")),
+                _first_number(stats.get("getTransferredTps", "")),
                 # The broker counts from its start; the difference to the count at midnight is today's.
-                int(found.get("msgPutTotalTodayNow", 0)) - int(found.get("msgPutTotalTodayMorning", 0)),
-                int(found.get("msgGetTotalTodayNow", 0)) - int(found.get("msgGetTotalTodayMorning", 0)),
-                int(found.get("dispatchBehindBytes", 0)),
+                int(stats.get("msgPutTotalTodayNow", 0)) - int(stats.get("msgPutTotalTodayMorning", 0)),
+                int(stats.get("msgGetTotalTodayNow", 0)) - int(stats.get("msgGetTotalTodayMorning", 0)),
+                int(stats.get("dispatchBehindBytes", 0)),
             )
         )
     return Rows(rows, "cluster")
@@ -115,8 +115,8 @@ def fetch_broker_runtime_stats(admin: AdminNode, broker: str, broker_id: int = M
 def view_broker_stats_data(admin: AdminNode, broker: str, stats_name: str, stats_key: str) -> BrokerStatsData:
     """One counter over a minute, an hour and a day; BrokerError with code 1 if it does not exist."""
     _, address = admin.brokers(broker)[0]
-    found = _counter(admin, address, stats_name, stats_key)
-    return BrokerStatsData(broker, stats_name, stats_key, tuple(_window(name, found[name]) for name in WINDOWS[::-1]))
+    counter = _counter(admin, address, stats_name, stats_key)
+    return BrokerStatsData(broker, stats_name, stats_key, tuple(_window(name, counter[name]) for name in WINDOWS[::-1]))
 
 
 def stats_all(admin: AdminNode, topic: str | None = None) -> Rows[TopicTraffic]:
@@ -140,14 +140,14 @@ def _summed(admin: AdminNode, topic: str, stats_name: str, stats_key: str) -> tu
     tps, total = 0.0, 0
     for _, address in admin.brokers_of(topic):
         try:
-            found = _counter(admin, address, stats_name, stats_key)
+            counter = _counter(admin, address, stats_name, stats_key)
         except BrokerError as error:
             if error.response_code != ResponseCode.SYSTEM_ERROR:
                 raise
             continue  # this broker has not counted it
         # The longest window with a count: a young broker has no day or hour yet.
-        tps += float(found["statsMinute"]["tps"])
-        total += next((int(found[name]["sum"]) for name in WINDOWS if found[name]["sum"]), 0)
+        tps += float(counter["statsMinute"]["tps"])
+        total += next((int(counter[name]["sum"]) for name in WINDOWS if counter[name]["sum"]), 0)
     return tps, total
 
 
@@ -189,8 +189,8 @@ def _clean(admin: AdminNode, code: RequestCode, broker: str | None) -> None:
     at_each(code.name.lower(), admin.brokers(broker), lambda address: admin.ask(address, code))
 
 
-def _window(name: str, found: dict[str, Any]) -> Window:
-    return Window(name, int(found["sum"]), float(found["tps"]), float(found["avgpt"]))
+def _window(name: str, counts: dict[str, Any]) -> Window:
+    return Window(name, int(counts["sum"]), float(counts["tps"]), float(counts["avgpt"]))
 
 
 def _first_number(text: str) -> float:

@@ -109,6 +109,6 @@ def delete_kv_config(admin: AdminNode, namespace: str, key: str) -> None:
 
 def get_kv_list_by_namespace(admin: AdminNode, namespace: str) -> Rows[KeyValue]:
     """All values of a namespace."""
-    found = value_of(admin.ask_name_server(RequestCode.GET_KVLIST_BY_NAMESPACE, namespace=namespace))
-    rows = [KeyValue(name, str(value)) for name, value in (found.get("table") or {}).items()]
+    body = value_of(admin.ask_name_server(RequestCode.GET_KVLIST_BY_NAMESPACE, namespace=namespace))
+    rows = [KeyValue(name, str(value)) for name, value in (body.get("table") or {}).items()]
     return Rows(rows, f"values of {namespace}")

@@ -52,7 +52,10 @@ class ConsumerConnection(Shown):
         return f"members of {self.group}"
 
     def shown_notes(self) -> Sequence[str]:
-        subscriptions = [f"{each.topic} {each.sub_string!r} ({each.expression_type})" for each in self.subscriptions]
+        subscriptions = [
+            f"{subscription.topic} {subscription.sub_string!r} ({subscription.expression_type})"
+            for subscription in self.subscriptions
+        ]
         return [f"{self.consume_type} {self.message_model} {self.consume_from_where}", *subscriptions]
 
 
@@ -175,12 +178,12 @@ def _members(of_brokers: Iterable[Iterable[Connection]]) -> tuple[Connection, ..
     members: dict[str, list[Connection]] = {}
     for connections in of_brokers:
         by_id: dict[str, list[Connection]] = {}
-        for each in connections:
-            by_id.setdefault(each.client_id, []).append(each)
+        for connection in connections:
+            by_id.setdefault(connection.client_id, []).append(connection)
         for client_id, same in by_id.items():
             if len(same) > len(members.get(client_id, ())):
                 members[client_id] = same
-    return tuple(each for client_id in sorted(members) for each in members[client_id])
+    return tuple(member for client_id in sorted(members) for member in members[client_id])
 
 
 def online_members(admin: AdminNode, group: str) -> tuple[Connection, ...]:
@@ -195,51 +198,51 @@ def online_members(admin: AdminNode, group: str) -> tuple[Connection, ...]:
 
 def examine_producer_connection_info(admin: AdminNode, group: str, topic: str | None = None) -> Rows[Connection]:
     """The clients of a producer group at the brokers (of a topic); BrokerError with code 1 for an unknown group."""
-    found, refused = {}, None
+    producers, refused = {}, None
     for _, address in admin.brokers_of(topic) if topic else admin.brokers():
         try:
             answer = admin.ask_value(address, RequestCode.GET_PRODUCER_CONNECTION_LIST, producerGroup=group)
         except BrokerError as error:
             refused = error
             continue
-        found.update({each.client_id: each for each in _connections(answer)})
-    if refused is not None and not found:
+        producers.update({connection.client_id: connection for connection in _connections(answer)})
+    if refused is not None and not producers:
         raise refused
-    return Rows([found[client_id] for client_id in sorted(found)], f"producers of {group}")
+    return Rows([producers[client_id] for client_id in sorted(producers)], f"producers of {group}")
 
 
 def get_all_producer_info(admin: AdminNode) -> Rows[ProducerInfo]:
     """Every producer that is connected to a broker."""
-    found = {}
+    producers = {}
     for _, address in admin.brokers():
         table = admin.ask_value(address, RequestCode.GET_ALL_PRODUCER_INFO).get("data") or {}
         for group, members in table.items():
-            for each in members:
-                row = ProducerInfo(group, each["clientId"], each["remoteIP"], int(each["lastUpdateTimestamp"]))
-                found[group, row.client_id] = row
-    return Rows([found[key] for key in sorted(found)], "producers")
+            for member in members:
+                row = ProducerInfo(group, member["clientId"], member["remoteIP"], int(member["lastUpdateTimestamp"]))
+                producers[group, row.client_id] = row
+    return Rows([producers[key] for key in sorted(producers)], "producers")
 
 
 def get_consumer_running_info(admin: AdminNode, group: str, client_id: str) -> ConsumerRunningInfo:
     """The report of one member about itself, requested through a broker."""
     _, address = admin.brokers_of_group(group)[0]
     code = RequestCode.GET_CONSUMER_RUNNING_INFO
-    found = admin.ask_value(address, code, consumerGroup=group, clientId=client_id, jstackEnable=False)
-    queues = [_running_queue(queue_from_key(key), info) for key, info in (found.get("mqTable") or {}).items()]
+    answer = admin.ask_value(address, code, consumerGroup=group, clientId=client_id, jstackEnable=False)
+    queues = [_running_queue(queue_from_key(key), info) for key, info in (answer.get("mqTable") or {}).items()]
     return ConsumerRunningInfo(
         group,
         client_id,
-        dict(found.get("properties") or {}),
-        tuple(SubscriptionData.from_value(each) for each in found.get("subscriptionSet") or []),
+        dict(answer.get("properties") or {}),
+        tuple(SubscriptionData.from_value(subscription) for subscription in answer.get("subscriptionSet") or []),
         tuple(sorted(queues, key=lambda row: row.message_queue)),
-        tuple(_status(client_id, topic, each) for topic, each in sorted((found.get("statusTable") or {}).items())),
+        tuple(_status(client_id, topic, status) for topic, status in sorted((answer.get("statusTable") or {}).items())),
     )
 
 
 def consumer_status(admin: AdminNode, group: str) -> Rows[ConsumeStatus]:
     """The recent counts of every member, one row per member and topic. Mirrors consumerStatus."""
     members = examine_consumer_connection_info(admin, group).connections
-    infos = [get_consumer_running_info(admin, group, each.client_id) for each in members]
+    infos = [get_consumer_running_info(admin, group, member.client_id) for member in members]
     return Rows([status for info in infos for status in info.statuses], f"statistics of {group}")
 
 
@@ -248,8 +251,8 @@ def get_consume_status(admin: AdminNode, topic: str, group: str, client_id: str 
     rows = []
     code = RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS
     for _, address in admin.brokers_of(topic)[:1]:  # members answer for all brokers at once
-        found = admin.ask_value(address, code, topic=topic, group=group, clientAddr=client_id)
-        for member, offsets in (found.get("consumerTable") or {}).items():
+        answer = admin.ask_value(address, code, topic=topic, group=group, clientAddr=client_id)
+        for member, offsets in (answer.get("consumerTable") or {}).items():
             rows += [ClientOffset(member, queue_from_key(key), int(offset)) for key, offset in offsets.items()]
     return Rows(sorted(rows, key=lambda row: (row.client_id, row.message_queue)), f"offsets in {group}'s memory")
 
@@ -259,7 +262,7 @@ def consume_message_directly(
 ) -> DirectResult:
     """Let one member consume a stored message now, outside of its queues; no offset changes."""
     _, address = admin.brokers_of_group(group)[0]
-    found = admin.ask_value(
+    answer = admin.ask_value(
         address,
         RequestCode.CONSUME_MESSAGE_DIRECTLY,
         consumerGroup=group,
@@ -268,14 +271,14 @@ def consume_message_directly(
         msgId=offset_msg_id,
     )
     return DirectResult(
-        offset_msg_id, client_id, found["consumeResult"], found.get("remark"), int(found["spentTimeMills"])
+        offset_msg_id, client_id, answer["consumeResult"], answer.get("remark"), int(answer["spentTimeMills"])
     )
 
 
 def _connections(answer: dict[str, Any]) -> list[Connection]:
     return [
-        Connection(each["clientId"], each["clientAddr"], each["language"], int(each["version"]))
-        for each in answer.get("connectionSet") or []
+        Connection(connection["clientId"], connection["clientAddr"], connection["language"], int(connection["version"]))
+        for connection in answer.get("connectionSet") or []
     ]
 
 
@@ -293,14 +296,14 @@ def _running_queue(queue: MessageQueue, info: dict[str, Any]) -> RunningQueue:
     )
 
 
-def _status(client_id: str, topic: str, found: dict[str, Any]) -> ConsumeStatus:
+def _status(client_id: str, topic: str, status: dict[str, Any]) -> ConsumeStatus:
     return ConsumeStatus(
         client_id,
         topic,
-        float(found.get("pullRT", 0)),
-        float(found.get("pullTPS", 0)),
-        float(found.get("consumeRT", 0)),
-        float(found.get("consumeOKTPS", 0)),
-        float(found.get("consumeFailedTPS", 0)),
-        int(found.get("consumeFailedMsgs", 0)),
+        float(status.get("pullRT", 0)),
+        float(status.get("pullTPS", 0)),
+        float(status.get("consumeRT", 0)),
+        float(status.get("consumeOKTPS", 0)),
+        float(status.get("consumeFailedTPS", 0)),
+        int(status.get("consumeFailedMsgs", 0)),
     )

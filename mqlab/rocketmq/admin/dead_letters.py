@@ -87,7 +87,7 @@ def resend_dlq(
         chosen = [letter for letter in newest if _origin(letter) not in sent]
     else:
         wanted = [letters] if isinstance(letters, str | MessageExt) else letters
-        chosen = [letter for each in wanted for letter in _meant(each, group, dead, newest)]
+        chosen = [letter for choice in wanted for letter in _meant(choice, group, dead, newest)]
     # 2. Send each chosen letter once, in the order in which the letters were stored.
     ids = {letter.offset_msg_id for letter in chosen}
     masters, steps, rows = dict(admin.brokers()), Steps("resend_dlq"), []
@@ -125,15 +125,15 @@ def _sent_back(admin: AdminNode, group: str, newest: Sequence[MessageExt]) -> di
     if not newest or not readable_queues(admin, retry_topic):
         return {}
     letters = {_origin(letter): letter for letter in newest}
-    found = {}
+    copies = {}
     for copy in query_message_by_time(admin, retry_topic, min(letter.store_timestamp for letter in newest)):
         letter = letters.get(_origin(copy))
         # A retry of the consumers counts its tries; only what was sent back begins with 0.
         if letter is None or copy.reconsume_times or copy.broker_name != letter.broker_name:
             continue
         if copy.physical_offset > letter.physical_offset:
-            found[_origin(copy)] = copy
-    return found
+            copies[_origin(copy)] = copy
+    return copies
 
 
 def _resend(
@@ -170,11 +170,11 @@ def _meant(
 ) -> list[MessageExt]:
     """The dead letters that an id or a message selects."""
     letter_id = wanted if isinstance(wanted, str) else wanted.offset_msg_id
-    found = [letter for letter in dead if letter.offset_msg_id == letter_id]
+    letters = [letter for letter in dead if letter.offset_msg_id == letter_id]
     # An offset id names one copy; only a unique id selects by message.
-    found = found or [letter for letter in newest if letter.msg_id == letter_id]
-    if not found:
+    letters = letters or [letter for letter in newest if letter.msg_id == letter_id]
+    if not letters:
         raise UsageError(
             f"no dead letter of {group} has the id {letter_id!r}", hint=f"query_dlq({group!r}) shows {len(dead)}"
         )
-    return found
+    return letters

@@ -39,10 +39,10 @@ class ConsumerProblem:
 
 def consumer_problems(admin: AdminNode, group: str) -> Rows[ConsumerProblem]:
     """The problems of the members of a push group; BrokerError with code 206 when there are no members."""
-    members = [each.client_id for each in examine_consumer_connection_info(admin, group).connections]
+    members = [connection.client_id for connection in examine_consumer_connection_info(admin, group).connections]
     infos = {client_id: _running(admin, group, client_id) for client_id in members}
-    found = [*_subscriptions(admin, infos), *_queues(admin, infos)]
-    return Rows(found, f"problems of {group}")
+    problems = [*_subscriptions(admin, infos), *_queues(admin, infos)]
+    return Rows(problems, f"problems of {group}")
 
 
 def _running(admin: AdminNode, group: str, client_id: str) -> dict[str, Any]:
@@ -59,10 +59,14 @@ def _subscriptions(admin: AdminNode, infos: dict[str, dict[str, Any]]) -> Iterat
         return
     expected = _wanted(infos[first])
     for client_id in others:
-        found = _wanted(infos[client_id])
-        if found != expected:
-            what = ", ".join(f"{topic} {found[topic]}" for topic in found if found[topic] != expected.get(topic))
-            missing = ", ".join(f"no {topic}" for topic in expected if topic not in found)
+        subscriptions = _wanted(infos[client_id])
+        if subscriptions != expected:
+            what = ", ".join(
+                f"{topic} {subscriptions[topic]}"
+                for topic in subscriptions
+                if subscriptions[topic] != expected.get(topic)
+            )
+            missing = ", ".join(f"no {topic}" for topic in expected if topic not in subscriptions)
             differ = ", ".join(text for text in (what, missing) if text)
             yield ConsumerProblem(client_id, None, f"subscriptions differ from {first}'s: {differ}")
 
@@ -71,7 +75,7 @@ def _queues(admin: AdminNode, infos: dict[str, dict[str, Any]]) -> Iterator[Cons
     now_ms = admin.ports.clock.now_ms()
     for client_id, info in infos.items():
         is_orderly = info["properties"]["PROP_CONSUMEORDERLY"] == "true"
-        queues = {queue_from_key(key): each for key, each in info["mqTable"].items()}
+        queues = {queue_from_key(key): queue_info for key, queue_info in info["mqTable"].items()}
         for queue in sorted(queues):
             problem = (_orderly if is_orderly else _concurrent)(queues[queue], now_ms)
             if problem:
@@ -79,8 +83,11 @@ def _queues(admin: AdminNode, infos: dict[str, dict[str, Any]]) -> Iterator[Cons
 
 
 def _wanted(info: dict[str, Any]) -> dict[str, str]:
-    wanted = [SubscriptionData.from_value(each) for each in info["subscriptionSet"]]
-    return {each.topic: each.sub_string for each in sorted(wanted, key=lambda each: each.topic)}
+    wanted = [SubscriptionData.from_value(subscription) for subscription in info["subscriptionSet"]]
+    return {
+        subscription.topic: subscription.sub_string
+        for subscription in sorted(wanted, key=lambda subscription: subscription.topic)
+    }
 
 
 def _orderly(queue: dict[str, Any], now_ms: int) -> str:

@@ -176,9 +176,9 @@ def stats_of_group(admin: AdminNode, group: str, topic: str | None = None) -> Co
     """As examine_consume_stats, and without rows for a group that no broker has."""
     rows, tps = [], 0.0
     for _, address in admin.brokers_of_group(group):
-        found = admin.ask_value(address, RequestCode.GET_CONSUME_STATS, consumerGroup=group, topic=topic)
-        tps += float(found.get("consumeTps") or 0)
-        for key, offsets in (found.get("offsetTable") or {}).items():
+        stats = admin.ask_value(address, RequestCode.GET_CONSUME_STATS, consumerGroup=group, topic=topic)
+        tps += float(stats.get("consumeTps") or 0)
+        for key, offsets in (stats.get("offsetTable") or {}).items():
             end_offset, confirmed = int(offsets["brokerOffset"]), int(offsets["consumerOffset"])
             pulled = int(offsets.get("pullOffset", confirmed))
             times = int(offsets["lastTimestamp"]), end_offset - confirmed, max(pulled - confirmed, 0)
@@ -208,8 +208,8 @@ def query_consume_time_span(admin: AdminNode, topic: str, group: str) -> Rows[Ti
     """Every queue of a topic in times: the first and the last stored message, and the group's position."""
     rows = []
     for _, address in admin.brokers_of(topic):
-        found = admin.ask_value(address, RequestCode.QUERY_CONSUME_TIME_SPAN, topic=topic, group=group)
-        for span in found.get("consumeTimeSpanSet") or []:
+        answer = admin.ask_value(address, RequestCode.QUERY_CONSUME_TIME_SPAN, topic=topic, group=group)
+        for span in answer.get("consumeTimeSpanSet") or []:
             queue = span["messageQueue"]
             rows.append(
                 TimeSpan(

@@ -47,11 +47,11 @@ def view_trace(
     admin: AdminNode, msg_id: str, *, topic: str = names.TRACE_TOPIC, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
 ) -> Rows[TraceEntry]:
     """All trace entries of a message id, by time; traces arrive up to half a second later."""
-    found = indexed_messages(admin, topic, msg_id, begin_ms, end_ms)
-    entries = [entry for message in found for entry in decode_trace(message) if entry.msg_id == msg_id]
+    messages = indexed_messages(admin, topic, msg_id, begin_ms, end_ms)
+    entries = [entry for message in messages for entry in decode_trace(message) if entry.msg_id == msg_id]
     # A SubAfter may have no time of its own: it gets that of its SubBefore plus its cost.
-    began = {each.request_id: each for each in entries if each.type == "SubBefore"}
-    entries.sort(key=lambda each: (_time(each, began), each.type == "SubAfter"))
+    began = {entry.request_id: entry for entry in entries if entry.type == "SubBefore"}
+    entries.sort(key=lambda entry: (_time(entry, began), entry.type == "SubAfter"))
     return Rows(entries, f"trace of {msg_id}")
 
 

@@ -61,13 +61,13 @@ def message_track_detail(admin: AdminNode, message: MessageExt) -> Rows[MessageT
 def _track(admin: AdminNode, message: MessageExt, group: str) -> MessageTrack:
     connection = _connection(admin, group)
     copies = _copies(admin, message, group)
-    newest = max(copies, key=lambda each: (each.store_timestamp, each.physical_offset), default=message)
+    newest = max(copies, key=lambda copy: (copy.store_timestamp, copy.physical_offset), default=message)
     confirmed = {row.message_queue: row.consumer_offset for row in stats_of_group(admin, group).queues}
     consumer_offset = confirmed.get(newest.message_queue, 0)
     track_type = _track_type(message, newest, consumer_offset, connection)
     retries = newest.reconsume_times - message.reconsume_times
-    place = newest.message_queue, newest.queue_offset, consumer_offset
-    return MessageTrack(group, track_type, connection is not None, retries, *place)
+    position = newest.message_queue, newest.queue_offset, consumer_offset
+    return MessageTrack(group, track_type, connection is not None, retries, *position)
 
 
 def _connection(admin: AdminNode, group: str) -> ConsumerConnection | None:
@@ -82,14 +82,14 @@ def _connection(admin: AdminNode, group: str) -> ConsumerConnection | None:
 def _copies(admin: AdminNode, message: MessageExt, group: str) -> list[MessageExt]:
     """The stored copies of a message for one group: back for retry, waiting for their delay, or dead."""
     retry_topic, dlq_topic = names.retry_topic(group), names.dlq_topic(group)
-    found: list[MessageExt] = []
+    copies: list[MessageExt] = []
     for topic in (retry_topic, dlq_topic, names.SCHEDULE_TOPIC):
-        for each in indexed_messages(admin, topic, message.msg_id, message.store_timestamp, END_OF_TIME_MS):
+        for copy in indexed_messages(admin, topic, message.msg_id, message.store_timestamp, END_OF_TIME_MS):
             # The schedule topic has the waiting copies of all groups; the real topic tells them apart.
-            waits_for = each.properties.get(property_names.REAL_TOPIC)
-            if each.msg_id == message.msg_id and (topic != names.SCHEDULE_TOPIC or waits_for == retry_topic):
-                found.append(each)
-    return found
+            waits_for = copy.properties.get(property_names.REAL_TOPIC)
+            if copy.msg_id == message.msg_id and (topic != names.SCHEDULE_TOPIC or waits_for == retry_topic):
+                copies.append(copy)
+    return copies
 
 
 def _track_type(

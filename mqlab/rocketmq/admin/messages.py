@@ -52,11 +52,11 @@ def view_message(admin: AdminNode, offset_msg_id: str) -> MessageExt:
     # 2. A copied store has another address now: any broker with a message of exactly this id at this offset.
     for broker, address in there:
         try:
-            found = _message_at(admin, broker, address, physical_offset)
+            message = _message_at(admin, broker, address, physical_offset)
         except BrokerError:  # no message begins there
             continue
-        if found.offset_msg_id == offset_msg_id.upper():
-            return found
+        if message.offset_msg_id == offset_msg_id.upper():
+            return message
     raise UsageError(
         f"the id names a broker at {address_text(host, port)}, which does not exist, and no broker has a message with "
         "this id",
@@ -74,8 +74,10 @@ def query_message_by_unique_key(admin: AdminNode, topic: str, msg_id: str) -> Ro
     BrokerError with code 17 when the name server has no route of the topic.
     """
     admin.route(topic)
-    found = [each for each in indexed_messages(admin, topic, msg_id, 0, END_OF_TIME_MS) if each.msg_id == msg_id]
-    return Rows(found, f"{msg_id} in {topic}")
+    messages = [
+        message for message in indexed_messages(admin, topic, msg_id, 0, END_OF_TIME_MS) if message.msg_id == msg_id
+    ]
+    return Rows(messages, f"{msg_id} in {topic}")
 
 
 def query_message(
@@ -83,8 +85,10 @@ def query_message(
 ) -> Rows[MessageExt]:
     """All messages of a topic with a key (or unique id), stored between two times, in order of storing."""
     admin.route(topic)
-    found = [each for each in indexed_messages(admin, topic, key, begin_ms, end_ms) if _has_key(each, topic, key)]
-    return Rows(found, f"key {key} in {topic}")
+    messages = [
+        message for message in indexed_messages(admin, topic, key, begin_ms, end_ms) if _has_key(message, topic, key)
+    ]
+    return Rows(messages, f"key {key} in {topic}")
 
 
 def query_message_by_time(
@@ -92,21 +96,23 @@ def query_message_by_time(
 ) -> Rows[MessageExt]:
     """All messages of a topic stored between two times (both included), in the order they were stored."""
     admin.route(topic)
-    found = [
-        each for queue, at in readable_queues(admin, topic) for each in _of_queue(admin, queue, at, begin_ms, end_ms)
+    messages = [
+        message
+        for queue, address in readable_queues(admin, topic)
+        for message in _of_queue(admin, queue, address, begin_ms, end_ms)
     ]
-    return Rows(sorted(found, key=_place), f"messages of {topic}")
+    return Rows(sorted(messages, key=_place), f"messages of {topic}")
 
 
 def query_message_by_offset(admin: AdminNode, topic: str, broker: str, queue_id: int, queue_offset: int) -> MessageExt:
     """The message at a queue offset; UsageError with the queue's range when there is none."""
     _, address = admin.brokers(broker)[0]
     answer = pull_messages(admin, MessageQueue(topic, broker, queue_id), address, queue_offset, 1)
-    found = decode_messages(answer.body, broker)
-    if not found or found[0].queue_offset != queue_offset:
+    messages = decode_messages(answer.body, broker)
+    if not messages or messages[0].queue_offset != queue_offset:
         queue_range = f"{answer.min_offset} to {answer.max_offset - 1}"
         raise UsageError(f"no message at {topic} {broker} {queue_id} {queue_offset}", hint=f"it has {queue_range}")
-    return found[0]
+    return messages[0]
 
 
 def send_message(admin: AdminNode, message: Message, *, queue: MessageQueue | None = None) -> SendResult:
@@ -194,38 +200,40 @@ def put_message(
 
 def indexed_messages(admin: AdminNode, topic: str, key: str, begin_ms: int, end_ms: int) -> list[MessageExt]:
     """The messages under a key in the indexes of all brokers, hash collisions included."""
-    found: dict[tuple[str, int], MessageExt] = {}
+    messages: dict[tuple[str, int], MessageExt] = {}
     for broker, address in admin.brokers():
-        for each in _indexed_at(admin, broker, address, topic, key, begin_ms, end_ms):
-            found[broker, each.physical_offset] = each
-    return sorted(found.values(), key=_place)
+        for message in _indexed_at(admin, broker, address, topic, key, begin_ms, end_ms):
+            messages[broker, message.physical_offset] = message
+    return sorted(messages.values(), key=_place)
 
 
 def _indexed_at(
     admin: AdminNode, broker: str, address: str, topic: str, key: str, begin_ms: int, end_ms: int
 ) -> list[MessageExt]:
     """The same for one broker, page by page into the past. The index has times to the second only."""
-    found: dict[int, MessageExt] = {}
+    messages: dict[int, MessageExt] = {}
     while True:
         page = _page(admin, broker, address, topic, key, begin_ms, end_ms)
-        fresh = [each for each in page if each.physical_offset not in found]
-        found.update({each.physical_offset: each for each in fresh})
+        fresh = [message for message in page if message.physical_offset not in messages]
+        messages.update({message.physical_offset: message for message in fresh})
         if len(page) < PAGE:
-            return list(found.values())
+            return list(messages.values())
         # A full page: go on with what is older than its oldest message.
-        oldest_ms = min(each.store_timestamp for each in page)
+        oldest_ms = min(message.store_timestamp for message in page)
         if fresh and oldest_ms < end_ms:
             end_ms = oldest_ms
             continue
         # A second with more messages than a page: the index cannot be asked for the rest, so read the queues.
         begin_of_second = oldest_ms - SECOND_MS
-        for queue, at in readable_queues(admin, topic):
-            if at == address:
-                within = _of_queue(admin, queue, at, max(begin_of_second, begin_ms), end_ms)
-                found.update({each.physical_offset: each for each in within if _has_key(each, topic, key)})
+        for queue, where in readable_queues(admin, topic):
+            if where == address:
+                within = _of_queue(admin, queue, where, max(begin_of_second, begin_ms), end_ms)
+                messages.update(
+                    {message.physical_offset: message for message in within if _has_key(message, topic, key)}
+                )
         end_ms = begin_of_second - 1
         if end_ms < begin_ms:
-            return list(found.values())
+            return list(messages.values())
 
 
 def _page(
@@ -251,16 +259,16 @@ def _page(
 def _of_queue(admin: AdminNode, queue: MessageQueue, address: str, begin_ms: int, end_ms: int) -> list[MessageExt]:
     """A queue's messages of a time range, pulled without being a consumer."""
     queue_offset = admin.wait(lambda: admin.calls.search_offset(address, queue, begin_ms, admin.timeout_ms))
-    found: list[MessageExt] = []
+    messages: list[MessageExt] = []
     while True:
         answer = pull_messages(admin, queue, address, queue_offset, PULL_NUMS)
-        for each in decode_messages(answer.body, queue.broker_name):
-            if each.store_timestamp > end_ms:
-                return found
-            if each.store_timestamp >= begin_ms:
-                found.append(each)
+        for message in decode_messages(answer.body, queue.broker_name):
+            if message.store_timestamp > end_ms:
+                return messages
+            if message.store_timestamp >= begin_ms:
+                messages.append(message)
         if answer.next_begin_offset <= queue_offset or answer.pull_status == statuses.NO_NEW_MSG:
-            return found
+            return messages
         queue_offset = answer.next_begin_offset
 
 

@@ -92,8 +92,8 @@ def reset_offset_by_timestamp(
 
     def change(address: str) -> None:
         code = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
-        found = admin.ask_value(address, code, topic=topic, group=group, timestamp=at_ms, isForce=force)
-        applied.update({queue_from_key(key): int(to) for key, to in (found.get("offsetTable") or {}).items()})
+        answer = admin.ask_value(address, code, topic=topic, group=group, timestamp=at_ms, isForce=force)
+        applied.update({queue_from_key(key): int(to) for key, to in (answer.get("offsetTable") or {}).items()})
 
     at_each("reset_offset_by_timestamp", admin.brokers_of(topic), change)
     rows = [_moved(row, applied[row.message_queue]) for row in plan.queues if row.message_queue in applied]
@@ -110,7 +110,7 @@ def reset_offset_of_queue(
 ) -> int:
     """Set a group on one queue to an offset within its range (also to 0, which mqadmin silently ignores)."""
     _, address = admin.brokers(broker)[0]
-    found = admin.ask_value(
+    answer = admin.ask_value(
         address,
         RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
         topic=topic,
@@ -120,7 +120,7 @@ def reset_offset_of_queue(
         queueId=queue_id,
         offset=queue_offset,
     )
-    return next(int(offset) for offset in found["offsetTable"].values())
+    return next(int(offset) for offset in answer["offsetTable"].values())
 
 
 def _moment(admin: AdminNode, timestamp_ms: int | str) -> int:
@@ -166,32 +166,32 @@ def _is_cold(admin: AdminNode, row: QueueReset, address: str) -> bool:
     limits = get_broker_config(admin, row.message_queue.broker_name)
     in_memory_bytes = int(limits["maxTransferBytesOnMessageInMemory"])
     # A pull may also be short because its bytes reached the limit: this says nothing about the disk.
-    fits = bool(got) and len(answer.body) + max(each.total_size for each in got) <= in_memory_bytes
+    fits = bool(got) and len(answer.body) + max(record.total_size for record in got) <= in_memory_bytes
     return len(got) < min(wanted, int(limits["maxTransferCountOnMessageInMemory"])) and fits
 
 
 def _warnings(admin: AdminNode, group: str, rows: Sequence[QueueReset]) -> list[str]:
-    found = []
+    warnings = []
     members = online_members(admin, group)
     if members:
         listed = ", ".join(member.client_id for member in members)
-        found.append(
+        warnings.append(
             f"the group is live ({listed}): cached messages are dropped, it takes up to 20 s to reset every queue, "
             "and results of running listeners are discarded"
         )
     cold = [row.message_queue for row in rows if row.is_cold]
     if cold:
-        found.append(f"cold reads: {len(cold)} of {len(rows)} queues begin on disk, with fewer messages per pull")
+        warnings.append(f"cold reads: {len(cold)} of {len(rows)} queues begin on disk, with fewer messages per pull")
     stored = sum(row.max_offset - row.min_offset for row in rows)
     # Easily done by mistake: a time before the oldest message of every queue.
     if stored and all(row.target_offset <= row.min_offset for row in rows):
-        found.append(f"the whole log of the topic would be read: {stored} messages")
-    return found
+        warnings.append(f"the whole log of the topic would be read: {stored} messages")
+    return warnings
 
 
 def _moved(row: QueueReset, target: int, is_cold: bool | None = None) -> QueueReset:
     """The row with a target; deleted messages and future ones are neither read again nor skipped."""
-    reached, goal = (min(max(each, row.min_offset), row.max_offset) for each in (row.consumer_offset, target))
+    reached, goal = (min(max(offset, row.min_offset), row.max_offset) for offset in (row.consumer_offset, target))
     again, skipped = max(reached - goal, 0), max(goal - reached, 0)
     places = row.message_queue, row.min_offset, row.max_offset, row.consumer_offset
     return QueueReset(*places, target, again, skipped, row.is_cold if is_cold is None else is_cold)

@@ -101,7 +101,7 @@ class AdminNode:
         known = self.cluster_info().broker_addr_table
         addresses = known[broker].broker_addrs if broker in known else {}
         if broker_id not in addresses:
-            there = [f"{name} {one}" for name in sorted(known) for one in sorted(known[name].broker_addrs)]
+            there = [f"{name} {known_id}" for name in sorted(known) for known_id in sorted(known[name].broker_addrs)]
             raise UsageError(
                 f"there is no broker {broker!r} with id {broker_id}", hint=f"the name server has: {', '.join(there)}"
             )
@@ -114,8 +114,8 @@ class AdminNode:
 
     def brokers_of(self, topic: str) -> list[tuple[str, str]]:
         """Name and master address of the brokers that have a topic."""
-        found = [(data.broker_name, data.broker_addrs.get(MASTER_ID)) for data in self.route(topic).broker_datas]
-        return sorted((name, address) for name, address in found if address is not None)
+        masters = [(data.broker_name, data.broker_addrs.get(MASTER_ID)) for data in self.route(topic).broker_datas]
+        return sorted((name, address) for name, address in masters if address is not None)
 
     def brokers_of_group(self, group: str) -> list[tuple[str, str]]:
         """The brokers with the retry topic of a group; all brokers when it has none yet."""
@@ -132,5 +132,5 @@ class AdminNode:
 
 def value_of(answer: RemotingCommand) -> dict[str, Any]:
     """The JSON object in an answer; empty when there is none."""
-    found = java_json.loads((answer.body or b"{}").decode("utf-8", "replace"))
-    return found if isinstance(found, dict) else {}
+    value = java_json.loads((answer.body or b"{}").decode("utf-8", "replace"))
+    return value if isinstance(value, dict) else {}

@@ -73,17 +73,17 @@ class QueueStats:
 
 def fetch_all_topic_list(admin: AdminNode) -> Rows[TopicName]:
     """Every topic of a name server, sorted by name."""
-    found = value_of(admin.ask_name_server(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)).get("topicList") or []
+    topics = value_of(admin.ask_name_server(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)).get("topicList") or []
     known = admin.cluster_info()
     own = {*known.cluster_addr_table, *known.broker_addr_table}
-    return Rows([TopicName(topic, _kind(topic, own)) for topic in sorted(found)], "topics")
+    return Rows([TopicName(topic, _kind(topic, own)) for topic in sorted(topics)], "topics")
 
 
 def examine_topic_route_info(admin: AdminNode, topic: str) -> TopicRoute:
     """The route of a topic; BrokerError with code 17 when the name server has none."""
-    found = admin.route(topic)
-    queues = sorted(found.queue_datas, key=lambda data: data.broker_name)
-    return TopicRoute(topic, tuple(queues), tuple(sorted(found.broker_datas, key=lambda data: data.broker_name)))
+    route = admin.route(topic)
+    queues = sorted(route.queue_datas, key=lambda data: data.broker_name)
+    return TopicRoute(topic, tuple(queues), tuple(sorted(route.broker_datas, key=lambda data: data.broker_name)))
 
 
 def examine_topic_config(admin: AdminNode, topic: str, broker: str | None = None) -> TopicConfig:
@@ -101,9 +101,9 @@ def examine_topic_stats(admin: AdminNode, topic: str) -> Rows[QueueStats]:
     rows = []
     for _, address in admin.brokers_of(topic):
         table = admin.ask_value(address, RequestCode.GET_TOPIC_STATS_INFO, topic=topic).get("offsetTable") or {}
-        for key, found in table.items():
-            offsets = int(found["minOffset"]), int(found["maxOffset"])
-            rows.append(QueueStats(queue_from_key(key), *offsets, int(found["lastUpdateTimestamp"])))
+        for key, stats in table.items():
+            offsets = int(stats["minOffset"]), int(stats["maxOffset"])
+            rows.append(QueueStats(queue_from_key(key), *offsets, int(stats["lastUpdateTimestamp"])))
     return Rows(sorted(rows, key=lambda row: row.message_queue), f"queues of {topic}")
 
 
@@ -186,11 +186,11 @@ def delete_topic_everywhere(admin: AdminNode, topic: str, steps: Steps) -> None:
 
 def query_topic_consume_by_who(admin: AdminNode, topic: str) -> list[str]:
     """The groups that are online for a topic or have offsets of it, by name."""
-    found: dict[str, None] = {}
+    groups: dict[str, None] = {}
     for _, address in admin.brokers_of(topic):
         answer = admin.ask_value(address, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, topic=topic)
-        found.update(dict.fromkeys(answer.get("groupList") or []))
-    return sorted(found)
+        groups.update(dict.fromkeys(answer.get("groupList") or []))
+    return sorted(groups)
 
 
 def readable_queues(admin: AdminNode, topic: str) -> list[tuple[MessageQueue, str]]:
@@ -202,12 +202,12 @@ def readable_queues(admin: AdminNode, topic: str) -> list[tuple[MessageQueue, st
             raise
         return []
     address = {data.broker_name: data.broker_addrs.get(0) for data in route.broker_datas}
-    found = []
+    queues = []
     for data in route.queue_datas:
         where = address.get(data.broker_name)
         if where is not None:
-            found += [(MessageQueue(topic, data.broker_name, n), where) for n in range(data.read_queue_nums)]
-    return found
+            queues += [(MessageQueue(topic, data.broker_name, n), where) for n in range(data.read_queue_nums)]
+    return queues
 
 
 def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:

@@ -84,22 +84,22 @@ def delete_user(admin: AdminNode, username: str, *, broker: str | None = None) -
 
 def get_user(admin: AdminNode, username: str, *, broker: str | None = None) -> Rows[UserInfo]:
     """A user as each broker knows it, one row per broker; BrokerError with code 1 when no broker does."""
-    found = []
+    users = []
     for name, address in admin.brokers(broker):
         body = admin.ask(address, RequestCode.AUTH_GET_USER, username=username).body
-        found += [_user(name, loads(body))] if body else []
-    if not found:
+        users += [_user(name, loads(body))] if body else []
+    if not users:
         raise BrokerError(ResponseCode.SYSTEM_ERROR, f"no broker has a user {username!r}")
-    return Rows(found, f"user {username}")
+    return Rows(users, f"user {username}")
 
 
 def list_user(admin: AdminNode, filter: str = "", *, broker: str | None = None) -> Rows[UserInfo]:
     """The users whose names contain ``filter``, one row per broker and user, sorted by name."""
-    found = []
+    users = []
     for name, address in admin.brokers(broker):
         body = admin.ask(address, RequestCode.AUTH_LIST_USER, filter=filter).body
-        found += [_user(name, each) for each in (loads(body) if body else [])]
-    return Rows(found, "users")
+        users += [_user(name, user) for user in (loads(body) if body else [])]
+    return Rows(users, "users")
 
 
 def _say(admin: AdminNode, code: RequestCode, broker: str | None, username: str, **said: str) -> None:

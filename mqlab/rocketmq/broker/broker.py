@@ -65,11 +65,11 @@ class Broker:
             ports, config, store_config, store_directory=store_directory, memory_bytes=memory_bytes, users=users
         )
         self._savers = table_savers(state, store_directory)
-        given, ports = ports, state.ports
+        outer_ports, ports = ports, state.ports
 
         # 2. The services, each of them made of the state and of services above it.
         self.held_pulls = HeldPulls(
-            given.clock,
+            outer_ports.clock,
             state.store.max_offset,
             check_period_ms=CHECK_PERIOD_MS if config.long_polling_enable else config.short_polling_time_mills,
             note=ports.note,
@@ -91,12 +91,12 @@ class Broker:
         handlers = request_table(
             state, putter, self._transactions, pulling, self._membership, ha_status, self._assignments, self.pop
         )
-        self.remoting = Remoting(given, handlers, on_channel_closed=self._channel_closed)
+        self.remoting = Remoting(outer_ports, handlers, on_channel_closed=self._channel_closed)
         self.replication = Replication(state, ha_server, ha_client, SlaveSynchronize(state, self.remoting))
         self.registration = Registration(state, self.remoting, self.replication, name_servers)
 
         # 4. The names by which labs and tests look at a broker.
-        self.ports, self.store = given, state.store
+        self.ports, self.store = outer_ports, state.store
         self.topics, self.groups = state.topics, state.groups
         self.consumers, self.producers = state.consumers, state.producers
         self.offset_table, self.delay_offset_table = state.offset_table, state.delay_offset_table

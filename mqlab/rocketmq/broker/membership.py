@@ -176,7 +176,7 @@ class Membership:
         state = self._state
         # The scan is due when the client that has been silent longest would be one ms over its time.
         last_heard_ms = [state.consumers.oldest_update_ms(), state.producers.oldest_update_ms()]
-        oldest_ms = min((at for at in last_heard_ms if at is not None), default=None)
+        oldest_ms = min((heard_ms for heard_ms in last_heard_ms if heard_ms is not None), default=None)
         if oldest_ms is not None:
             first_silent_ms = oldest_ms + state.config.channel_expired_timeout + 1
             due_ms = next_on_grid(first_silent_ms, SCAN_PERIOD_MS, self._started_ms)

@@ -158,20 +158,20 @@ class TransactionCheck:
         half_offset, op_offset = self._stored_offset(names.HALF_TOPIC), self._stored_offset(names.OP_HALF_TOPIC)
         done = DoneHalves(half_offset)
         ops, next_op_offset = self._read_ops(done, op_offset)
-        at = new_offset = half_offset
+        queue_offset = new_offset = half_offset
         missing = 0
         while self._state.now_ms() - started_ms <= LONGEST_ROUND_MS and self._started_ms is not None:
             # 1. Ended and named by an op message: pass over it.
-            if done.take(at):
-                at = new_offset = at + 1
+            if done.take(queue_offset):
+                queue_offset = new_offset = queue_offset + 1
                 continue
             # 2. Read it. At the end of the queue the round is over; a deleted part is skipped once.
-            result = self._state.store.get(names.HALF_TOPIC, HALF_QUEUE, at, 1)
+            result = self._state.store.get(names.HALF_TOPIC, HALF_QUEUE, queue_offset, 1)
             if not result.units:
                 missing += 1
                 if missing > HALF_MISSING_TRIES or result.status in NOTHING_NEW:
                     break
-                at = new_offset = result.next_begin_offset
+                queue_offset = new_offset = result.next_begin_offset
                 continue
             # 3. Give it up, store it again and ask for it, or leave it for a later round.
             self._count_get(names.HALF_TOPIC, result)
@@ -184,7 +184,7 @@ class TransactionCheck:
                 if not ops:
                     yield self._pause()
                 continue
-            at = new_offset = at + 1
+            queue_offset = new_offset = queue_offset + 1
         # 4. The next round begins where this one has ended.
         self._keep(names.HALF_TOPIC, half_offset, new_offset)
         self._keep(names.OP_HALF_TOPIC, op_offset, done.advanced(op_offset))
@@ -312,19 +312,19 @@ class TransactionCheck:
 
     def _read_ops(self, done: DoneHalves, op_offset: int) -> tuple[list[Record], int]:
         """Read the next op messages into ``done``; returns them and the offset after them."""
-        found: GetResult = self._state.store.get(names.OP_HALF_TOPIC, HALF_QUEUE, op_offset, OP_PULL_NUMS)
-        self._count_get(names.OP_HALF_TOPIC, found)
-        ops = [record.decode(unit) for unit in found.units]
+        result: GetResult = self._state.store.get(names.OP_HALF_TOPIC, HALF_QUEUE, op_offset, OP_PULL_NUMS)
+        self._count_get(names.OP_HALF_TOPIC, result)
+        ops = [record.decode(unit) for unit in result.units]
         for op in ops:
             done.read(op)
-        if not ops and found.status not in NOTHING_NEW:
-            self._keep(names.OP_HALF_TOPIC, op_offset, found.next_begin_offset)  # the part in between was deleted
-        return ops, found.next_begin_offset
+        if not ops and result.status not in NOTHING_NEW:
+            self._keep(names.OP_HALF_TOPIC, op_offset, result.next_begin_offset)  # the part in between was deleted
+        return ops, result.next_begin_offset
 
-    def _count_get(self, topic: str, found: GetResult) -> None:
-        if found.units:
-            size = sum(len(unit) for unit in found.units)
-            self._state.stats.got(names.TRANSACTION_GROUP, topic, len(found.units), size)
+    def _count_get(self, topic: str, result: GetResult) -> None:
+        if result.units:
+            size = sum(len(unit) for unit in result.units)
+            self._state.stats.got(names.TRANSACTION_GROUP, topic, len(result.units), size)
 
     def _keep(self, topic: str, before: int, now: int) -> None:
         if now != before:

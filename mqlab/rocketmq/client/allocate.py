@@ -130,8 +130,8 @@ class ConsistentHash:
         hashes = [point for point, _ in ring]
         mine = []
         for queue in queues:
-            at = bisect.bisect_left(hashes, self.hash_function(str(queue)))
-            if ring[at % len(ring)][1] == client_id:
+            index = bisect.bisect_left(hashes, self.hash_function(str(queue)))
+            if ring[index % len(ring)][1] == client_id:
                 mine.append(queue)
         return mine
 
@@ -160,10 +160,10 @@ class ByMachineRoom:
             if len(parts) == 2 and parts[0] in self.consumeridcs:
                 in_rooms.append(queue)
         # Equal shares first, and one of the remaining queues at the end of the list, as in RocketMQ.
-        each, extra = divmod(len(in_rooms), len(client_ids))
+        share, extra = divmod(len(in_rooms), len(client_ids))
         position = client_ids.index(client_id)
-        mine = in_rooms[position * each : (position + 1) * each]
-        return mine + ([in_rooms[each * len(client_ids) + position]] if position < extra else [])
+        mine = in_rooms[position * share : (position + 1) * share]
+        return mine + ([in_rooms[share * len(client_ids) + position]] if position < extra else [])
 
 
 class MachineRoomResolver(Protocol):

@@ -293,7 +293,7 @@ def changed(config: Config, settings: Mapping[str, Any], whose: str) -> Config:
 
 
 def _checked(kind: type[ClientConfig], settings: Mapping[str, Any], whose: str) -> dict[str, Any]:
-    known = {each.name: each for each in fields(kind)}
+    known = {field.name: field for field in fields(kind)}
     checked: dict[str, Any] = {}
     for name, value in settings.items():
         if name not in known:

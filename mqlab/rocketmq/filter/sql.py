@@ -77,19 +77,19 @@ class Expression:
 @lru_cache(maxsize=CACHED_EXPRESSIONS)
 def compile(text: str) -> Expression:
     """Parse an expression. Raises FilterError with the position of what is wrong."""
-    given: object = text
-    if not isinstance(given, str):
-        raise FilterError(f"{given!r} is no expression", hint='a text such as "amount > 10"')
+    source: object = text
+    if not isinstance(source, str):
+        raise FilterError(f"{source!r} is no expression", hint='a text such as "amount > 10"')
     if len(text) > MAX_LENGTH:
         raise FilterError(f"an expression of {len(text)} characters is too long", hint=f"at most {MAX_LENGTH}")
     return Expression(text, _Parser(text).whole())
 
 
 def _text_of(properties: Properties, name: str) -> str | None:
-    found: object = properties.get(name)
-    if found is None or isinstance(found, str):
-        return found
-    raise FilterError(f"the property {name} is {found!r}, no text", hint=f"properties={{{name!r}: {str(found)!r}}}")
+    value: object = properties.get(name)
+    if value is None or isinstance(value, str):
+        return value
+    raise FilterError(f"the property {name} is {value!r}, no text", hint=f"properties={{{name!r}: {str(value)!r}}}")
 
 
 def _truth(value: Value) -> bool | None:
@@ -120,13 +120,13 @@ class _Parser:
     def _expect(self, *kinds: str) -> Token:
         # The parser looks at one token only, so the position of the error is exact.
         if self._token.kind not in kinds:
-            found = "the end" if self._token.kind == END else repr(self._token.text)
-            raise self._error(f"expected {' or '.join(kinds)}, found {found}")
+            token = "the end" if self._token.kind == END else repr(self._token.text)
+            raise self._error(f"expected {' or '.join(kinds)}, found {token}")
         return self._advance()
 
     def _error(self, what: str, hint: str = "", position: int | None = None) -> FilterError:
-        at = self._token.position if position is None else position
-        return FilterError(f"{what} at position {at} of {self._text!r}", position=at, hint=hint)
+        index = self._token.position if position is None else position
+        return FilterError(f"{what} at position {index} of {self._text!r}", position=index, hint=hint)
 
     def whole(self) -> Node:
         """The expression the text begins with; only the first token after it is looked at."""
@@ -350,11 +350,11 @@ def _ordering(left: Node, operator: str, right: Node) -> Node:
     holds = _ORDERS[operator]
 
     def evaluate(properties: Properties) -> Value:
-        one, other = left.evaluate(properties), right.evaluate(properties)
-        if one is None or other is None:
+        value, other = left.evaluate(properties), right.evaluate(properties)
+        if value is None or other is None:
             return None
-        assert not isinstance(one, bool) and not isinstance(other, bool)
-        return holds(order(one, other))
+        assert not isinstance(value, bool) and not isinstance(other, bool)
+        return holds(order(value, other))
 
     return Node(BOOLEAN, evaluate, depth=_deeper(left, right))
 

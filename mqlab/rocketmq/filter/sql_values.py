@@ -91,8 +91,8 @@ def order(left: Number | str, right: Number | str) -> int:
     if isinstance(right, str):
         right = as_type_of(right, left)
     if left.limit is None or right.limit is None:
-        one, other = _total_order(float(left.value)), _total_order(float(right.value))
-        return (one > other) - (one < other)
+        this, other = _total_order(float(left.value)), _total_order(float(right.value))
+        return (this > other) - (this < other)
     return (left.value > right.value) - (left.value < right.value)
 
 

@@ -98,10 +98,10 @@ class RealFiles:
         descriptor = -1
         try:
             descriptor = with_descriptors(lambda: _open_leaving_some(path, flags))
-            found = os.fstat(descriptor).st_size
-            if found < size:
+            length = os.fstat(descriptor).st_size
+            if length < size:
                 if not create:
-                    raise CorruptionError("file is too short", where=path, expected=f"{size} bytes", found=found)
+                    raise CorruptionError("file is too short", where=path, expected=f"{size} bytes", found=length)
                 os.ftruncate(descriptor, size)
             return self._mapping(path, size, with_descriptors(lambda: _map(descriptor, size)))
         except OSError:

@@ -281,9 +281,9 @@ class RouteTable:
     def register_topic(self, topic: str, queue_datas: Iterable[QueueData]) -> None:
         """Add queues of registered brokers; changes nothing if one of them is not registered. Mirrors registerTopic."""
         fresh = list(queue_datas)
-        if fresh and all(each.broker_name in self.brokers for each in fresh):
-            self.topics.setdefault(topic, {}).update({each.broker_name: each for each in fresh})
-            self._note("route.changed", topic=topic, brokers=[each.broker_name for each in fresh])
+        if fresh and all(data.broker_name in self.brokers for data in fresh):
+            self.topics.setdefault(topic, {}).update({data.broker_name: data for data in fresh})
+            self._note("route.changed", topic=topic, brokers=[data.broker_name for data in fresh])
 
     def delete_topic(self, topic: str, cluster: str | None = None) -> None:
         """Remove a topic, everywhere or in one cluster. Mirrors deleteTopic."""

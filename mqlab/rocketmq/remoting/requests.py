@@ -81,8 +81,8 @@ def whole_long(request: RemotingCommand, name: str) -> int:
 
 
 def _no_number(request: RemotingCommand, name: str) -> Refused:
-    found = request.ext_fields.get(name)
-    text = f"{request_name(request.code)} needs a whole number in the field {name}, found {found!r}"
+    value = request.ext_fields.get(name)
+    text = f"{request_name(request.code)} needs a whole number in the field {name}, found {value!r}"
     return Refused(ResponseCode.INVALID_PARAMETER, text)
 
 

@@ -126,8 +126,8 @@ class CommitLog:
         mapped = self.queue.find_late(physical_offset)
         if mapped is None:
             return b""
-        at = physical_offset - mapped.start_offset
-        return mapped.read(at, min(most, mapped.wrote_position - at)) or b""
+        position = physical_offset - mapped.start_offset
+        return mapped.read(position, min(most, mapped.wrote_position - position)) or b""
 
     def append_block(self, physical_offset: int, block: bytes) -> bool:
         """Append bytes of another log at the offset they have there. Mirrors appendData.
@@ -140,8 +140,8 @@ class CommitLog:
             while queue.mapped_files:  # an empty file of an earlier start: the master's log may begin at another offset
                 queue.delete_last()
         mapped = queue.file_to_write(physical_offset)
-        at = physical_offset - mapped.start_offset
-        if at != mapped.wrote_position or at + len(block) > mapped.size:
+        position = physical_offset - mapped.start_offset
+        if position != mapped.wrote_position or position + len(block) > mapped.size:
             return False
         mapped.append(block)
         return True
@@ -159,11 +159,11 @@ class CommitLog:
         mapped = self.queue.find(physical_offset)
         if mapped is None:
             return -1
-        at = physical_offset - mapped.start_offset
-        if at + STORE_TIMESTAMP_AT[3] + 8 > mapped.wrote_position:
+        position = physical_offset - mapped.start_offset
+        if position + STORE_TIMESTAMP_AT[3] + 8 > mapped.wrote_position:
             return -1
-        (sys_flag,) = _I32.unpack_from(mapped.view, at + SYS_FLAG_AT)
-        return int(_I64.unpack_from(mapped.view, at + STORE_TIMESTAMP_AT[sys_flag >> 4 & 3])[0])
+        (sys_flag,) = _I32.unpack_from(mapped.view, position + SYS_FLAG_AT)
+        return int(_I64.unpack_from(mapped.view, position + STORE_TIMESTAMP_AT[sys_flag >> 4 & 3])[0])
 
     def next_file_start(self, physical_offset: int) -> int:
         """Where the next file begins. Mirrors rollNextFile."""

@@ -70,24 +70,26 @@ class ConfigFile:
 
         ``parse`` raises any exception for damaged text. Raises CorruptionError when no file that exists can be read.
         """
-        found = read_with_backup(self._files, self.path, parse)
-        if found.is_healed:
-            self._heal(found)
-        return found.value
+        reading = read_with_backup(self._files, self.path, parse)
+        if reading.is_healed:
+            self._heal(reading)
+        return reading.value
 
-    def _heal(self, found: Reading[T]) -> None:
+    def _heal(self, reading: Reading[T]) -> None:
         """Announce that the main file could not be read, keep it, and put its backup into its place."""
         if self._note is not None:
-            now_ms = self._clock.now_ms() if self._clock is not None else found.saved_ms
-            age = {"saved_ms": found.saved_ms, "age_ms": max(now_ms - found.saved_ms, 0)} if found.taken else {}
-            taken = short(found.taken) if found.taken else None
-            self._note("config.damaged", file=found.file, reason=found.problem, taken=taken, **age, text=found.text())
-        if not found.taken:
+            now_ms = self._clock.now_ms() if self._clock is not None else reading.saved_ms
+            age = {"saved_ms": reading.saved_ms, "age_ms": max(now_ms - reading.saved_ms, 0)} if reading.taken else {}
+            taken = short(reading.taken) if reading.taken else None
+            self._note(
+                "config.damaged", file=reading.file, reason=reading.problem, taken=taken, **age, text=reading.text()
+            )
+        if not reading.taken:
             return
-        if found.problem not in (MISSING, EMPTY):
+        if reading.problem not in (MISSING, EMPTY):
             self._files.rename(self.path, self.path + DAMAGED)
-        self._files.write(self.path, self._files.read(found.taken), sync=True)
-        self._files.set_modified_ms(self.path, found.saved_ms)
+        self._files.write(self.path, self._files.read(reading.taken), sync=True)
+        self._files.set_modified_ms(self.path, reading.saved_ms)
         self._files.sync_directory(self.path.rpartition("/")[0] or ".")
 
     def __repr__(self) -> str:

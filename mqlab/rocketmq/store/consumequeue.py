@@ -81,8 +81,8 @@ class ConsumeQueue:
                 return True
             return unit[0] >= min_physical_offset and (pre_blank_counts or unit[1] != PREBLANK_SIZE)
 
-        found = bisect_left(range(start, end), True, key=is_there)
-        self.min_queue_offset = start + found
+        index = bisect_left(range(start, end), True, key=is_there)
+        self.min_queue_offset = start + index
 
     def _first_queue_offset(self) -> int:
         return max(0, self.files.min_offset) // CQ_UNIT_SIZE
@@ -126,12 +126,12 @@ class ConsumeQueue:
 
     def append_all(self, units: bytes, max_physical_offset: int) -> None:
         """Add packed units that follow the last one, over as many files as they need."""
-        at = 0
-        while at < len(units):
+        start = 0
+        while start < len(units):
             last = self._file_for(self.max_queue_offset)
-            piece = units[at : at + last.size - last.wrote_position]
+            piece = units[start : start + last.size - last.wrote_position]
             last.append(piece)
-            at += len(piece)
+            start += len(piece)
         self.max_physical_offset = max_physical_offset
 
     def _file_for(self, queue_offset: int) -> MappedFile:
@@ -153,10 +153,10 @@ class ConsumeQueue:
         mapped = self.files.find(queue_offset * CQ_UNIT_SIZE)
         if mapped is None:
             return None
-        at = queue_offset * CQ_UNIT_SIZE - mapped.start_offset
-        if at + CQ_UNIT_SIZE > mapped.wrote_position:
+        position = queue_offset * CQ_UNIT_SIZE - mapped.start_offset
+        if position + CQ_UNIT_SIZE > mapped.wrote_position:
             return None
-        unit: Unit = CQ_UNIT.unpack_from(mapped.view, at)
+        unit: Unit = CQ_UNIT.unpack_from(mapped.view, position)
         return unit
 
     def units(self, queue_offset: int, max_units: int) -> Iterator[Unit] | None:
@@ -164,11 +164,11 @@ class ConsumeQueue:
         mapped = self.files.find(queue_offset * CQ_UNIT_SIZE)
         if mapped is None:
             return None
-        at = queue_offset * CQ_UNIT_SIZE - mapped.start_offset
-        end = min(mapped.wrote_position, at + max_units * CQ_UNIT_SIZE)
-        if at >= end:
+        position = queue_offset * CQ_UNIT_SIZE - mapped.start_offset
+        end = min(mapped.wrote_position, position + max_units * CQ_UNIT_SIZE)
+        if position >= end:
             return None
-        return CQ_UNIT.iter_unpack(mapped.view[at:end])
+        return CQ_UNIT.iter_unpack(mapped.view[position:end])
 
     def next_file_start(self, queue_offset: int) -> int:
         """The first queue offset of the following file. Mirrors rollNextFile."""

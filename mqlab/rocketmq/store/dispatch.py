@@ -115,20 +115,22 @@ class Dispatcher:
                 continue
             view, base = mapped.view, mapped.start_offset
             end = limit - base if limit - base < mapped.wrote_position else mapped.wrote_position
-            start = at = self.reput_from - base
+            start = position = self.reput_from - base
             try:
-                while at < end and done != left:
-                    size = dispatch_unit(view, at, end, base)
+                while position < end and done != left:
+                    size = dispatch_unit(view, position, end, base)
                     if not size:  # BLANK
-                        at = mapped.size
+                        position = mapped.size
                         break
-                    at += size
+                    position += size
                     done += 1
             except UndecodableUnit as problem:
-                at = self._skip(base + at, base + end, str(problem)) - base
+                position = self._skip(base + position, base + end, str(problem)) - base
             finally:
-                self.reput_from = base + at  # a unit that raised an error is dispatched again, those before it are not
-            if at == start:
+                self.reput_from = (
+                    base + position
+                )  # a unit that raised an error is dispatched again, those before it are not
+            if position == start:
                 break
         if self._index is not None:
             self._index.write_header()

@@ -139,12 +139,12 @@ class Reader:
             result.next_begin_offset = queue.next_file_start(queue_offset)
             return 0
         status, skip_until, last_seen = "", -1, 0
-        for at, (physical_offset, size, tags_code) in enumerate(units, queue_offset):
+        for unit_offset, (physical_offset, size, tags_code) in enumerate(units, queue_offset):
             # 1. Whether there is room for one more. The first message is taken whatever its size.
             if result.units and self._is_full(result, size, max_nums, max_bytes, physical_offset >= in_memory_from):
                 break
             last_seen = physical_offset
-            result.next_begin_offset = at + 1
+            result.next_begin_offset = unit_offset + 1
             if physical_offset < skip_until:
                 continue
 
@@ -160,7 +160,7 @@ class Reader:
                 skip_until = self._log.next_file_start(physical_offset)
                 continue
             if size < _HEAD.size or _HEAD.unpack_from(unit) not in ((size, MAGIC_V1), (size, MAGIC_V2)):
-                self._no_message_there(queue, at, physical_offset)
+                self._no_message_there(queue, unit_offset, physical_offset)
                 status = status or MESSAGE_WAS_REMOVING
                 continue
 
@@ -170,7 +170,7 @@ class Reader:
                 result.filter_message_count += 1
                 continue
             result.units.append(unit)
-            result.queue_offsets.append(at)
+            result.queue_offsets.append(unit_offset)
             result.buffer_total_size += size
             status = FOUND
             skip_until = -1
@@ -178,9 +178,9 @@ class Reader:
         return last_seen
 
     def _no_message_there(self, queue: ConsumeQueue, queue_offset: int, physical_offset: int) -> None:
-        place = {"queue_offset": queue_offset, "physical_offset": physical_offset}
+        offsets = {"queue_offset": queue_offset, "physical_offset": physical_offset}
         text = "no message of that size there"
-        self._state.problem("get", text, topic=queue.topic, queue_id=queue.queue_id, **place)
+        self._state.problem("get", text, topic=queue.topic, queue_id=queue.queue_id, **offsets)
 
     def _is_full(self, result: GetResult, size: int, max_nums: int, max_bytes: int, in_memory: bool) -> bool:
         """Whether this message must wait for the next get, when others are taken. Mirrors isTheBatchFull."""

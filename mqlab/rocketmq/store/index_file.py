@@ -50,10 +50,10 @@ class IndexFile(IndexTable):
     ) -> None:
         size = file_size(hash_slot_num, index_num)
         # A file of another size has its entries at other places: nothing in it could be found.
-        found = files.size(path) if files.exists(path) else size
-        if found > size or (found < size and not may_be_cut):
+        length = files.size(path) if files.exists(path) else size
+        if length > size or (length < size and not may_be_cut):
             raise StoreError(
-                f"the index file {path} has {found} bytes, but max_hash_slot_num={hash_slot_num} and "
+                f"the index file {path} has {length} bytes, but max_hash_slot_num={hash_slot_num} and "
                 f"max_index_num={index_num} make {size}",
                 hint="open the store with the max_hash_slot_num and max_index_num it was written with; if the file was "
                 "cut, move it away: only look-ups by key are lost",

@@ -103,8 +103,8 @@ class PutResult:
     def __repr__(self) -> str:
         if self.physical_offset < 0:
             return f"<PutResult {self.status}: {self.reason}>"
-        place = f"physical {self.physical_offset} +{self.size} queue offset {self.queue_offset}"
-        return f"<PutResult {self.status} {place}>"
+        where = f"physical {self.physical_offset} +{self.size} queue offset {self.queue_offset}"
+        return f"<PutResult {self.status} {where}>"
 
 
 def not_appended(error: Exception) -> PutResult:

@@ -59,12 +59,12 @@ class StoreState:
 
     def take_sizes_of_files(self) -> None:
         """Replace the configured segment sizes by those of the files that are there, before any of them is loaded."""
-        found = found_sizes(self.files, self.directory)
+        stored_sizes = found_sizes(self.files, self.directory)
         sizes: dict[str, int | None] = {
-            "mapped_file_size_commit_log": found.commit_log,
-            "mapped_file_size_consume_queue": found.consume_queue,
-            "max_hash_slot_num": found.hash_slot_num,
-            "max_index_num": found.index_num,
+            "mapped_file_size_commit_log": stored_sizes.commit_log,
+            "mapped_file_size_consume_queue": stored_sizes.consume_queue,
+            "max_hash_slot_num": stored_sizes.hash_slot_num,
+            "max_index_num": stored_sizes.index_num,
         }
         changes = {
             name: size for name, size in sizes.items() if size is not None and size != getattr(self.config, name)
@@ -85,7 +85,7 @@ class StoreState:
         """Whether the store keeps a fault of RocketMQ that mqlab repairs; see SHARP_EDGES."""
         return sharp_edge in self.config.sharp_edges
 
-    def problem(self, where: str, reason: str, **place: object) -> None:
+    def problem(self, where: str, reason: str, **details: object) -> None:
         """Record in the journal what is wrong with the store."""
         if self.note is not None:
-            self.note("store.problem", where=where, **place, reason=reason)
+            self.note("store.problem", where=where, **details, reason=reason)

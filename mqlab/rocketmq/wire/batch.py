@@ -49,22 +49,26 @@ def encode(items: Iterable[BatchItem]) -> bytes:
 def decode(data: bytes) -> list[BatchItem]:
     """The items of a batch request's body. Raises CorruptionError when a length does not fit."""
     items = []
-    at = 0
-    while at < len(data):
-        if at + _SMALLEST > len(data):
-            raise _wrong(at, f"at least {_SMALLEST} bytes", len(data) - at)
+    position = 0
+    while position < len(data):
+        if position + _SMALLEST > len(data):
+            raise _wrong(position, f"at least {_SMALLEST} bytes", len(data) - position)
         # 1. The fixed fields, and whether the lengths they give lie inside the item.
-        size, _, _, flag, body_length = _HEAD.unpack_from(data, at)
-        body_at = at + _HEAD.size
+        size, _, _, flag, body_length = _HEAD.unpack_from(data, position)
+        body_at = position + _HEAD.size
         properties_at = body_at + body_length + _I16.size
-        if body_length < 0 or size < _SMALLEST or at + size > len(data) or properties_at > at + size:
-            raise _wrong(at, f"an item within {len(data) - at} bytes", f"size {size}, body length {body_length}")
+        if body_length < 0 or size < _SMALLEST or position + size > len(data) or properties_at > position + size:
+            raise _wrong(
+                position, f"an item within {len(data) - position} bytes", f"size {size}, body length {body_length}"
+            )
         # 2. The properties must end exactly where the item's own size says.
         (properties_length,) = _I16.unpack_from(data, body_at + body_length)
-        if properties_length < 0 or properties_at + properties_length != at + size:
-            raise _wrong(at, f"properties that end the item of {size} bytes", f"{properties_length} bytes of them")
-        items.append(BatchItem(flag, data[body_at : body_at + body_length], data[properties_at : at + size]))
-        at += size
+        if properties_length < 0 or properties_at + properties_length != position + size:
+            raise _wrong(
+                position, f"properties that end the item of {size} bytes", f"{properties_length} bytes of them"
+            )
+        items.append(BatchItem(flag, data[body_at : body_at + body_length], data[properties_at : position + size]))
+        position += size
     return items
 
 

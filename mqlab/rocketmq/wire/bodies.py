@@ -195,8 +195,8 @@ class RegisterBrokerBody(Body):
     @classmethod
     def from_value(cls, value: Any) -> RegisterBrokerBody:
         wrapper = value.get("topicConfigSerializeWrapper") if isinstance(value, dict) else None
-        told = _Topics.from_value(wrapper)
-        return cls(told.topic_config_table, told.data_version, list(value.get("filterServerList") or ()))
+        topics = _Topics.from_value(wrapper)
+        return cls(topics.topic_config_table, topics.data_version, list(value.get("filterServerList") or ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,10 +239,10 @@ def consumer_ids_to_json(client_ids: Iterable[str]) -> bytes:
 def consumer_ids_from_json(data: bytes) -> list[str]:
     """The client ids in an answer to 38; none when there is no list. Raises CorruptionError for any other body."""
     value = decoded_json(data, "list of client ids")
-    found = value.get("consumerIdList") if isinstance(value, dict) else value
-    if found is not None and not (isinstance(value, dict) and isinstance(found, list)):
-        raise CorruptionError("consumerIdList is no list", expected="a list of client ids", found=str(found)[:80])
-    return [str(client_id) for client_id in found or ()]
+    ids = value.get("consumerIdList") if isinstance(value, dict) else value
+    if ids is not None and not (isinstance(value, dict) and isinstance(ids, list)):
+        raise CorruptionError("consumerIdList is no list", expected="a list of client ids", found=str(ids)[:80])
+    return [str(client_id) for client_id in ids or ()]
 
 
 def topic_list_to_json(topics: Iterable[str], broker_addr: str | None = None) -> bytes:

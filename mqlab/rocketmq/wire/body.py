@@ -50,14 +50,14 @@ class Body:
             raise CorruptionError(f"{cls.__name__} is no object", expected="an object", found=type(value).__name__)
         fields = {}
         for json_name, name, _, read in _plan_of(cls):
-            found = value.get(json_name)
+            raw = value.get(json_name)
             # A missing field, a null and an empty text for a number keep the default, as fastjson's beans do.
-            if found is not None and not (found == "" and read is java_json.to_long):
+            if raw is not None and not (raw == "" and read is java_json.to_long):
                 try:
-                    fields[name] = read(found)
+                    fields[name] = read(raw)
                 except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
                     raise CorruptionError(
-                        f"{json_name} of {cls.__name__} cannot be read", expected="its type", found=found
+                        f"{json_name} of {cls.__name__} cannot be read", expected="its type", found=raw
                     ) from error
         try:
             return cls(**fields)

@@ -110,10 +110,10 @@ def table(value: Any, name: str) -> dict[Any, Any]:
     """
     if value is None or value == []:
         return {}
-    found = value.get(name, {})
-    if not isinstance(found, dict):
+    entries = value.get(name, {})
+    if not isinstance(entries, dict):
         raise ValueError(f"{name} is not an object")
-    return found
+    return entries
 
 
 def _cut(value: Any) -> int:

@@ -36,17 +36,17 @@ def loads(data: bytes) -> dict[str, str]:
 
 def entries(data: bytes) -> list[tuple[int, str, str]]:
     """Line number, name and value of each entry, in the file's order. Raises ValueError for a bad \\u escape."""
-    found = []
+    rows = []
     for number, line in _logical_lines(data.decode("latin-1")):
         name = _NAME.match(line)
         assert name is not None
         separator = _SEPARATOR.match(line, name.end())
         assert separator is not None
         try:
-            found.append((number, _unescaped(name[0]), _unescaped(line[separator.end() :])))
+            rows.append((number, _unescaped(name[0]), _unescaped(line[separator.end() :])))
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from error
-    return found
+    return rows
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:

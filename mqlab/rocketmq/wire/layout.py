@@ -59,13 +59,13 @@ def number_struct(layout: Sequence[FieldSpec]) -> struct.Struct:
 
 def number_fields(layout: Sequence[FieldSpec], buffer: Buffer, offset: int = 0) -> list[Field]:
     """The fields of a layout that has numbers only, as far as the buffer reaches."""
-    found: list[Field] = []
+    fields: list[Field] = []
     position = 0
     for spec in layout:
         code, size = NUMBERS[spec.kind]
         raw = bytes(buffer[offset + position : offset + position + size])
         if len(raw) < size:
             break
-        found.append(Field(spec.name, position, size, raw, struct.unpack(">" + code, raw)[0], spec.meaning))
+        fields.append(Field(spec.name, position, size, raw, struct.unpack(">" + code, raw)[0], spec.meaning))
         position += size
-    return found
+    return fields

@@ -77,11 +77,11 @@ def offsets_of(info: str) -> dict[tuple[str, int], list[int]]:
     >>> offsets_of("0 2 12,13;1 0 7")
     {('0', 2): [12, 13], ('1', 0): [7]}
     """
-    found: dict[tuple[str, int], list[int]] = {}
+    by_queue: dict[tuple[str, int], list[int]] = {}
     for part in filter(None, info.split(";")):
         kind, queue_id, offsets = part.split(" ")
-        found[kind, int(queue_id)] = [int(offset) for offset in offsets.split(",")]
-    return found
+        by_queue[kind, int(queue_id)] = [int(offset) for offset in offsets.split(",")]
+    return by_queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class CheckPoint:
             _number(value, "pt", "popTime"),
             _number(value, "it", "invisibleTime"),
             _number(value, "n", "num"),
-            tuple(int(each) for each in distances) if isinstance(distances, list) else None,
+            tuple(int(distance) for distance in distances) if isinstance(distances, list) else None,
             _field(value, "bn", "brokerName"),
             _number(value, "ro", "reviveOffset"),
             _field(value, "rp", "rePutTimes"),
@@ -285,7 +285,7 @@ class Ack:
             _number(value, "pt", "popTime"),
             _field(value, "bn", "brokerName"),
             _number(value, "ao", "ackOffset"),
-            tuple(int(each) for each in offsets) if isinstance(offsets, list) else None,
+            tuple(int(offset) for offset in offsets) if isinstance(offsets, list) else None,
         )
 
 

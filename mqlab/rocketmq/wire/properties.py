@@ -88,8 +88,8 @@ def value_of(data: bytes, name: bytes) -> str | None:
     >>> value_of(b"TAGS\x01TagA\x02KEYS\x01k1 k2\x02", b"KEYS")
     'k1 k2'
     """
-    _, found, rest = (b"\x02" + data).rpartition(b"\x02" + name + b"\x01")
-    if not found:
+    _, separator, rest = (b"\x02" + data).rpartition(b"\x02" + name + b"\x01")
+    if not separator:
         return None
     value = rest.partition(b"\x02")[0]
     # An empty value is no property: an earlier one of the same name counts.

@@ -21,9 +21,9 @@ def block(items: Sequence[T], position: int, members: int) -> list[T]:
     >>> [block("abcdefgh", position, 3) for position in range(3)]
     [['a', 'b', 'c'], ['d', 'e', 'f'], ['g', 'h']]
     """
-    each, extra = divmod(len(items), members)
-    start = position * each + min(position, extra)
-    return list(items[start : start + each + (1 if position < extra else 0)])
+    share, extra = divmod(len(items), members)
+    start = position * share + min(position, extra)
+    return list(items[start : start + share + (1 if position < extra else 0)])
 
 
 def dealt(items: Sequence[T], position: int, members: int) -> list[T]:

@@ -128,10 +128,10 @@ def slots_in(view: Buffer) -> dict[int, Slot]:
         chunk = view[start : start + _CHUNK]
         if chunk == _EMPTY_CHUNK:
             continue
-        for at in range(0, len(chunk) - SLOT_SIZE + 1, SLOT_SIZE):
-            slot = Slot(*SLOT.unpack_from(chunk, at))
+        for position in range(0, len(chunk) - SLOT_SIZE + 1, SLOT_SIZE):
+            slot = Slot(*SLOT.unpack_from(chunk, position))
             if slot.time:
-                slots[(start + at) // SLOT_SIZE] = slot
+                slots[(start + position) // SLOT_SIZE] = slot
     return slots
 
 

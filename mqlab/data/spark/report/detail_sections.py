@@ -202,7 +202,7 @@ def queues(facts: Facts) -> Section:
                 "its share"
             )
         caption = f"{topic}: messages of each queue"
-        pictures.append(Figure(Heat(cells, told=told, said=caption, width=WHOLE), caption))
+        pictures.append(Figure(Heat(cells, hints=told, said=caption, width=WHOLE), caption))
     # 2. The table has all queues.
     rows = [
         (

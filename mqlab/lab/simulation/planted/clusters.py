@@ -66,13 +66,13 @@ class PlantedCluster:
     def alarm(self, day: RunPlan, events: Sequence[Event] | None = None) -> list[Wrong]:
         """What is wrong when the day is over: kind and message of each broken promise, without a cause."""
         lab, run = self._played(day, events)
-        found, plan = Found(lab), run.plan
+        evidence, plan = Found(lab), run.plan
         return [
-            *lost(found, run.notes),
-            *passed(found, run.notes),
+            *lost(evidence, run.notes),
+            *passed(evidence, run.notes),
             *disordered(run.notes, plan),
-            *seen(found, run.notes, plan),
-            *tried(found, run.notes, plan),
+            *seen(evidence, run.notes, plan),
+            *tried(evidence, run.notes, plan),
         ]
 
     def story(self, day: RunPlan, events: Sequence[Event] | None = None) -> Story:

@@ -68,22 +68,22 @@ def _messages(rng: Random) -> list[Event]:
 def _faults(rng: Random) -> list[Event]:
     events: list[Event] = []
     for number, what in enumerate(rng.sample(FAULTS, rng.choice((2, 2, 3, 4)))):
-        at = rng.randrange(2_000, LENGTH_MS)
+        begin_ms = rng.randrange(2_000, LENGTH_MS)
         if what == "kill the broker":
-            events += _while_a_message_fails(rng, at)
+            events += _while_a_message_fails(rng, begin_ms)
         elif what == "cut the power":
-            events.append({"at": at, "for": 2_500, "do": "power_off", "node": BROKER, "keep": 0.0})
+            events.append({"at": begin_ms, "for": 2_500, "do": "power_off", "node": BROKER, "keep": 0.0})
         elif what == "hang the disk":
-            events += _while_the_disk_hangs(rng, at)
+            events += _while_the_disk_hangs(rng, begin_ms)
         elif what == "kill a member":
             node = rng.choice((f"{BILLING}-1", f"{BILLING}-2", f"{LEDGER}-1"))
-            events.append({"at": at, "for": 1_500, "do": "kill", "node": node})
+            events.append({"at": begin_ms, "for": 1_500, "do": "kill", "node": node})
         elif what == "kill a member with its broker":
             node = rng.choice((f"{BILLING}-1", f"{LEDGER}-1"))
-            events.append({"at": at, "for": 2_500, "do": "kill", "node": BROKER})
-            events.append({"at": at + 100, "for": 3_500, "do": "kill", "node": node})
+            events.append({"at": begin_ms, "for": 2_500, "do": "kill", "node": BROKER})
+            events.append({"at": begin_ms + 100, "for": 3_500, "do": "kill", "node": node})
         else:
-            events += _while_one_joins(rng, at, what.split()[1], number)
+            events += _while_one_joins(rng, begin_ms, what.split()[1], number)
     return events
 
 

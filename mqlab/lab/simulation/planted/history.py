@@ -73,8 +73,8 @@ def _stored(node: str, values: Values) -> Row:
 def _sent(node: str, values: Values) -> Row | None:
     if values["message_queue"] is None or values["send_status"] is None:
         return None
-    place = {"queue": _name(values["message_queue"]), "offset": values["queue_offset"]}
-    return {**place, "status": values["send_status"], "id": values["msg_id"]}
+    position = {"queue": _name(values["message_queue"]), "offset": values["queue_offset"]}
+    return {**position, "status": values["send_status"], "id": values["msg_id"]}
 
 
 def _place_in_the_log(values: Values, stored: Mapping[tuple[str, int], Row]) -> Row:

@@ -47,7 +47,7 @@ def _not_across_pages(original: Any, self: Any, view: memoryview, at: int, end: 
 
 def _one_too_low(original: Any, self: Any, min_physical_offset: int) -> None:
     original(self, min_physical_offset)
-    self.next_offsets = {place: max(0, offset - 1) for place, offset in self.next_offsets.items()}
+    self.next_offsets = {queue: max(0, offset - 1) for queue, offset in self.next_offsets.items()}
 
 
 def _from_the_beginning(original: Any, self: Any, min_physical_offset: int) -> None:

@@ -70,9 +70,9 @@ class DayChart(Picture):
 
     def svg(self) -> str:
         drawn = str(self.drawing())
-        found = re.search(r'viewBox="0 0 (\d+) (\d+)"', drawn)
-        assert found is not None
-        wide, high = int(found.group(1)), int(found.group(2))
+        view_box = re.search(r'viewBox="0 0 (\d+) (\d+)"', drawn)
+        assert view_box is not None
+        wide, high = int(view_box.group(1)), int(view_box.group(2))
         inner = drawn[drawn.index(">") + 1 : -len("</svg>")]
         # The title stands above the drawing and the legend below it, so the view box grows both ways.
         top = TITLE if self.title else 0

@@ -86,7 +86,7 @@ def _axes(frame: ChartFrame) -> list[str]:
 def _names(frame: ChartFrame, named: Sequence[tuple[str, int, float]]) -> list[str]:
     """Names beside the right edge, moved apart where they would cover each other."""
     parts, lowest = [], float(TOP)
-    for name, colour, y in sorted(named, key=lambda each: each[2]):
+    for name, colour, y in sorted(named, key=lambda label: label[2]):
         lowest = max(y + 4, lowest + 12)
         most = int((frame.right - 10) / CHARACTER)
         shown = name if len(name) <= most else name[: most - 1] + "…"
@@ -97,28 +97,28 @@ def _names(frame: ChartFrame, named: Sequence[tuple[str, int, float]]) -> list[s
 def lines(frame: ChartFrame, series: Sequence[Series], alt: str) -> Markup:
     """One line per series, broken where the series does not have a value."""
     parts, named = _axes(frame), []
-    for one in series:
+    for line in series:
         # 1. A missing value ends a run; each run is drawn as a line of its own.
         runs: list[list[tuple[float, float]]] = [[]]
-        for time_ms, value in one.points:
+        for time_ms, value in line.points:
             if value is None:
                 runs.append([])
             else:
                 runs[-1].append((frame.x(time_ms), frame.y(value)))
-        dash = f' stroke-dasharray="{one.dash}"' if one.dash else ""
+        dash = f' stroke-dasharray="{line.dash}"' if line.dash else ""
         for run in filter(None, runs):
             # A path of one point is invisible.
             if len(run) == 1:
                 parts.append(
-                    f'<circle class="f{one.colour % COLOURS}" cx="{run[0][0]:.1f}" cy="{run[0][1]:.1f}" r="2"/>'
+                    f'<circle class="f{line.colour % COLOURS}" cx="{run[0][0]:.1f}" cy="{run[0][1]:.1f}" r="2"/>'
                 )
                 continue
             path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in run)
-            parts.append(f'<path class="line s{one.colour % COLOURS}" d="{path}"{dash}/>')
+            parts.append(f'<path class="line s{line.colour % COLOURS}" d="{path}"{dash}/>')
         # 2. The name goes to the height of the last point.
         last = next((y for run in reversed(runs) for x, y in reversed(run)), None)
-        if last is not None and one.name:
-            named.append((one.name, one.colour, last))
+        if last is not None and line.name:
+            named.append((line.name, line.colour, last))
     return _svg(frame.width, frame.height, alt, [*parts, *_names(frame, named)])
 
 
@@ -126,20 +126,20 @@ def areas(frame: ChartFrame, series: Sequence[Series], alt: str) -> Markup:
     """Series stacked on each other, the first at the bottom; all have the same times, a missing value counts as 0."""
     parts, named = _axes(frame), []
     floor = [0.0] * (len(series[0].points) if series else 0)
-    for one in series:
-        top = [low + (value or 0) for low, (_, value) in zip(floor, one.points, strict=True)]
-        xs = [frame.x(time_ms) for time_ms, _ in one.points]
+    for area in series:
+        top = [low + (value or 0) for low, (_, value) in zip(floor, area.points, strict=True)]
+        xs = [frame.x(time_ms) for time_ms, _ in area.points]
         up = "L".join(f"{x:.1f} {frame.y(value):.1f}" for x, value in zip(xs, top, strict=True))
         back = "L".join(f"{x:.1f} {frame.y(v):.1f}" for x, v in reversed(list(zip(xs, floor, strict=True))))
-        total = count_text(sum(value or 0 for _, value in one.points))
+        total = count_text(sum(value or 0 for _, value in area.points))
         parts.append(
-            f'<path class="area f{one.colour % COLOURS}" d="M{up}L{back}Z">'
-            f"<title>{escape(one.name)}: {total}</title></path>"
+            f'<path class="area f{area.colour % COLOURS}" d="M{up}L{back}Z">'
+            f"<title>{escape(area.name)}: {total}</title></path>"
         )
         # The name goes where the area is at three quarters of the day.
         middle = len(xs) * 3 // 4
-        if xs and one.name:
-            named.append((one.name, one.colour, frame.y((floor[middle] + top[middle]) / 2)))
+        if xs and area.name:
+            named.append((area.name, area.colour, frame.y((floor[middle] + top[middle]) / 2)))
         floor = top
     return _svg(frame.width, frame.height, alt, [*parts, *_names(frame, named)])
 
@@ -201,17 +201,17 @@ def bars(
         y = 6 + row_height * number
         most = int((label - 12) / CHARACTER)
         drawn.append(_text(label - 10, y + 14, name if len(name) <= most else name[: most - 1] + "…", "", "end"))
-        at = float(label)
+        x = float(label)
         for value, colour, what in values:
             long = value / longest * (width - label - end)
             if long > 0:
                 drawn.append(
-                    f'<rect class="f{colour % COLOURS}" x="{at:.1f}" y="{y + 2}" width="{max(long, 1):.1f}" '
+                    f'<rect class="f{colour % COLOURS}" x="{x:.1f}" y="{y + 2}" width="{max(long, 1):.1f}" '
                     f'height="16">'
                     f"<title>{escape(what)}: {count_text(value)}</title></rect>"
                 )
-            at += long
-        drawn.append(_text(at + 8, y + 14, text, "tick"))
+            x += long
+        drawn.append(_text(x + 8, y + 14, text, "tick"))
     return _svg(width, 12 + row_height * len(rows), alt, drawn)
 
 
@@ -227,20 +227,20 @@ def heat(
     count = max((len(cells) for _, cells in rows), default=1) or 1
     cell = min((width - label) / count, 90)
     gap = 3 if cell > 12 else 0.5
-    longest = max((len(each[0]) for _, cells in rows for each in cells if each is not None), default=0)
+    longest = max((len(content[0]) for _, cells in rows for content in cells if content is not None), default=0)
     parts = []
     for number, (name, cells) in enumerate(rows):
         y = 4 + (cell_height + 3) * number
         parts.append(_text(label - 10, y + 19, name, "", "end"))
-        for column, each in enumerate(cells):
-            if each is None:
+        for column, content in enumerate(cells):
+            if content is None:
                 continue
-            text, share, told = each
+            text, share, title = content
             x = label + cell * column
             parts.append(
                 f'<rect class="heat" x="{x:.1f}" y="{y}" width="{cell - gap:.1f}" height="{cell_height}" '
                 f'rx="{min(gap, 3)}" fill-opacity="{0.08 + 0.72 * min(max(share, 0), 1):.2f}">'
-                f"<title>{escape(told)}</title></rect>"
+                f"<title>{escape(title)}</title></rect>"
             )
             if longest * CHARACTER <= cell:
                 parts.append(_text(x + (cell - gap) / 2, y + 19, text, "cell", "middle"))

@@ -59,6 +59,6 @@ def _shares(values: list[float | None]) -> list[tuple[float, float]]:
     """Each known value with the share of all values that are at most so large."""
     numbers = sorted(value for value in values if value is not None)
     shares: dict[float, float] = {}
-    for place, value in enumerate(numbers, 1):
-        shares[value] = place / len(values)
+    for rank, value in enumerate(numbers, 1):
+        shares[value] = rank / len(values)
     return list(shares.items())

@@ -51,7 +51,7 @@ class Stacked(DayChart):
         self.title, self._said, self._width = title, said, width
         self.bars = {name: {part: known(value) or 0.0 for part, value in parts.items()} for name, parts in bars.items()}
         self.parts = list(dict.fromkeys(part for parts in self.bars.values() for part in parts))
-        self._colours = colours or {part: min(at, drawing.COLOURS - 1) for at, part in enumerate(self.parts)}
+        self._colours = colours or {part: min(index, drawing.COLOURS - 1) for index, part in enumerate(self.parts)}
         self._notes = notes or {}
         self._label = label or label_width(list(self.bars), NARROWEST_LABEL, WIDEST_LABEL)
 
@@ -72,11 +72,11 @@ class Stacked(DayChart):
     def said(self) -> str:
         if self._said:
             return self._said
-        each = [
+        phrases = [
             f"{name} " + ", ".join(f"{count_text(value)} {part}" for part, value in parts.items() if value)
             for name, parts in list(self.bars.items())[:6]
         ]
-        return "; ".join(each) or "nothing to compare"
+        return "; ".join(phrases) or "nothing to compare"
 
     def table(self) -> Table:
         """One row per bar: its name, and a column per part."""
@@ -106,17 +106,17 @@ class Heat(DayChart):
         cells: Any,
         *,
         title: str = "",
-        told: Mapping[tuple[str, str], str] | None = None,
+        hints: Mapping[tuple[str, str], str] | None = None,
         said: str = "",
         width: int = NOTEBOOK_WIDTH,
         column_names: bool = True,
     ) -> None:
         rows: Cells = cells.to_dict("index") if hasattr(cells, "columns") else cells
-        self.title, self._said, self._width, self._told = title, said, width, told or {}
+        self.title, self._said, self._width, self._told = title, said, width, hints or {}
         self.cells: dict[str, dict[str, float]] = {}
         for row, values in rows.items():
-            found = {str(column): known(value) for column, value in values.items()}
-            self.cells[str(row)] = {column: value for column, value in found.items() if value is not None}
+            numbers = {str(column): known(value) for column, value in values.items()}
+            self.cells[str(row)] = {column: value for column, value in numbers.items() if value is not None}
         self.columns = list(dict.fromkeys(str(column) for values in rows.values() for column in values))
         self._column_names = column_names
 
@@ -127,8 +127,8 @@ class Heat(DayChart):
             drawn = []
             for column in self.columns:
                 value = cells.get(column)
-                told = self._told.get((row, column), f"{row}, {column}: {count_text(value or 0)}")
-                drawn.append(None if value is None else (count_text(value), value / most, told))
+                hint = self._told.get((row, column), f"{row}, {column}: {count_text(value or 0)}")
+                drawn.append(None if value is None else (count_text(value), value / most, hint))
             rows.append((row, drawn))
         names = self.columns if self._column_names else ()
         return drawing.heat(rows, self.alt, self._width, names)

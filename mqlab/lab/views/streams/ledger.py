@@ -29,10 +29,10 @@ class Ledger(Picture):
 
     def __init__(self, log: Iterable[Hashable], sink: Iterable[Hashable], *, title: str = "") -> None:
         self.log, self.sink, self.title = list(log), Counter(sink), title
-        self.missing = [one for one in self.log if one not in self.sink]
-        self.doubles = [one for one, count in self.sink.items() if count > 1]
+        self.missing = [entry for entry in self.log if entry not in self.sink]
+        self.doubles = [entry for entry, count in self.sink.items() if count > 1]
         known = set(self.log)
-        self.unknown = [one for one in self.sink if one not in known]
+        self.unknown = [entry for entry in self.sink if entry not in known]
 
     @property
     def is_right(self) -> bool:
@@ -44,12 +44,12 @@ class Ledger(Picture):
         """The answer in one line: a tick, or the first message of each kind of error."""
         if self.is_right:
             return "✓ each message is there once"
-        told = [f"first missing: {_name(self.missing[0])}"] if self.missing else []
+        phrases = [f"first missing: {_name(self.missing[0])}"] if self.missing else []
         if self.doubles:
-            told.append(f"first double: {_name(self.doubles[0])}, {self.sink[self.doubles[0]]} times")
+            phrases.append(f"first double: {_name(self.doubles[0])}, {self.sink[self.doubles[0]]} times")
         if self.unknown:
-            told.append(f"not in the log: {_name(self.unknown[0])}")
-        return f"✗ {'; '.join(told)}"
+            phrases.append(f"not in the log: {_name(self.unknown[0])}")
+        return f"✗ {'; '.join(phrases)}"
 
     @property
     def alt(self) -> str:

@@ -68,11 +68,11 @@ class StateBoard(Picture):
         names = [f"batch {row['batch']}" for row in self._drawn]
         kept = [_words(row)[0] for row in self._drawn]
         wide, long = (max(map(width, texts), default=0) for texts in (names, kept))
-        for name, told, row in zip(names, kept, self._drawn, strict=True):
+        for name, words, row in zip(names, kept, self._drawn, strict=True):
             bar = "█" * self._length(row, BAR_CHARACTERS)
             _, mark, *late = _words(row)
             dropped = f"  ✗ {late[0]}" if late else ""
-            lines.append(f"{ljust(name, wide)}  {bar:<{BAR_CHARACTERS}}  {ljust(told, long)}  {mark}{dropped}")
+            lines.append(f"{ljust(name, wide)}  {bar:<{BAR_CHARACTERS}}  {ljust(words, long)}  {mark}{dropped}")
         return "\n".join(lines if self._rows else [*lines, "no batches"])
 
     def svg(self) -> str:

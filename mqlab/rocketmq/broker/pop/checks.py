@@ -145,10 +145,10 @@ def handle_of(request: RemotingCommand) -> Handle:
 def java_error(text: str) -> str:
     """What a client sees of the exception that RocketMQ throws."""
     if text.startswith("getBrokerName fail"):
-        place = "org.apache.rocketmq.remoting.protocol.header.ExtraInfoUtil.getBrokerName(ExtraInfoUtil.java:102)"
-        return f"java.lang.IllegalArgumentException: {text}, {place}"
+        frame = "org.apache.rocketmq.remoting.protocol.header.ExtraInfoUtil.getBrokerName(ExtraInfoUtil.java:102)"
+        return f"java.lang.IllegalArgumentException: {text}, {frame}"
     if text.startswith("getRetry fail"):
-        place = "org.apache.rocketmq.remoting.protocol.header.ExtraInfoUtil.getRealTopic(ExtraInfoUtil.java:89)"
-        return f"java.lang.IllegalArgumentException: {text}, {place}"
-    place = "java.base/java.lang.NumberFormatException.forInputString(NumberFormatException.java:67)"
-    return f"java.lang.NumberFormatException: {text}, {place}"
+        frame = "org.apache.rocketmq.remoting.protocol.header.ExtraInfoUtil.getRealTopic(ExtraInfoUtil.java:89)"
+        return f"java.lang.IllegalArgumentException: {text}, {frame}"
+    frame = "java.base/java.lang.NumberFormatException.forInputString(NumberFormatException.java:67)"
+    return f"java.lang.NumberFormatException: {text}, {frame}"

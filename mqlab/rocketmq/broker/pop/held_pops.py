@@ -110,7 +110,7 @@ class HeldPops:
     def drop(self, channel: Channel) -> None:
         """Drop the requests of a closed channel."""
         for key, waiting in list(self._held.items()):
-            for held in [each for each in waiting if each.channel is channel]:
+            for held in [held for held in waiting if held.channel is channel]:
                 self._remove(key, held)
 
     def clear(self) -> None:
@@ -167,6 +167,6 @@ class HeldPops:
         self._deadline = None
         now_ms = self._state.now_ms()
         for key, waiting in list(self._held.items()):
-            for held in [each for each in waiting if now_ms > each.expires_ms - EARLY_MS]:
+            for held in [held for held in waiting if now_ms > held.expires_ms - EARLY_MS]:
                 self._run(key, held, "its time is over")
         self._arm()

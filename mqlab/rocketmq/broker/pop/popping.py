@@ -263,7 +263,7 @@ class Popping:
                 work.pop_time,
                 header.invisible_time,
                 len(result.units),
-                tuple(each - offset for each in result.queue_offsets),
+                tuple(queue_offset - offset for queue_offset in result.queue_offsets),
                 self._state.config.broker_name,
             )
             if not self._buffer.add(check_point, work.revive_queue, result.next_begin_offset):

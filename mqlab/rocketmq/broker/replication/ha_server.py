@@ -47,7 +47,7 @@ class HaServer:
 
     def copies_at(self, end_offset: int) -> int:
         """How many logs reach this offset, including the own one."""
-        return 1 + sum(1 for each in self._connections.values() if each.ack_offset >= end_offset)
+        return 1 + sum(1 for slave in self._connections.values() if slave.ack_offset >= end_offset)
 
     def in_sync(self, connection: SlaveConnection) -> bool:
         """Whether a slave is near enough to the end to count as in sync. Mirrors isInSyncSlave."""

@@ -51,10 +51,10 @@ def murmur3_128_low(data: bytes) -> int:
     """The low 64 bits of MurmurHash3 x64 128 with seed 0."""
     h1 = h2 = 0
     whole = len(data) // 16 * 16
-    for at in range(0, whole, 16):
-        h1 = _rotate(h1 ^ _mix1(int.from_bytes(data[at : at + 8], "little")), 27)
+    for start in range(0, whole, 16):
+        h1 = _rotate(h1 ^ _mix1(int.from_bytes(data[start : start + 8], "little")), 27)
         h1 = ((h1 + h2) * 5 + 0x52DCE729) & _MASK
-        h2 = _rotate(h2 ^ _mix2(int.from_bytes(data[at + 8 : at + 16], "little")), 31)
+        h2 = _rotate(h2 ^ _mix2(int.from_bytes(data[start + 8 : start + 16], "little")), 31)
         h2 = ((h2 + h1) * 5 + 0x38495AB5) & _MASK
     tail = data[whole:]
     if len(tail) > 8:

@@ -107,7 +107,7 @@ class ConsumerFilterTable:
 
     def register(self, group: str, subscriptions: Iterable[SubscriptionData]) -> None:
         """Register the SQL subscriptions of a heartbeat; filters on other topics become dead. Mirrors register."""
-        by_topic = {each.topic: each for each in subscriptions}
+        by_topic = {subscription.topic: subscription for subscription in subscriptions}
         for topic, subscription in by_topic.items():
             if subscription.expression_type not in TAG_TYPES and subscription.sub_string:
                 self._register(topic, group, subscription)
@@ -164,7 +164,9 @@ class ConsumerFilterTable:
             {
                 "filterDataByTopic": {
                     topic: {
-                        "groupFilterData": {group: each.to_value() for group, each in groups.items()},
+                        "groupFilterData": {
+                            group: consumer_filter.to_value() for group, consumer_filter in groups.items()
+                        },
                         "topic": topic,
                     }
                     for topic, groups in self._topics.items()
@@ -185,11 +187,11 @@ class ConsumerFilterTable:
             raise CorruptionError(
                 "consumer filters cannot be read", expected='{"filterDataByTopic":{…}}', found=error
             ) from error
-        if any(each.bloom_bits != self._bits for each in loaded):
+        if any(consumer_filter.bloom_bits != self._bits for consumer_filter in loaded):
             return  # they were written for bitmaps of another length: RocketMQ ignores the whole file
         self._topics = {}
-        for each in loaded:
-            self._topics.setdefault(each.topic, {})[each.group] = each
+        for consumer_filter in loaded:
+            self._topics.setdefault(consumer_filter.topic, {})[consumer_filter.group] = consumer_filter
 
     def _from_value(self, value: Mapping[str, Any]) -> ConsumerFilter:
         bloom = value.get("bloomFilterData") or {"bitNum": self._bits, "bitPos": []}

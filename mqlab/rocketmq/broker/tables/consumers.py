@@ -162,7 +162,7 @@ class ConsumerTable(BrokerTable[str, ConsumerGroup]):
         silent = []
         now_ms = self._now_ms()
         for group in list(self._entries.values()):
-            for member in [each for each in group.members.values() if now_ms - each.last_update_ms > timeout_ms]:
+            for member in [member for member in group.members.values() if now_ms - member.last_update_ms > timeout_ms]:
                 silent.append(member.channel)
                 self._left(group, member.channel, "expired")
         return silent

@@ -62,7 +62,7 @@ class DelayOffsetTable(BrokerTable[int, int]):
             value = java_json.loads(text)
             table = java_json.table(value, "offsetTable")
             self._entries = self._entries | {
-                java_json.to_int(level): java_json.to_long(at) for level, at in table.items()
+                java_json.to_int(level): java_json.to_long(offset) for level, offset in table.items()
             }
             version = java_json.data_of(value, "dataVersion")
             self.data_version = DataVersion.from_value(version) if version else self.data_version

@@ -47,7 +47,7 @@ class OrderInfo:
 
     def blocked_until(self, now_ms: int) -> int | None:
         """When the first message that is still out is visible again; None when nothing blocks."""
-        return next((self.visible_ms(each) for each in self.unacked() if now_ms < self.visible_ms(each)), None)
+        return next((self.visible_ms(offset) for offset in self.unacked() if now_ms < self.visible_ms(offset)), None)
 
     def to_value(self) -> dict[str, Any]:
         """The entry as the file has it: offsets after the first are distances from it."""
@@ -66,7 +66,7 @@ class OrderInfo:
     @classmethod
     def from_value(cls, value: dict[str, Any]) -> OrderInfo:
         """Read an entry of the file."""
-        stored = [int(each) for each in value.get("o") or []]
+        stored = [int(offset) for offset in value.get("o") or []]
         offsets = stored[:1] + [stored[0] + distance for distance in stored[1:]]
         return cls(
             value.get("a"),
@@ -76,7 +76,7 @@ class OrderInfo:
             int(value.get("l") or 0),
             int(value.get("cm") or 0),
             {int(offset): int(count) for offset, count in (value.get("oc") or {}).items()},
-            {int(offset): int(at) for offset, at in (value.get("ot") or {}).items()},
+            {int(offset): int(time_ms) for offset, time_ms in (value.get("ot") or {}).items()},
         )
 
 

@@ -79,11 +79,11 @@ class UserTable:
         """Use the users of a file, and the initial ones that it does not name. Raises CorruptionError."""
         value = java_json.loads(text)
         listed = value.get("users") if isinstance(value, dict) else None
-        if not isinstance(listed, list) or not all(isinstance(each, dict) and each.get("username") for each in listed):
+        if not isinstance(listed, list) or not all(isinstance(user, dict) and user.get("username") for user in listed):
             raise CorruptionError(
                 "users cannot be read", expected='{"users":[{"username":…}]}', found=type(value).__name__
             )
-        users = [User(*(str(each.get(name, "")) for name in WIRE_NAMES.values())) for each in listed]
+        users = [User(*(str(user.get(name, "")) for name in WIRE_NAMES.values())) for user in listed]
         self._by_name = {user.name: user for user in (*self._initial, *users)}
 
     def __repr__(self) -> str:
@@ -106,7 +106,7 @@ def status_of(text: str) -> str:
 
 
 def _spelled(text: str, known: tuple[str, str]) -> str:
-    return next((each for each in known if each.lower() == text.lower()), "")
+    return next((word for word in known if word.lower() == text.lower()), "")
 
 
 def _utf_8(item: tuple[str, User]) -> bytes:

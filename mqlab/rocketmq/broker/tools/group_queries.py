@@ -191,7 +191,9 @@ class GroupQueries:
                     "consumeFromWhere": group.consume_from_where,
                     "consumeType": group.consume_type,
                     "messageModel": group.message_model,
-                    "subscriptionTable": {topic: each.to_value() for topic, each in group.subscriptions.items()},
+                    "subscriptionTable": {
+                        topic: subscription.to_value() for topic, subscription in group.subscriptions.items()
+                    },
                 }
             )
         )

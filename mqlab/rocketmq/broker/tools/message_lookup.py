@@ -48,7 +48,7 @@ class MessageLookup:
         if not result.records:
             raise Refused(ResponseCode.QUERY_NOT_FOUND, "can not find message, maybe time range not correct")
         return request.reply(
-            body=b"".join(record.encode(each) for each in result.records),
+            body=b"".join(record.encode(unit) for unit in result.records),
             indexLastUpdateTimestamp=result.index_last_update_timestamp,
             indexLastUpdatePhyoffset=result.index_last_update_phyoffset,
         )

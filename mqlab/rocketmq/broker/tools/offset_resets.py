@@ -73,12 +73,12 @@ class OffsetResets:
                 self._in_range(topic, queue_id, number) if by_number else self._by_time(topic, queue_id, timestamp_ms)
             )
         else:
-            for each in range(topic.read_queue_nums):
-                targets[each] = self._by_time(topic, each, timestamp_ms)
+            for queue in range(topic.read_queue_nums):
+                targets[queue] = self._by_time(topic, queue, timestamp_ms)
         # 3. The next pull of each queue is answered with its new offset.
-        for each, target in targets.items():
-            state.offset_table.assign_reset(group, name, each, target)
-        return {MessageQueue(name, state.config.broker_name, each): target for each, target in targets.items()}
+        for queue, target in targets.items():
+            state.offset_table.assign_reset(group, name, queue, target)
+        return {MessageQueue(name, state.config.broker_name, queue): target for queue, target in targets.items()}
 
     def _in_range(self, topic: TopicConfig, queue_id: int, number: int | None) -> int:
         store = self._state.store

@@ -66,8 +66,8 @@ class UserAdmin:
 
     def list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """AUTH_LIST_USER."""
-        found = self._table().named_like(request.ext_fields.get("filter", ""))
-        return request.reply(body=to_json([shown(user) for user in found])) if found else request.reply()
+        users = self._table().named_like(request.ext_fields.get("filter", ""))
+        return request.reply(body=to_json([shown(user) for user in users])) if users else request.reply()
 
     def _table(self) -> UserTable:
         if self._users is None:

@@ -84,8 +84,8 @@ class MessageTree:
             if not self._offsets or offset > self._offsets[-1]:
                 self._offsets.append(offset)
             else:
-                at = bisect_left(self._offsets, offset, self._start)
-                if self._offsets[at] != offset:
+                index = bisect_left(self._offsets, offset, self._start)
+                if self._offsets[index] != offset:
                     insort(self._offsets, offset, self._start)
         return new
 

@@ -83,7 +83,7 @@ def _queue_info(process_queue: ProcessQueue, commit_offset: int, last_pull_ms: i
 
 
 def _properties(state: MemberState[Any], consume_type: str, started_ms: int | None) -> dict[str, str]:
-    known = [each.name for each in fields(state.config) if each.name != "client_ip"]  # RocketMQ spells it clientIP
+    known = [field.name for field in fields(state.config) if field.name != "client_ip"]  # RocketMQ spells it clientIP
     settings = {camel_case(name): _java(getattr(state.config, name)) for name in known}
     addresses = state.cluster.name_servers.addresses
     return {

@@ -115,8 +115,8 @@ def batched(messages: Sequence[Message], config: ProducerConfig, ids: UniqueIdMa
         keys.append(give_unique_key(message, ids, now_ms))
     # 3. Their encoded forms, one after the other, are the body; it must not be too large either.
     items = [
-        batch.BatchItem(each.flag, each.body, properties_text(each.properties).encode("utf-8", "replace"))
-        for each in messages
+        batch.BatchItem(message.flag, message.body, properties_text(message.properties).encode("utf-8", "replace"))
+        for message in messages
     ]
     whole = Message(first.topic, batch.encode(items), wait_store_msg_ok=wait)
     check_message(whole, config)

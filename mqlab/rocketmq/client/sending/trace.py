@@ -219,7 +219,7 @@ class ConsumerTraceHook:
 
     def consume_message_before(self, context: consume_hooks.ConsumeHookContext) -> None:
         """Entries of all messages of the batch whose broker has trace switched on."""
-        traced = [each for each in context.messages if each.properties.get(property_names.TRACE_ON) != "false"]
+        traced = [message for message in context.messages if message.properties.get(property_names.TRACE_ON) != "false"]
         if not traced:
             return
         request_id = self._dispatcher.unique_ids.next(context.started_ms)
@@ -232,11 +232,11 @@ class ConsumerTraceHook:
                 region,
                 context.consumer_group,
                 request_id,
-                each.msg_id,
-                each.reconsume_times,
-                each.keys or "",
+                message.msg_id,
+                message.reconsume_times,
+                message.keys or "",
             )
-            for each in traced
+            for message in traced
         ]
         self._append(entries, traced)
 
@@ -252,18 +252,18 @@ class ConsumerTraceHook:
             (
                 "SubAfter",
                 request_id,
-                each.msg_id,
+                message.msg_id,
                 cost_ms,
                 context.success,
-                each.keys or "",
+                message.keys or "",
                 code,
                 now_ms,
                 context.consumer_group,
             )
-            for each in traced
+            for message in traced
         ]
         self._append(entries, traced)
 
     def _append(self, entries: Sequence[Sequence[object]], traced: Sequence[MessageExt]) -> None:
         text = "".join(_entry(fields) for fields in entries)
-        self._dispatcher.append(text, [(each.msg_id, each.keys) for each in traced])
+        self._dispatcher.append(text, [(message.msg_id, message.keys) for message in traced])

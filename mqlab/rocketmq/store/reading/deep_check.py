@@ -36,8 +36,8 @@ class Problem:
     text: str
 
     def __str__(self) -> str:
-        place = "" if self.physical_offset is None else f" at {self.physical_offset}"
-        return f"{self.file}{place}: {self.text}"
+        where = "" if self.physical_offset is None else f" at {self.physical_offset}"
+        return f"{self.file}{where}: {self.text}"
 
 
 @dataclass(slots=True)
@@ -71,8 +71,10 @@ class DeepCheck:
         for reader in store.queues():
             files, first_offset, end_offset = reader.queue_files(), reader.min_offset, reader.max_offset
             first = reader.unit(first_offset, files)
-            place = first.physical_offset if first else end
-            self._queues[reader.topic, reader.queue_id] = _Queue(reader, files, first_offset, end_offset, place)
+            physical_offset = first.physical_offset if first else end
+            self._queues[reader.topic, reader.queue_id] = _Queue(
+                reader, files, first_offset, end_offset, physical_offset
+            )
 
     def problems(self) -> Iterator[Problem]:
         """All problems, in the order log, queues, index."""
@@ -103,9 +105,9 @@ class DeepCheck:
             if piece.physical_offset < self._dispatched:
                 yield "not in its queue", f"no unit {record.queue_offset} in queue {record.topic} {record.queue_id}"
             return
-        expected, found = (piece.physical_offset, piece.size), (unit.physical_offset, unit.size)
-        if expected != found:
-            yield "queue unit", f"its queue unit names offset and size {found}, the message has {expected}"
+        expected, named = (piece.physical_offset, piece.size), (unit.physical_offset, unit.size)
+        if expected != named:
+            yield "queue unit", f"its queue unit names offset and size {named}, the message has {expected}"
             return
         # 3. The tags code. In the schedule topic it is the time of delivery.
         queue.agreeing += 1

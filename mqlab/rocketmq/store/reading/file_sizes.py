@@ -131,12 +131,12 @@ def _possible_slots(view: memoryview, end_physical_offset: int, last_entry: int)
     before = INDEX_HEADER_SIZE + INDEX_ENTRY_SIZE * last_entry + 4  # bytes in front of the offset, slots aside
     for start in range(before, len(view), _CHUNK):
         chunk = bytes(view[start : start + _CHUNK + len(pattern) - 1])
-        at = chunk.find(pattern)
-        while at >= 0:
-            slots, odd = divmod(start + at - before, INDEX_SLOT_SIZE)
+        hit = chunk.find(pattern)
+        while hit >= 0:
+            slots, odd = divmod(start + hit - before, INDEX_SLOT_SIZE)
             if slots > 0 and not odd:
                 yield slots
-            at = chunk.find(pattern, at + 1)
+            hit = chunk.find(pattern, hit + 1)
 
 
 def _entries_agree(table: IndexTable) -> bool:

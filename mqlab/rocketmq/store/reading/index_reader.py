@@ -76,13 +76,13 @@ class IndexReader:
 
     def summaries(self) -> list[IndexSummary]:
         """The header of each file; a file that is too short for one counts as all zeros."""
-        found = []
+        summaries = []
         for name in self.names():
             view = self._open_files.view(f"{self.folder}/{name}")
             sizes = self.sizes(view)
             # The header does not depend on the sizes, so any sizes do for reading it.
             header = IndexTable(view if len(view) >= INDEX_HEADER_SIZE else memoryview(bytes(INDEX_HEADER_SIZE)), 1, 1)
-            found.append(
+            summaries.append(
                 IndexSummary(
                     name,
                     len(view),
@@ -97,7 +97,7 @@ class IndexReader:
                     sizes[1] if sizes else None,
                 )
             )
-        return found
+        return summaries
 
     def candidates(
         self, topic: str, key: str, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS, max_nums: int = 1 << 62
@@ -107,9 +107,9 @@ class IndexReader:
         for name in reversed(self.names()):
             table = self.table(name)
             if table is not None and table.matches_time(begin_ms, end_ms):
-                found: list[int] = []
-                table.select(key_hash, found, max_nums, begin_ms, end_ms)
-                yield from found
+                offsets: list[int] = []
+                table.select(key_hash, offsets, max_nums, begin_ms, end_ms)
+                yield from offsets
 
     def named(self, name: str | None = None) -> tuple[str, IndexTable]:
         """A file by its name, or the newest. UsageError when there is none, or it cannot be read."""

@@ -118,8 +118,8 @@ class IndexTable:
         begin, end = self.begin_timestamp, self.end_timestamp
         return (begin_ms < begin and end_ms > end) or begin <= begin_ms <= end or begin <= end_ms <= end
 
-    def select(self, key_hash: int, found: list[int], max_nums: int, begin_ms: int, end_ms: int) -> None:
-        """Append the physical offsets under ``key_hash``, newest first, until ``found`` has ``max_nums``.
+    def select(self, key_hash: int, offsets: list[int], max_nums: int, begin_ms: int, end_ms: int) -> None:
+        """Append the physical offsets under ``key_hash``, newest first, until ``offsets`` has ``max_nums``.
 
         The key itself is not in the file: equal hashes come out too. An entry's time is known to the second only, so
         one stored in the last second before ``begin_ms`` rounds down and out. Mirrors IndexFile.selectPhyOffset.
@@ -129,13 +129,13 @@ class IndexTable:
         # Zero is an empty slot; a larger number is damage.
         if not 0 < number <= last_entry:
             return
-        while len(found) < max_nums:
+        while len(offsets) < max_nums:
             entry_hash, physical_offset, seconds, previous = self.entry(number)
             if seconds < 0:
                 return
             time_ms = self.begin_timestamp + seconds * 1000
             if entry_hash == key_hash and begin_ms <= time_ms <= end_ms:
-                found.append(physical_offset)
+                offsets.append(physical_offset)
             if not 0 < previous < number or time_ms < begin_ms:  # a chain only ever leads to older entries
                 return
             number = previous

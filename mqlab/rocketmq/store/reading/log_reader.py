@@ -110,14 +110,14 @@ class LogReader:
 
     def segments(self) -> list[Segment]:
         """The files in order of their offsets."""
-        found = []
+        segments = []
         for name in offset_names(self._files, self.folder):
             path = f"{self.folder}/{name}"
             try:
-                found.append(Segment(int(name), path, self._files.size(path)))
+                segments.append(Segment(int(name), path, self._files.size(path)))
             except FileNotFoundError:
                 continue
-        return found
+        return segments
 
     def piece_at(self, physical_offset: int, segments: list[Segment] | None = None) -> Piece | None:
         """The unit or blank that starts there; a GAP when what is there is neither; None outside of the files."""
@@ -171,8 +171,8 @@ class LogReader:
             if piece.kind == GAP:
                 if not over_gaps:
                     return
-                found = self._next_unit(view, segment.start, position - segment.start + 1)
-                stop = min(end, segment.start + (len(view) if found is None else found))
+                next_unit = self._next_unit(view, segment.start, position - segment.start + 1)
+                stop = min(end, segment.start + (len(view) if next_unit is None else next_unit))
                 piece = piece._replace(size=stop - position)
             yield piece
             position += piece.size
@@ -195,12 +195,12 @@ class LogReader:
             chunk = bytes(view[start : start + _SEARCH + 7])
             if chunk == _ZEROS[: len(chunk)]:  # the unwritten part of a file
                 continue
-            for found in sorted(start + hit - 4 for magic in _MAGICS for hit in _hits(chunk, magic)):
-                if found < at or found + _PHYSICAL_OFFSET_AT + _I64.size > len(view):
+            for candidate in sorted(start + hit - 4 for magic in _MAGICS for hit in _hits(chunk, magic)):
+                if candidate < at or candidate + _PHYSICAL_OFFSET_AT + _I64.size > len(view):
                     continue
-                own_offset = _I64.unpack_from(view, found + _PHYSICAL_OFFSET_AT)[0]
-                if own_offset == file_start + found and self._piece(view, file_start, found).kind == UNIT:
-                    return found
+                own_offset = _I64.unpack_from(view, candidate + _PHYSICAL_OFFSET_AT)[0]
+                if own_offset == file_start + candidate and self._piece(view, file_start, candidate).kind == UNIT:
+                    return candidate
         return None
 
     def tail(self, known_units: Iterable[int], segments: list[Segment] | None = None) -> tuple[int, Piece | None]:
@@ -259,9 +259,9 @@ class LogReader:
         for window in _WINDOWS:
             first = max(0, len(view) - window)
             for hit in _hits(bytes(view[first:]), pattern):
-                at = first + hit - 4
-                if at >= 0 and _HEAD.unpack_from(view, at)[0] == len(view) - at:
-                    return Piece(BLANK, segment.start + at, len(view) - at, view)
+                position = first + hit - 4
+                if position >= 0 and _HEAD.unpack_from(view, position)[0] == len(view) - position:
+                    return Piece(BLANK, segment.start + position, len(view) - position, view)
         return None
 
     def __repr__(self) -> str:
@@ -279,7 +279,7 @@ def segment_at(segments: list[Segment], physical_offset: int) -> Segment | None:
 
 
 def _hits(chunk: bytes, pattern: bytes) -> Iterator[int]:
-    at = chunk.find(pattern)
-    while at >= 0:
-        yield at
-        at = chunk.find(pattern, at + 1)
+    hit = chunk.find(pattern)
+    while hit >= 0:
+        yield hit
+        hit = chunk.find(pattern, hit + 1)

@@ -49,7 +49,7 @@ class QueueReader:
 
     def queue_files(self) -> list[QueueFile]:
         """The files in order; a file too short for one unit is left out."""
-        found = []
+        files = []
         for name in offset_names(self._files, self.folder):
             path = f"{self.folder}/{name}"
             try:
@@ -57,8 +57,8 @@ class QueueReader:
             except FileNotFoundError:
                 continue
             if capacity:
-                found.append(QueueFile(int(name) // CQ_UNIT_SIZE, path, capacity))
-        return found
+                files.append(QueueFile(int(name) // CQ_UNIT_SIZE, path, capacity))
+        return files
 
     @property
     def max_offset(self) -> int:
@@ -86,10 +86,10 @@ class QueueReader:
             return max_offset
         # 3. Only the first file can have units of deleted messages: older files are deleted whole.
         written = min(first.capacity, max_offset - first.first_offset)
-        found = bisect_left(
+        index = bisect_left(
             range(written), self._min_physical_offset, key=lambda at: self._unit(first, at).physical_offset
         )
-        return first.first_offset + found
+        return first.first_offset + index
 
     def unit(self, queue_offset: int, files: list[QueueFile] | None = None) -> CqUnit | None:
         """The unit at a queue offset, which may be a pre-blank one; None where nothing is written.
@@ -108,19 +108,19 @@ class QueueReader:
         stop = self.max_offset if stop is None else stop
         for file in self.queue_files():
             view = self._open_files.view(file.path)
-            for at in range(max(0, start - file.first_offset), min(file.capacity, stop - file.first_offset)):
-                if (at + 1) * CQ_UNIT_SIZE > len(view):
+            for index in range(max(0, start - file.first_offset), min(file.capacity, stop - file.first_offset)):
+                if (index + 1) * CQ_UNIT_SIZE > len(view):
                     break
-                unit = decode_cq(view, at * CQ_UNIT_SIZE)
+                unit = decode_cq(view, index * CQ_UNIT_SIZE)
                 if unit.size > 0 and unit.size != PREBLANK_SIZE:
-                    yield file.first_offset + at, unit
+                    yield file.first_offset + index, unit
 
     def bytes_of_unit(self, queue_offset: int) -> tuple[list[Field], int, str]:
         """The fields of one unit, its byte in its file, and the file's name. UsageError where no unit is written."""
         for file in self.queue_files():
-            at = queue_offset - file.first_offset
-            if 0 <= at < file.capacity and self._is_written(file, at):
-                position = at * CQ_UNIT_SIZE
+            index = queue_offset - file.first_offset
+            if 0 <= index < file.capacity and self._is_written(file, index):
+                position = index * CQ_UNIT_SIZE
                 fields = cq_field_map(self._open_files.view(file.path), position)
                 return fields, position, file.path.rpartition("/")[2]
         raise UsageError(f"{self!r} has no unit {queue_offset}", hint="units run from min_offset up to max_offset")

@@ -92,14 +92,14 @@ def _last_units(store: StoreReader, end: int) -> Iterator[Problem]:
             continue
         piece = store.log.unit_at(unit.physical_offset)
         if piece is None or piece.size != unit.size:
-            found = (
+            trouble = (
                 "beyond the end of the log" if unit.physical_offset >= end else "not the start of a unit of that size"
             )
             yield Problem(
                 "queue unit",
                 f"consumequeue/{queue.topic}/{queue.queue_id}",
                 unit.physical_offset,
-                f"unit {queue.max_offset - 1} names offset {unit.physical_offset}, size {unit.size}: {found}",
+                f"unit {queue.max_offset - 1} names offset {unit.physical_offset}, size {unit.size}: {trouble}",
             )
 
 
@@ -143,10 +143,10 @@ def _configuration(files: Files, folder: str, there: list[str]) -> Iterator[Prob
             yield Problem("configuration", f"config/{name}", None, text)
         elif name.endswith(".json") or name == "transactionMetrics":
             try:
-                found = read_with_backup(files, path, _object)
-                if found.is_healed:
-                    yield Problem("configuration", f"config/{name}", None, found.why())
-                elif found.taken and name + BACKUP in there:
+                reading = read_with_backup(files, path, _object)
+                if reading.is_healed:
+                    yield Problem("configuration", f"config/{name}", None, reading.why())
+                elif reading.taken and name + BACKUP in there:
                     read_with_backup(files, path + BACKUP, _object)
             except CorruptionError as error:
                 yield Problem("configuration", f"config/{name}", None, error.text)

@@ -155,10 +155,10 @@ class StoreReader:
 
         A BackupWarning says which backup was read, why, and how old it is.
         """
-        found = read_with_backup(self.files, f"{self.directory}/config/{name}", java_json.loads)
-        if found.is_healed:
-            warnings.warn(found.text(), BackupWarning, stacklevel=2)
-        return found.value
+        reading = read_with_backup(self.files, f"{self.directory}/config/{name}", java_json.loads)
+        if reading.is_healed:
+            warnings.warn(reading.text(), BackupWarning, stacklevel=2)
+        return reading.value
 
     def close(self) -> None:
         """Let go of the open files; the next question opens what it needs."""

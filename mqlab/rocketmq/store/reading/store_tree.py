@@ -62,8 +62,8 @@ def classify(path: str, size: int) -> tuple[str, str, str]:
             holds = ""
             if "offset" in match.groupdict():
                 start = int(match["offset"])
-                each, word = (unit, "queue offsets") if unit else (1, "offsets")
-                holds = f"{word} {start // each}..{(start + size) // each}"
+                step, word = (unit, "queue offsets") if unit else (1, "offsets")
+                holds = f"{word} {start // step}..{(start + size) // step}"
             return kind, holds, part
     return "unknown", "", ""
 
@@ -98,8 +98,8 @@ def rows(files: Files, root: str) -> list[dict[str, Any]]:
 
 def other_parts(files: Files, root: str) -> list[str]:
     """The parts of RocketMQ's stores under the root that mqlab does not read, each once."""
-    found = (classify(path, size)[2] for path, size in paths(files, root))
-    return list(dict.fromkeys(part for part in found if part))
+    parts = (classify(path, size)[2] for path, size in paths(files, root))
+    return list(dict.fromkeys(part for part in parts if part))
 
 
 def read_config(files: Files, path: str) -> Any:

@@ -46,13 +46,13 @@ class TimerReader:
                 return
             mapping = self._files.map(path, size, create=False)
             try:
-                for at in range(0, size - TIMER_UNIT_SIZE + 1, TIMER_UNIT_SIZE):
-                    unit = decode_timer_unit(mapping.view, at)
+                for position in range(0, size - TIMER_UNIT_SIZE + 1, TIMER_UNIT_SIZE):
+                    unit = decode_timer_unit(mapping.view, position)
                     if unit.magic == MAGIC_BLANK:
                         break
                     if not unit.is_whole:
                         return
-                    yield int(name) + at, unit
+                    yield int(name) + position, unit
             finally:
                 mapping.close()
 

@@ -170,20 +170,20 @@ class FastScan:
         np = self._np
 
         # 1. Fixed fields: magic, size, and the flags that say how long the hosts are.
-        at = np.array(positions, dtype=np.int64)
-        size = self._numbers(data, at, 4)
-        magic = self._numbers(data, at + 4, 4)
-        sys_flag = self._numbers(data, at + SYS_FLAG_AT, 4)
+        starts = np.array(positions, dtype=np.int64)
+        size = self._numbers(data, starts, 4)
+        magic = self._numbers(data, starts + 4, 4)
+        sys_flag = self._numbers(data, starts + SYS_FLAG_AT, 4)
         kind = sys_flag >> 4 & 3
         fixed = np.array([part.size for part in FIXED_PARTS])[kind]
         is_v1 = magic == MAGIC_V1
         sure = (is_v1 | (magic == MAGIC_V2)) & (size >= fixed + 5)
 
         # 2. The lengths of body, topic and properties. Rows that failed before read at 0, a valid position.
-        body_at = at + fixed
+        body_at = starts + fixed
         body_length = self._numbers(data, np.where(sure, body_at - 4, 0), 4)
         body_end = body_at + body_length
-        end = at + size
+        end = starts + size
         sure &= (body_length >= 0) & (body_end + 4 <= end)
         here = np.where(sure, body_end, 0)
         topic_at = here + np.where(is_v1, 1, 2)
@@ -197,12 +197,12 @@ class FastScan:
 
         # 3. Rows up to the first failure; then the checks that need a unit's bytes.
         rows = _Rows(
-            at,
+            starts,
             size,
-            self._numbers(data, at + _QUEUE_ID_AT, 4),
-            self._numbers(data, at + QUEUE_OFFSET_AT, 8),
+            self._numbers(data, starts + _QUEUE_ID_AT, 4),
+            self._numbers(data, starts + QUEUE_OFFSET_AT, 8),
             sys_flag,
-            self._numbers(data, at + np.array(STORE_TIMESTAMP_AT)[kind], 8),
+            self._numbers(data, starts + np.array(STORE_TIMESTAMP_AT)[kind], 8),
             body_at,
             body_end,
             topic_at,
@@ -251,18 +251,18 @@ class FastScan:
         in_queue = ~plain & (rows.sys_flag & TRANSACTION_PREPARED == 0)
         codes = self._tags_codes(view, rows)
         places = topic_numbers << 32 | rows.queue_id & 0xFFFFFFFF
-        for place in np.unique(places[in_queue]).tolist():
-            chosen = np.flatnonzero(in_queue & (places == place))
+        for queue_key in np.unique(places[in_queue]).tolist():
+            chosen = np.flatnonzero(in_queue & (places == queue_key))
             queue_id = int(rows.queue_id[chosen[0]])
-            queue = self._queues.find_or_create(names[place >> 32], queue_id)
+            queue = self._queues.find_or_create(names[queue_key >> 32], queue_id)
             self._put(queue, rows.at[chosen] + base, rows.size[chosen], codes[chosen], rows.queue_offset[chosen])
 
         # 3. The index takes all units in the order of the log.
         if self._bulk is not None:
             self._index_all(self._bulk, view, rows, base, names, topic_numbers)
         with self._dispatcher.without_index():
-            for at in rows.at[plain].tolist():
-                self._dispatcher.dispatch_unit(view, at, end, base)
+            for position in rows.at[plain].tolist():
+                self._dispatcher.dispatch_unit(view, position, end, base)
         kept = np.array([is_directory_name(name) for name in names])[topic_numbers]
         dispatched = rows.timestamp[kept & (rows.sys_flag & TRANSACTION_PREPARED == 0)]
         if len(dispatched):

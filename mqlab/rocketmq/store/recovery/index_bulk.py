@@ -158,8 +158,8 @@ def _values(data: Array, name: str, name_ends: Array, value_ends: Array, starts:
 
     # 1. Ends of names before which the letters of this name are, the last letter first.
     marks = name_ends[np.searchsorted(name_ends, len(name)) :]
-    for place, letter in enumerate(reversed(name.encode("ascii")), 1):
-        marks = marks[data[marks - place] == letter]
+    for back, letter in enumerate(reversed(name.encode("ascii")), 1):
+        marks = marks[data[marks - back] == letter]
     # 2. The unit of each; the name must begin where a property begins, inside the unit's properties.
     rows = np.searchsorted(starts, marks, "right") - 1
     name_starts = marks - len(name)
@@ -172,8 +172,8 @@ def _values(data: Array, name: str, name_ends: Array, value_ends: Array, starts:
     last = np.full(len(starts), -1)
     filled = np.flatnonzero(stops > marks + 1)
     last[rows[filled]] = filled
-    found = last[last >= 0]
-    return _Texts(rows[found], marks[found] + 1, stops[found])
+    valid = last[last >= 0]
+    return _Texts(rows[valid], marks[valid] + 1, stops[valid])
 
 
 def _pieces(data: Array, values: _Texts) -> _Texts:
@@ -203,9 +203,9 @@ def _hashes(data: Array, texts: _Texts, topics: list[str], topic_numbers: Array)
     starts, ascending = texts.starts[order], lengths[order][::-1]
     values = prefixes[topic_numbers[order]]
     other_scripts = np.zeros(len(order), bool)
-    for place in range(int(lengths.max(initial=0))):
-        longer = len(order) - int(np.searchsorted(ascending, place, "right"))
-        letters = data[starts[:longer] + place]
+    for column in range(int(lengths.max(initial=0))):
+        longer = len(order) - int(np.searchsorted(ascending, column, "right"))
+        letters = data[starts[:longer] + column]
         values[:longer] = values[:longer] * np.uint32(31) + letters
         other_scripts[:longer] |= letters >= 0x80
     hashes = np.empty(len(order), np.int64)

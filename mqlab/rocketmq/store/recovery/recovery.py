@@ -215,24 +215,24 @@ class Recovery:
         """Where the intact units of one file end, and whether a BLANK begins there."""
         report, view, base = self.report, mapped.view, mapped.start_offset
         check_crc, accepts_torn = self._config.check_crc_on_recover, self._state.keeps("torn_properties_accepted")
-        at, look_again_at = 0, 0
+        position, look_again_at = 0, 0
         while True:
             # numpy first. It stops at the first unit in doubt, which the plain check below judges.
-            if self._config.recover_with_numpy and at >= look_again_at:
-                at = self._scan_fast(mapped, at, first_new)
-                look_again_at = at + LOOK_AGAIN_AFTER
-            unit = record.check(view, at, mapped.size, check_crc=check_crc)
+            if self._config.recover_with_numpy and position >= look_again_at:
+                position = self._scan_fast(mapped, position, first_new)
+                look_again_at = position + LOOK_AGAIN_AFTER
+            unit = record.check(view, position, mapped.size, check_crc=check_crc)
             if unit.kind != record.UNIT:
                 report.stop_reason = unit.reason or "the log ends with a filler"
-                return base + at, unit.kind == record.BLANK
-            if not accepts_torn and is_torn(view, at, unit.size):
+                return base + position, unit.kind == record.BLANK
+            if not accepts_torn and is_torn(view, position, unit.size):
                 report.stop_reason = "topic or properties were not written completely"
-                return base + at, False
+                return base + position, False
             report.units_scanned += 1
-            report.last_unit_offset = base + at
-            if base + at >= first_new:
-                self._dispatch(view, at, mapped.size, base)
-            at += unit.size
+            report.last_unit_offset = base + position
+            if base + position >= first_new:
+                self._dispatch(view, position, mapped.size, base)
+            position += unit.size
 
     def _scan_fast(self, mapped: MappedFile, at: int, first_new: int) -> int:
         """Scan as many units as possible with numpy. Returns where the plain scan continues."""

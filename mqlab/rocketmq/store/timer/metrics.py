@@ -38,7 +38,7 @@ class TimerMetrics:
 
     def to_value(self) -> dict[str, Any]:
         """The content of the file and of the answer to GET_TIMER_METRICS."""
-        counts = {topic: {"count": count, "timeStamp": at} for topic, (count, at) in self._counts.items()}
+        counts = {topic: {"count": count, "timeStamp": time_ms} for topic, (count, time_ms) in self._counts.items()}
         return {"dataVersion": self.data_version.to_value(), "timingCount": counts}
 
     def encode(self) -> str:

@@ -59,19 +59,19 @@ def _revise(state: TimerState, from_position: int, *, cut: bool) -> int:
     files = [mapped for mapped in queue.mapped_files if mapped.end_offset > from_position] or queue.mapped_files[-1:]
     end = files[0].start_offset
     for mapped in files:
-        at, limit = 0, mapped.size if cut else mapped.wrote_position
+        position, limit = 0, mapped.size if cut else mapped.wrote_position
         is_cut = False
-        while at + TIMER_UNIT_SIZE <= limit:
-            unit = decode_timer_unit(mapped.view, at)
+        while position + TIMER_UNIT_SIZE <= limit:
+            unit = decode_timer_unit(mapped.view, position)
             if unit.magic == MAGIC_BLANK:
-                at = mapped.size
+                position = mapped.size
                 break
             if not unit.is_whole:
                 is_cut = True
                 break
-            state.wheel.revise(unit.slot_ms, mapped.start_offset + at)
-            at += TIMER_UNIT_SIZE
-        end = mapped.start_offset + at
+            state.wheel.revise(unit.slot_ms, mapped.start_offset + position)
+            position += TIMER_UNIT_SIZE
+        end = mapped.start_offset + position
         if is_cut:
             break
     if cut:

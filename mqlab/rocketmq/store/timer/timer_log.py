@@ -31,9 +31,9 @@ class TimerLog:
     def load(self) -> None:
         """Find the files; their size wins over the setting. StoreError for a file that does not belong there."""
         queue = self.queue
-        found = segment_size(queue.files, [queue.directory])
-        if found is not None:
-            queue.file_size = found
+        size = segment_size(queue.files, [queue.directory])
+        if size is not None:
+            queue.file_size = size
         queue.load()
 
     def append(self, unit: TimerUnit) -> int:

@@ -36,10 +36,10 @@ class TimerWheel:
         """Read the slots of the file, if it is there. Raises StoreError for a file of another length."""
         if not self._files.exists(self.path) or self._files.size(self.path) == 0:
             return
-        found = self._files.size(self.path)
-        if found != WHEEL_FILE_SIZE:
+        size = self._files.size(self.path)
+        if size != WHEEL_FILE_SIZE:
             raise StoreError(
-                f"Timer wheel length:{found} != expected:{WHEEL_FILE_SIZE}",
+                f"Timer wheel length:{size} != expected:{WHEEL_FILE_SIZE}",
                 hint=f"take {self.path} away: the wheel is built again from the timer log",
             )
         self._slots.update(slots_in(self._map().view))
@@ -94,9 +94,9 @@ class TimerWheel:
             return
         mapping = self._map()
         for index in sorted(self._dirty):
-            at = index * SLOT_SIZE
-            mapping.write(at, SLOT.pack(*self._slots[index]))
-            mapping.flush(at, at + SLOT_SIZE)
+            position = index * SLOT_SIZE
+            mapping.write(position, SLOT.pack(*self._slots[index]))
+            mapping.flush(position, position + SLOT_SIZE)
         self._dirty.clear()
 
     def close(self) -> None:
