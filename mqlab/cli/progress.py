@@ -31,17 +31,21 @@ def progress(directory: Path | None, page: Path | None) -> None:
 
     Example:  mqlab progress my-labs --page progress.html
     """
+    from mqlab.course import mybroker
     from mqlab.course.grading.submissions import progress as saved
+    from mqlab.lab.parts import FOLDER
 
     root = working_root(Path.cwd())
     folder = directory or next((root / name for name in (COPIES, LABS) if (root / name).is_dir()), root)
     found = saved.progress(folder)
     if not found:
         raise UsageError(f"no notebook of a lab is in {folder}", hint="save your notebooks, then name their folder")
-    shown = saved.table(found)
+    shown, own = saved.table(found), mybroker.table(folder)
     click.echo(str(shown))
+    if len(own):
+        click.echo(f"\nYour broker, in {folder.name}/{FOLDER}:\n{own}")
     draw_progress(root)
     if page is not None:
         from markupsafe import Markup
 
-        page.write_text(str(Markup(PAGE).format(shown.html(), folder.name)), "utf-8")
+        page.write_text(str(Markup(PAGE).format(shown.html() + (own.html() if len(own) else ""), folder.name)), "utf-8")

@@ -26,8 +26,10 @@ from mqlab.course.teach import blocked
 from mqlab.course.teach.exercises import Answers, Call, Case, Exercise, Finding, exercise, why_unusable
 from mqlab.course.teach.failed_cells import failure_of
 from mqlab.course.teach.forbidden import refuse_named, run_watched
+from mqlab.course.teach.keeping import keepable
 from mqlab.course.teach.lives import cell_is_run_anew
 from mqlab.course.teach.partial import points_so_far
+from mqlab.course.teach.passed import Passed
 from mqlab.course.teach.practice import practise
 from mqlab.course.teach.said import Said
 from mqlab.course.teach.showing import Failed, remember, short_call
@@ -120,7 +122,8 @@ def _checked(asked: Exercise, names: Mapping[str, Any], more: int) -> Said:
         if wrong is not None:
             raise CheckFailed(replace(wrong.said, facts=[*wrong.said.facts, *earned]))
     if not more:
-        return passed(asked, len(cases))
+        said = passed(asked, len(cases))
+        return Passed.of(said, asked.id, names) if keepable(asked.id) else said
     # 3. Other seeds, as many as the learner likes.
     said = practise(asked, more, lambda case: found.said if (found := _judged(asked, case, given, case.name)) else None)
     if said.state == "bad":

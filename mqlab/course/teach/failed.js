@@ -1,10 +1,5 @@
-// The buttons under a failed check, as mqlab.course.teach.first_look shows them in a notebook.
+// The buttons under a check, as mqlab.course.teach.first_look shows them in a notebook.
 // The shared pieces "places" and "leaving" stand before this module.
-
-const ASKED = [
-  ["show_me", "Show me"],
-  ["hint", "Hint"],
-];
 
 function button(model, pane, [ask, text]) {
   const made = document.createElement("button");
@@ -25,12 +20,11 @@ function button(model, pane, [ask, text]) {
 function mountButtons(model, box) {
   const pane = document.createElement("div");
   pane.setAttribute("aria-live", "polite");
-  const asked = ASKED.filter(([ask]) => ask !== "show_me" || model.get("shows"));
   model.on("msg:custom", ({ html }) => {
     pane.innerHTML = html; // a view of mqlab, escaped where it was made
   });
   leaveOnEscape(box);
-  box.replaceChildren(...asked.map((one) => button(model, pane, one)), pane);
+  box.replaceChildren(...model.get("asks").map((one) => button(model, pane, one)), pane);
 }
 
 function initialize({ model }) {

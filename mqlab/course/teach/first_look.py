@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,11 +76,7 @@ class FirstLook(View):
     def _below(self) -> Markup:
         """Room for the buttons; until they are there, and in a saved notebook, what to call."""
         words = Markup("<div>{}</div>").format(with_marks(self.said.note)) if self.said.note else Markup("")
-        if not self.place:
-            return words
-        from mqlab.course.widgets.frame.places import place_attribute
-
-        return Markup(BOX).format(place=place_attribute(self.place), words=words, name=self.place)
+        return room_for_buttons(self.place, words) if self.place else words
 
 
 def show_failure(shell: Any, kind: type, error: Any, trace: Any, tb_offset: int | None = None) -> None:
@@ -92,14 +89,31 @@ def show_failure(shell: Any, kind: type, error: Any, trace: Any, tb_offset: int 
     if not exercise_id or not can_be_clicked():
         show(FirstLook(error.said, failed)._repr_mimebundle_())
         return
-    buttons = _kind()(place=secrets.token_hex(8), shows=failed is not None)
-    buttons.on_msg(
-        lambda _, asked, __: buttons.send({"html": str(answer_to(asked.get("ask", ""), exercise_id, failed))})
+    asks = [["show_me", "Show me"]] * (failed is not None) + [["hint", "Hint"]]
+    show_with_buttons(
+        lambda place: FirstLook(error.said, failed, place=place),
+        asks,
+        lambda ask: answer_to(ask, exercise_id, failed),
     )
+
+
+def show_with_buttons(look: Callable[[str], View], asks: list[list[str]], answer: Callable[[str], Markup]) -> None:
+    """Show a view with buttons under it, each a pair of what it asks and its text; a click brings ``answer(ask)``.
+
+    ``look`` makes the view around the place of the buttons.
+    """
     from mqlab.course.widgets.frame.places import view_entry
 
-    look = FirstLook(error.said, failed, place=buttons.place)
-    show({**look._repr_mimebundle_(), **view_entry(buttons)})
+    buttons = _kind()(place=secrets.token_hex(8), asks=asks)
+    buttons.on_msg(lambda _, asked, __: buttons.send({"html": str(answer(asked.get("ask", "")))}))
+    show({**look(buttons.place)._repr_mimebundle_(), **view_entry(buttons)})
+
+
+def room_for_buttons(place: str, words: Markup) -> Markup:
+    """Where the buttons of a place are; until they are there, and in a saved notebook, these words."""
+    from mqlab.course.widgets.frame.places import place_attribute
+
+    return Markup(BOX).format(place=place_attribute(place), words=words, name=place)
 
 
 def answer_to(asked: str, exercise_id: str, failed: Failed | None) -> Markup:
@@ -132,10 +146,10 @@ def _kind() -> type:
     from mqlab.course.widgets.frame.joining import piece
 
     class CheckButtons(anywidget.AnyWidget):
-        """The buttons under a failed check."""
+        """The buttons under a check: pairs of what a click asks and what the button says."""
 
         _esm = piece("places") + piece("leaving") + MODULE.read_text("utf-8")
         place = traitlets.Unicode().tag(sync=True)
-        shows = traitlets.Bool().tag(sync=True)
+        asks: traitlets.List[Any] = traitlets.List().tag(sync=True)
 
     return CheckButtons

@@ -39,9 +39,7 @@ def anew(answer: Callable[..., Any], name: str) -> Callable[..., Any]:
     behind_the_wall = getattr(answer, "_mqlab_anew", None)
     if behind_the_wall is not None:
         return behind_the_wall()  # type: ignore[no-any-return]
-    function = _function_of(answer)
-    # The text of the cell is all that a restarted process would have.
-    source = "" if function is None else _cell_of(function.__code__.co_filename)
+    function, source = _function_of(answer), text_of_cell(answer)  # all that a restarted process would have
     if function is None or not source:
         return answer
     names = fresh(function.__globals__)
@@ -123,6 +121,12 @@ def _function_of(answer: Any) -> types.FunctionType | None:
         return answer
     kind = answer if isinstance(answer, type) else type(answer)
     return next((item for item in vars(kind).values() if isinstance(item, types.FunctionType)), None)
+
+
+def text_of_cell(answer: Any) -> str:
+    """The text of the notebook's cell in which a function or class was defined; "" where that is not known."""
+    function = _function_of(answer)
+    return "" if function is None else _cell_of(function.__code__.co_filename)
 
 
 def _cell_of(filename: str) -> str:

@@ -36,7 +36,7 @@ class ClientVerbs(LabState):
         """A started producer of a group; settings have DefaultMQProducer's names in snake_case."""
         from mqlab.rocketmq.client import Producer
 
-        return self._client("producer", group, name, 2, Producer, settings, start=True)
+        return self._client("producer", group, name, 2, Producer, self._with_parts("producer", settings), start=True)
 
     def transaction_producer(self, group: str, listener: Any, *, name: str | None = None, **settings: Any) -> Any:
         """A started producer of half messages; the listener executes and checks the local transaction."""
@@ -45,13 +45,13 @@ class ClientVerbs(LabState):
         def make(ports: Ports, group: str, servers: list[str], **settings: Any) -> TransactionProducer:
             return TransactionProducer(ports, group, servers, listener, **settings)
 
-        return self._client("producer", group, name, 2, make, settings, start=True)
+        return self._client("producer", group, name, 2, make, self._with_parts("producer", settings), start=True)
 
     def push_consumer(self, group: str, *, name: str | None = None, cores: int = 2, **settings: Any) -> Any:
         """A push consumer of a group, not started; settings have DefaultMQPushConsumer's names in snake_case."""
         from mqlab.rocketmq.client import PushConsumer
 
-        return self._client("consumer", group, name, cores, PushConsumer, settings)
+        return self._client("consumer", group, name, cores, PushConsumer, self._with_parts("consumer", settings))
 
     def pull_consumer(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
         """A started consumer that pulls on request, one request at a time. Mirrors DefaultMQPullConsumer."""
@@ -69,7 +69,7 @@ class ClientVerbs(LabState):
         """A consumer to poll, not started. Mirrors DefaultLitePullConsumer."""
         from mqlab.rocketmq.client import LitePullConsumer
 
-        return self._client("consumer", group, name, 2, LitePullConsumer, settings)
+        return self._client("consumer", group, name, 2, LitePullConsumer, self._with_parts("consumer", settings))
 
     def simple_consumer(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
         """A consumer that receives on lease and acknowledges each message, not started. Mirrors SimpleConsumer."""
@@ -103,6 +103,14 @@ class ClientVerbs(LabState):
             )
         tool: Admin = self.handles[ADMIN].node
         return tool
+
+    def _with_parts(self, kind: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """The settings of a client, with the learner's parts where nothing else is set."""
+        if not self.parts.names:
+            return settings
+        from mqlab.lab.parts.of_clients import client_settings
+
+        return {**client_settings(self.parts, kind), **settings}
 
     def _client(
         self,

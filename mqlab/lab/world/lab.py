@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
+from mqlab.lab.parts.folder import FOLDER, OwnParts, parts_in
 from mqlab.lab.runtime.journal import StepRecord
 from mqlab.lab.runtime.kinds import check_kind
 from mqlab.lab.runtime.sim import SimWorld
@@ -50,7 +51,8 @@ class Lab(ClientVerbs, Faults, ScheduleVerbs, StoredVerbs, WhatHappened):
     settings of ``broker``, overridden by those of ``replica``. ``stores`` maps a broker's name to an existing store
     directory, of which a copy is opened. ``client`` holds settings for all clients (message trace is on unless it has
     ``enable_trace=False``). A given ``directory`` is kept; without one the Lab has a temporary directory, which is
-    removed together with the Lab object. ``driver`` is "sim" or "threads".
+    removed together with the Lab object. ``driver`` is "sim" or "threads". ``parts``: a learner's own, such as
+    ``mybroker.parts()``, in place of mqlab's; one that breaks a rule stops the world with BrokenPart.
     """
 
     bring_file = staticmethod(cluster.copy_writable)
@@ -74,6 +76,7 @@ class Lab(ClientVerbs, Faults, ScheduleVerbs, StoredVerbs, WhatHappened):
         stores: Mapping[str, str | Path] | None = None,
         journal_limit: int | None = None,
         speed: float = 1.0,
+        parts: OwnParts | None = None,
     ) -> None:
         # 1. Check the arguments before anything is created.
         names, servers = cluster.broker_names(brokers, stores), cluster.name_server_names(name_servers)
@@ -85,7 +88,9 @@ class Lab(ClientVerbs, Faults, ScheduleVerbs, StoredVerbs, WhatHappened):
         # 3. The world and the state. The state's delivery book must see the first change of the world.
         world = _world(driver, speed, seed=seed, start_ms=start_ms, latency_ms=latency_ms, journal_limit=journal_limit)
         client_settings = {"enable_trace": True, **(client or {})}
-        super().__init__(world, own_directory, seed=seed, began_ms=start_ms, client_settings=client_settings)
+        super().__init__(
+            world, own_directory, seed=seed, began_ms=start_ms, client_settings=client_settings, parts=parts
+        )
         self.telling: Telling | None = None  # what play was called with
         # 4. The servers. Slaves come last because they learn from the name servers where their masters are.
         try:
@@ -270,16 +275,20 @@ def play(
     seed: int = 0,
     until_step: int | None = None,
     faults: FaultsByStep | None = None,
+    mine: bool = False,
     **settings: Any,
 ) -> Lab:
     """Play a story on a new Lab and return the Lab: at the story's end, or stopped just before ``until_step``.
 
-    ``faults`` maps step numbers to functions of the Lab, each called just before its step.
+    ``faults`` maps step numbers to functions of the Lab, each called just before its step. ``mine``: on your own parts,
+    those kept in the folder mybroker here.
     All other keywords are those of Lab.
     An error that leaves the story carries the seed and the step as a note.
     """
     if settings.get("driver", "sim") == "threads" and (until_step is not None or faults):
         raise UsageError("until_step and faults need the simulated driver", hint='driver="sim" is the default')
+    if mine:
+        settings["parts"] = parts_in(Path(FOLDER))
     lab = Lab(seed=seed, **settings)
     kept = {name: value for name, value in settings.items() if name != "directory"}
     lab.telling = Telling(story, dict(faults) if faults else None, kept)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import UsageError
+from mqlab.lab.parts.folder import OwnParts
 from mqlab.lab.runtime.journal import Journal
 from mqlab.lab.runtime.sim import SimWorld
 from mqlab.lab.runtime.world import World
@@ -47,18 +48,27 @@ class CrashPoint:
 class LabState:
     """The state of a Lab and the look-ups that all its verbs share.
 
-    ``directory`` holds the stores, ``client_settings`` are the settings of all clients, ``began_ms`` is the world's
-    time at the start, ``handles`` maps the name of each node to its handle in the order of creation.
+    ``directory`` holds the stores, ``client_settings`` are the settings of all clients, ``parts`` a learner's own in
+    the place of mqlab's, ``began_ms`` is the world's time at the start, ``handles`` maps the name of each node to its
+    handle in the order of creation.
     """
 
     def __init__(
-        self, world: World[Any], directory: Path, *, seed: int, began_ms: int, client_settings: Mapping[str, Any]
+        self,
+        world: World[Any],
+        directory: Path,
+        *,
+        seed: int,
+        began_ms: int,
+        client_settings: Mapping[str, Any],
+        parts: OwnParts | None = None,
     ) -> None:
         self.world = world
         self.directory = directory
         self.seed = seed
         self.began_ms = began_ms
         self.client_settings = dict(client_settings)
+        self.parts = parts or OwnParts()
         self.handles: dict[str, NodeHandle] = {}
         self.resources: dict[str, Resource] = {}
         self.delivery_book = DeliveryBook()

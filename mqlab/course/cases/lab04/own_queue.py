@@ -16,16 +16,12 @@ from mqlab.course.kit.crashing import EveryCrash
 from mqlab.course.kit.days import Day, Does, Played, Topics, Waits
 from mqlab.course.kit.promises import nothing_lost
 from mqlab.course.teach.exercises import Answers, Call, Finding
+from mqlab.lab.parts.of_clients import EMPTY_RULE, ONE_PAST_RULE, SMALLEST_LEFT_RULE
 from mqlab.rocketmq.client.consuming.process_queue import ProcessQueue
 from mqlab.rocketmq.wire.message import MessageExt
 
 NAME = "MyProcessQueue"
 
-SMALLEST_LEFT_RULE = "remove_message returns the smallest offset that is left: that is where the group may move to"
-ONE_PAST_RULE = (
-    "When nothing is left, remove_message returns one past the largest offset that was ever put in: the next to read"
-)
-EMPTY_RULE = "When the queue was empty already, there is no offset to move: remove_message returns -1"
 SPAN_RULE = "max_span is the largest minus the smallest offset that is still there; 0 when nothing is there"
 FIRST_RULE = "first_message is the message with the smallest offset that is still there; None when nothing is there"
 CONTAINS_RULE = "contains_message is True for a message that was put in and is not removed yet"

@@ -1,0 +1,74 @@
+"""The parts of your own broker: those you kept, and mqlab's own for those you have not written.
+
+from mqlab.course import keep, mybroker
+
+keep("lab04.process_queue")     under a check that passes: mybroker/process_queue.py
+mybroker.fill("lab16.pulls")    the parts of exercises before that one which are missing, as mqlab's own
+mybroker.parts()                what Lab(parts=…) takes; play(story, mine=True) does the same
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mqlab.course.teach.keeping import FILLED, INIT, is_filled, write_part
+from mqlab.course.teach.said import AskedWrongly, Said
+from mqlab.lab.parts import FOLDER, KINDS, OwnParts, PartKind, parts_in
+from mqlab.lab.views import Table
+
+OWN_PARTS = {
+    "strategy": "from mqlab.rocketmq.client.sending.fault_strategy import LatencyFaultStrategy as MyFaults",
+    "sticky": """from mqlab.rocketmq.client.allocate import Averagely
+
+
+def sticky(queues, members):
+    return {member: Averagely().allocate("", member, queues, members) for member in members}""",
+    "process_queue": "from mqlab.rocketmq.client.consuming.process_queue import ProcessQueue as MyProcessQueue",
+}
+"""mqlab's own parts by the name of the file."""
+
+
+def fill(before: str = "") -> Said:
+    """Write mqlab's own part for each exercise before this one that has none of yours; default: for all of them.
+
+    A file says at its head that it is not yours. UsageError for an exercise that is no part.
+    """
+    exercises = list(KINDS)
+    if before and before not in exercises:
+        raise AskedWrongly(f"{before} is no part of a broker", hint=f"parts are {', '.join(exercises)}")
+    wanted = exercises[: exercises.index(before)] if before else exercises
+    folder = Path(FOLDER)
+    folder.mkdir(exist_ok=True)
+    if not (folder / "__init__.py").exists():
+        (folder / "__init__.py").write_text(INIT, "utf-8")
+    filled = []
+    for kind in (KINDS[exercise] for exercise in wanted):
+        path = folder / f"{kind.file}.py"
+        if not path.exists():
+            write_part(path, kind.exercise, OWN_PARTS[kind.file], FILLED)
+            filled.append(kind.file)
+    facts = [("yours", ", ".join(_yours(folder)) or "none yet"), ("mqlab's own", ", ".join(filled) or "nothing new")]
+    return Said("note", "Your broker has every part that this needs", facts)
+
+
+def parts() -> OwnParts:
+    """The parts in ``mybroker`` here. UsageError if there is none."""
+    return parts_in(Path(FOLDER))
+
+
+def table(folder: Path) -> Table:
+    """The kept parts of a folder of notebooks, one row per part: which exercise it is, and whose."""
+    home = folder / FOLDER
+    present = [kind for kind in KINDS.values() if _path(home, kind).is_file()]
+    return Table(
+        {"part": kind.file, "exercise": kind.exercise, "whose": "mqlab's" if is_filled(_path(home, kind)) else "yours"}
+        for kind in present
+    )
+
+
+def _yours(folder: Path) -> list[str]:
+    return [k.file for k in KINDS.values() if _path(folder, k).is_file() and not is_filled(_path(folder, k))]
+
+
+def _path(folder: Path, kind: PartKind) -> Path:
+    return folder / f"{kind.file}.py"

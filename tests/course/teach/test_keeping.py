@@ -1,0 +1,108 @@
+"""Answers that are kept: the file, what is taken along, what is refused, and worlds that run on it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mqlab import CONSUME_SUCCESS, Message, play
+from mqlab.course import mybroker
+from mqlab.course.teach.keeping import is_filled, source_of, written
+from mqlab.course.teach.passed import Passed
+from mqlab.course.teach.said import AskedWrongly, Said
+from mqlab.errors import UsageError
+from tests.course.teach.notebook_answers import names_after, reference
+
+CACHE = "lab04.process_queue"
+REMEMBERS = "SEEN = []\nLIMIT = 3\nclass MyProcessQueue:\n    def put(self):\n        SEEN.append(LIMIT)\n"
+HAS_A_LOCAL_NAME = "messages = [1]\nclass MyProcessQueue:\n    def put(self, messages):\n        return messages\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mybroker"]:
+        monkeypatch.delitem(sys.modules, name)
+    return tmp_path
+
+
+def orders(lab: object) -> None:
+    lab.create_topic("orders")  # type: ignore[attr-defined]
+    shop = lab.producer("shop")  # type: ignore[attr-defined]
+    for _ in range(6):
+        shop.send(Message("orders", b"a book"))
+    billing = lab.push_consumer("billing")  # type: ignore[attr-defined]
+    billing.subscribe("orders", "*")
+    billing.on_messages(lambda messages, context: CONSUME_SUCCESS)
+    billing.start()
+    lab.run_for("20s")  # type: ignore[attr-defined]
+
+
+def test_a_kept_answer_is_a_module_with_its_lab_and_its_base_class(here: Path) -> None:
+    written(CACHE, reference(CACHE))
+    from mybroker import process_queue  # type: ignore[import-not-found]
+
+    text = (here / "mybroker" / "process_queue.py").read_text("utf-8")
+    assert text.startswith('"""lab04.process_queue, kept 20') and "class Given:" in text
+    assert process_queue.MyProcessQueue().max_span() == 0
+
+
+def test_a_kept_file_is_replaced_only_when_asked_and_then_kept_beside(here: Path) -> None:
+    written(CACHE, reference(CACHE))
+    with pytest.raises(AskedWrongly, match="there already"):
+        written(CACHE, reference(CACHE))
+    written(CACHE, reference(CACHE), again=True)
+    assert sorted(path.name for path in (here / "mybroker").glob("process*")) == [
+        "process_queue-1.py",
+        "process_queue.py",
+    ]
+
+
+def test_an_answer_that_remembers_in_another_cell_is_not_kept() -> None:
+    names = names_after(
+        CACHE, "SEEN = []\nLIMIT = 3\nclass MyProcessQueue:\n    def put(self):\n        SEEN.append(LIMIT)\n"
+    )
+    with pytest.raises(AskedWrongly, match="uses SEEN, list of another cell"):
+        source_of(CACHE, "MyProcessQueue", names)
+    names["SEEN"] = ()
+    assert "LIMIT = 3" in source_of(CACHE, "MyProcessQueue", names)
+
+
+def test_a_local_name_is_not_taken_for_a_name_of_the_notebook() -> None:
+    names = names_after(
+        CACHE, "messages = [1]\nclass MyProcessQueue:\n    def put(self, messages):\n        return messages\n"
+    )
+    assert "[1]" not in source_of(CACHE, "MyProcessQueue", names)
+
+
+def test_the_missing_parts_are_filled_with_mqlabs_own_and_say_so(here: Path) -> None:
+    written(CACHE, reference(CACHE))
+    mybroker.fill(CACHE)
+    folder = here / "mybroker"
+    assert is_filled(folder / "sticky.py") and not is_filled(folder / "process_queue.py")
+    assert [(row.part, row.whose) for row in mybroker.table(here)] == [
+        ("strategy", "mqlab's"),
+        ("sticky", "mqlab's"),
+        ("process_queue", "yours"),
+    ]
+    written("lab03.sticky", reference("lab03.sticky"))  # takes the place of what was filled in
+    assert not is_filled(folder / "sticky.py")
+
+
+def test_a_world_runs_on_the_kept_parts(here: Path) -> None:
+    with pytest.raises(UsageError, match="no part in mybroker"):
+        play(orders, mine=True)
+    written(CACHE, reference(CACHE))
+    mybroker.fill()
+    lab = play(orders, mine=True)
+    assert len(lab.deliveries("billing", absences=False)) == 6
+    assert lab.parts.process_queue.__module__ == "mybroker.process_queue"
+
+
+def test_a_check_that_passes_offers_to_keep(here: Path) -> None:
+    said = Passed.of(Said("good", "passes"), CACHE, reference(CACHE))
+    assert "mybroker/process_queue.py" in str(said._kept().html())
+    assert "there already" in str(said._kept().html())
