@@ -67,7 +67,7 @@ def connect(
 
         access = NodeAccess(Credentials(access_key, secret_key))
     wanted = name_servers.split(";") if isinstance(name_servers, str) else list(name_servers)
-    addresses = [str(address_of(each)) for each in wanted if each.strip()]
+    addresses = [str(address_of(address)) for address in wanted if address.strip()]
     if not addresses:
         raise UsageError("no address of a name server", hint='mqlab.connect("127.0.0.1:9876")')
     cluster = Cluster(addresses, tls, record, access)

@@ -58,9 +58,9 @@ def _asking(name: str, verb: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(verb)
     def asked(*args: Any, confirm: bool = False, **settings: Any) -> Any:
         if not confirm and not settings.get("dry_run"):
-            given = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in settings.items())])
+            arguments = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in settings.items())])
             raise UsageError(
-                f"admin.{name}({given}) changes the cluster: {CHANGES[name]}", hint="say confirm=True to do it"
+                f"admin.{name}({arguments}) changes the cluster: {CHANGES[name]}", hint="say confirm=True to do it"
             )
         return verb(*args, **settings)
 

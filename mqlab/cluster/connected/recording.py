@@ -58,8 +58,8 @@ class Frame:
     @property
     def fields(self) -> Mapping[str, str]:
         """The header fields that say most."""
-        found = self.command.ext_fields
-        return {SHOWN_AS.get(name, name): found[name] for name in TELLING if found.get(name)}
+        fields = self.command.ext_fields
+        return {SHOWN_AS.get(name, name): fields[name] for name in TELLING if fields.get(name)}
 
 
 class Recording:
@@ -206,7 +206,7 @@ def _decoded(pieces: Iterable[_Piece]) -> Recording:
 
 def _client_id(heartbeat: RemotingCommand) -> str | None:
     try:
-        found = java_json.loads((heartbeat.body or b"").decode("utf-8", "replace"))
+        body = java_json.loads((heartbeat.body or b"").decode("utf-8", "replace"))
     except ValueError:
         return None
-    return str(found["clientID"]) if isinstance(found, dict) and found.get("clientID") else None
+    return str(body["clientID"]) if isinstance(body, dict) and body.get("clientID") else None

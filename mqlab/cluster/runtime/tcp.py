@@ -68,8 +68,8 @@ def socket_for(host: str, port: int) -> socket.socket:
     if (held := _held.pop(Address(host, port), None)) is not None:
         return held
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, _, _, _, where = found[0]
+        resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, where = resolved[0]
         return socket.create_server(where[:2], family=family, backlog=BACKLOG)
     except OSError as error:
         raise UsageError(

@@ -88,16 +88,16 @@ def parse_set(options: Sequence[str]) -> FileSettings:
 
 def _settings(entries: Sequence[tuple[str, str, str]]) -> FileSettings:
     """The settings of entries: where each stands, its name and its value. The last one of a name counts."""
-    found = FileSettings()
+    settings = FileSettings()
     unused: list[str] = []
     kinds = (
-        (_fields(BrokerConfig()), found.broker),
-        (_fields(StoreConfig()), found.store),
-        (_fields(NameServerConfig()), found.name_server),
+        (_fields(BrokerConfig()), settings.broker),
+        (_fields(StoreConfig()), settings.store),
+        (_fields(NameServerConfig()), settings.name_server),
     )
     for where, name, value in {entry[1]: entry for entry in entries}.values():
         if name in OF_THE_PROCESS:
-            found.process[name] = trimmed(value)
+            settings.process[name] = trimmed(value)
             continue
         homes = [(fields[name], into) for fields, into in kinds if name in fields]
         if not homes:
@@ -107,8 +107,8 @@ def _settings(entries: Sequence[tuple[str, str, str]]) -> FileSettings:
                 into[field_name] = tuple(value.split()) if isinstance(default, tuple) else typed(name, value, default)
             except Refused as error:
                 raise UsageError(f"{where}: {error.remark}") from error
-    return dataclasses.replace(found, unused=tuple(unused))
+    return dataclasses.replace(settings, unused=tuple(unused))
 
 
 def _fields(config: Any) -> Mapping[str, tuple[str, Any]]:
-    return {camel_case(each.name): (each.name, getattr(config, each.name)) for each in dataclasses.fields(config)}
+    return {camel_case(field.name): (field.name, getattr(config, field.name)) for field in dataclasses.fields(config)}

@@ -38,8 +38,8 @@ class ServerMetrics:
 
     def collect(self) -> Iterable[Metric]:
         """All metrics, read on the server's loop."""
-        found: list[Metric] = self._server.on_loop(lambda: list(self._collected()))
-        return found
+        metrics: list[Metric] = self._server.on_loop(lambda: list(self._collected()))
+        return metrics
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: the names are known by the first scrape."""
@@ -62,9 +62,9 @@ class ServerMetrics:
         counter("mqlab_failures", "errors that left a handler", server.loop.failures)
         for reason, count in sorted(peers.closed_for.items()):
             counter("mqlab_closed_connections", "connections that the server closed", count, reason=reason)
-        for (kind, name, about), found in rows.items():
-            metric = kind(name, about, labels=sorted(found[0][0]))
-            for labels, value in found:
+        for (kind, name, about), samples in rows.items():
+            metric = kind(name, about, labels=sorted(samples[0][0]))
+            for labels, value in samples:
                 metric.add_metric([labels[label] for label in sorted(labels)], value)
             yield metric
 
@@ -90,7 +90,9 @@ def _put_broker(broker: Broker, counter: Callable[..., None], gauge: Callable[..
         broker.store.max_physical_offset - broker.store.flushed_offset,
         **own,
     )
-    for topic in [each.topic_name for each in broker.topics.values() if not broker.topics.is_system(each.topic_name)]:
+    for topic in [
+        config.topic_name for config in broker.topics.values() if not broker.topics.is_system(config.topic_name)
+    ]:
         total = broker.stats.total
         counter(
             "rocketmq_messages_in",

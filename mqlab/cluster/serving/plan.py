@@ -82,7 +82,7 @@ class ServingPlan:
         """The addresses at which other machines can connect."""
         bound = [] if self.name_server is None else [self.name_server]
         bound += [Address(broker.bind, broker.config.listen_port) for broker in self.brokers]
-        return [str(each) for each in bound if not is_loopback(each.host)]
+        return [str(address) for address in bound if not is_loopback(address.host)]
 
 
 def own_address(bind: str, wanted: str | None) -> str:
@@ -149,10 +149,10 @@ def broker_addresses(first: str, count: int) -> list[Address]:
     ['127.0.0.1:10911', '127.0.0.1:10921', '127.0.0.1:10931']
     """
     where = address_of(first)
-    found: list[Address] = []
+    addresses: list[Address] = []
     for number in range(count):
         port = where.port + number * PORT_STEP if where.port else free_broker_port(where.host)
         if not VIP_DISTANCE < port < HIGHEST_PORT:
             raise UsageError(f"a broker cannot use port {port}", hint="it needs the ports p - 2, p and p + 1")
-        found.append(Address(where.host, port))
-    return found
+        addresses.append(Address(where.host, port))
+    return addresses

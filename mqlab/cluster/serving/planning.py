@@ -49,28 +49,28 @@ class Wanted:
 
 def plan_of(wanted: Wanted) -> tuple[ServingPlan, tuple[str, ...]]:
     """The plan, and the names of settings that have no effect. UsageError for what cannot be."""
-    found = read_config(wanted.config) if wanted.config else FileSettings()
+    settings = read_config(wanted.config) if wanted.config else FileSettings()
     said = parse_set(wanted.settings)
     unknown = [name for name in said.unused if name not in rocketmq_settings.NAMES]
     if unknown:
         raise UsageError(
             f"there is no setting {unknown[0]!r}", hint="settings have the names of broker.conf: flushDiskType=…"
         )
-    unused = (*found.unused, *said.unused)
-    found = _joined(found, said)
+    unused = (*settings.unused, *said.unused)
+    settings = _joined(settings, said)
     # 1. Name servers: this process has one unless only brokers are wanted, or the brokers are slaves.
     has_name_server = wanted.only != "broker" and wanted.replica_of is None
-    name_server = _name_server(wanted, found) if has_name_server else None
+    name_server = _name_server(wanted, settings) if has_name_server else None
     if name_server is not None:
         name_servers: tuple[str, ...] = (str(name_server),)
     else:
-        listed = wanted.namesrv or found.process.get("namesrvAddr") or ""
-        name_servers = tuple(str(_to_register_at(each)) for each in listed.split(";") if each.strip())
+        listed = wanted.namesrv or settings.process.get("namesrvAddr") or ""
+        name_servers = tuple(str(_to_register_at(address)) for address in listed.split(";") if address.strip())
     if wanted.only == "broker" and not name_servers:
         raise UsageError("--only broker needs the name servers to register at", hint='--namesrv "10.0.0.7:9876"')
     # 2. Brokers, and whom they answer.
-    access = None if wanted.only == "namesrv" else access_of(found.process)
-    brokers = () if wanted.only == "namesrv" else _brokers(wanted, found, name_servers, access)
+    access = None if wanted.only == "namesrv" else access_of(settings.process)
+    brokers = () if wanted.only == "namesrv" else _brokers(wanted, settings, name_servers, access)
     if wanted.replica_of is not None and not name_servers:
         name_servers = master_of(wanted.replica_of, access).name_servers
         if not name_servers:
@@ -78,7 +78,7 @@ def plan_of(wanted: Wanted) -> tuple[ServingPlan, tuple[str, ...]]:
                 f"the master at {wanted.replica_of} does not say at which name servers it registers",
                 hint='name them: --namesrv "10.0.0.7:9876"',
             )
-    return ServingPlan(name_server, name_servers, brokers, _name_server_config(found, wanted), access), unused
+    return ServingPlan(name_server, name_servers, brokers, _name_server_config(settings, wanted), access), unused
 
 
 def _to_register_at(text: str) -> Address:
@@ -97,8 +97,8 @@ def _joined(first: FileSettings, over: FileSettings) -> FileSettings:
     )
 
 
-def _name_server(wanted: Wanted, found: FileSettings) -> Address:
-    of_file = found.name_server.get("listen_port") if wanted.only == "namesrv" else None
+def _name_server(wanted: Wanted, settings: FileSettings) -> Address:
+    of_file = settings.name_server.get("listen_port") if wanted.only == "namesrv" else None
     text = wanted.namesrv or f"{LOOPBACK}:{of_file or NAME_SERVER_PORT}"
     if ";" in text:
         raise UsageError(
@@ -108,25 +108,25 @@ def _name_server(wanted: Wanted, found: FileSettings) -> Address:
     return where if where.port else replace(where, port=free_port(where.host))
 
 
-def _name_server_config(found: FileSettings, wanted: Wanted) -> NameServerConfig:
+def _name_server_config(settings: FileSettings, wanted: Wanted) -> NameServerConfig:
     """Its settings; ``listenPort`` of a broker's file is the broker's."""
-    own = {name: value for name, value in found.name_server.items() if name != "listen_port"}
+    own = {name: value for name, value in settings.name_server.items() if name != "listen_port"}
     return NameServerConfig(**own)
 
 
 def _brokers(
-    wanted: Wanted, found: FileSettings, name_servers: tuple[str, ...], access: NodeAccess | None
+    wanted: Wanted, settings: FileSettings, name_servers: tuple[str, ...], access: NodeAccess | None
 ) -> tuple[BrokerPlan, ...]:
-    if wanted.brokers > 1 and ("broker_name" in found.broker or wanted.replica_of is not None):
+    if wanted.brokers > 1 and ("broker_name" in settings.broker or wanted.replica_of is not None):
         raise UsageError(
             "several brokers cannot share one name", hint="leave out --brokers, or brokerName and --replica-of"
         )
-    first = wanted.broker or f"{LOOPBACK}:{found.broker.get('listen_port', BROKER_PORT)}"
-    root = wanted.store or (Path(path) if (path := found.process.get("storePathRootDir")) else None)
+    first = wanted.broker or f"{LOOPBACK}:{settings.broker.get('listen_port', BROKER_PORT)}"
+    root = wanted.store or (Path(path) if (path := settings.process.get("storePathRootDir")) else None)
     if root is None:
         raise UsageError("no directory for the messages", hint="--store DIR")
-    _check_log_path(found, root)
-    of_broker, of_store = dict(found.broker), dict(found.store)
+    _check_log_path(settings, root)
+    of_broker, of_store = dict(settings.broker), dict(settings.store)
     if wanted.replica_of is not None:
         master = master_of(wanted.replica_of, access)
         of_broker |= {"broker_name": master.broker_name, "broker_id": wanted.broker_id}
@@ -138,7 +138,7 @@ def _brokers(
         plans.append(
             BrokerPlan(
                 bind=where.host,
-                advertised=own_address(where.host, found.process.get("brokerIP1")),
+                advertised=own_address(where.host, settings.process.get("brokerIP1")),
                 directory=root if wanted.brokers == 1 else root / name,
                 config=BrokerConfig(**{**of_broker, "broker_name": name, "listen_port": where.port}),
                 store=StoreConfig(**of_store),
@@ -147,8 +147,8 @@ def _brokers(
     return tuple(plans)
 
 
-def _check_log_path(found: FileSettings, root: Path) -> None:
-    log = found.process.get("storePathCommitLog")
+def _check_log_path(settings: FileSettings, root: Path) -> None:
+    log = settings.process.get("storePathCommitLog")
     if log is not None and Path(log) != root / "commitlog":
         raise UsageError(
             f"storePathCommitLog={log} is not in storePathRootDir={root}",
@@ -185,5 +185,9 @@ def master_of(address: str, access: NodeAccess | None = None) -> Master:
         values.get("brokerName", "broker-a"),
         values.get("brokerClusterName", "DefaultCluster"),
         str(Address(where.host, ha_port)),
-        tuple(each.strip() for each in listed.split(";") if each.strip() and each.strip() != "null"),
+        tuple(
+            name_server.strip()
+            for name_server in listed.split(";")
+            if name_server.strip() and name_server.strip() != "null"
+        ),
     )

@@ -45,14 +45,14 @@ class BrokerProcesses:
     @classmethod
     def of(cls, plans: Sequence[BrokerPlan], namesrv: str, scratch: Path, common: Sequence[str]) -> BrokerProcesses:
         """A process for each planned broker; ``common``: arguments that all of them get, settings for example."""
-        made = cls()
+        processes = cls()
         for plan in plans:
             name, where = plan.config.broker_name, f"{plan.bind}:{plan.config.listen_port}"
             port_file = scratch / f"{name}.json"
             command = [sys.executable, "-m", "mqlab.cli", "serve", "--only", "broker", "--namesrv", namesrv]
             command += ["--broker", where, "--store", str(plan.directory), "--port-file", str(port_file)]
-            made.brokers.append(BrokerProcess(name, [*command, *common, "--set", f"brokerName={name}"], port_file))
-        return made
+            processes.brokers.append(BrokerProcess(name, [*command, *common, "--set", f"brokerName={name}"], port_file))
+        return processes
 
     def start(self) -> None:
         """Start all of them."""
@@ -74,12 +74,12 @@ class BrokerProcesses:
 
     def addresses(self) -> list[dict[str, Any]]:
         """What each broker's port file says, and the number of its process ("pid")."""
-        found = []
+        entries = []
         for broker in self.brokers:
             assert broker.process is not None
             (entry,) = json.loads(broker.port_file.read_text("utf-8"))["brokers"]
-            found.append({**entry, "pid": broker.process.pid})
-        return found
+            entries.append({**entry, "pid": broker.process.pid})
+        return entries
 
     def end(self) -> None:
         """Let all of them save and end; one that does not within 30 s is killed."""

@@ -141,12 +141,12 @@ class Server:
                 {
                     "name": broker.config.broker_name,
                     "id": broker.config.broker_id,
-                    "address": each.address,
-                    "vip": each.vip_address,
+                    "address": broker_plan.address,
+                    "vip": broker_plan.vip_address,
                     "ha": broker.ha_address,
-                    "store": str(each.directory),
+                    "store": str(broker_plan.directory),
                 }
-                for broker, each in zip(self.brokers, plan.brokers, strict=True)
+                for broker, broker_plan in zip(self.brokers, plan.brokers, strict=True)
             ],
         }
 

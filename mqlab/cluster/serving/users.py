@@ -89,6 +89,6 @@ def _pair(text: str, names: tuple[str, str], setting: str) -> tuple[str, str]:
 
 def _codes(text: str) -> frozenset[int]:
     try:
-        return frozenset(int(each) for each in text.split(",") if each.strip())
+        return frozenset(int(code) for code in text.split(",") if code.strip())
     except ValueError as error:
         raise UsageError(f"{OPEN_CODES}={text}: expected numbers of requests, as in 105,34") from error
