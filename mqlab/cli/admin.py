@@ -43,9 +43,9 @@ def admin() -> None:
     """
 
 
-def _settings_rows(title: str, found: Any) -> Rows[KeyValue]:
+def _settings_rows(title: str, settings: Any) -> Rows[KeyValue]:
     """The fields of one value, one per line."""
-    values = [(field.name, getattr(found, field.name)) for field in dataclasses.fields(found)]
+    values = [(field.name, getattr(settings, field.name)) for field in dataclasses.fields(settings)]
     return Rows([KeyValue(name, "" if value is None else str(value)) for name, value in values], title)
 
 
@@ -54,13 +54,13 @@ def say(message: str) -> None:
     click.echo(f"mqlab: {message}", err=True)
 
 
-def _show(name: str, found: Any, as_one_json: bool) -> None:
-    if found is None:
+def _show(name: str, answer: Any, as_one_json: bool) -> None:
+    if answer is None:
         say(f"{name}: done")
     elif as_one_json:
-        put_out(json_line(found.to_value() if isinstance(found, Shown) else plain(found)))
+        put_out(json_line(answer.to_value() if isinstance(answer, Shown) else plain(answer)))
     else:
-        shown = found if isinstance(found, Shown) else _settings_rows(name, found)
+        shown = answer if isinstance(answer, Shown) else _settings_rows(name, answer)
         is_table = type(shown).__str__ is Shown.__str__
         put_out(f"{shown.whole_text() if is_table else shown}\n".encode("utf-8", "replace"))
 

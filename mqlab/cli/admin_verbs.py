@@ -47,8 +47,8 @@ def _progress(admin: Admin, group: str | None) -> Any:
 
 
 def _settings(admin: Admin, broker: str) -> Rows[KeyValue]:
-    found = admin.get_broker_config(broker)
-    return Rows([KeyValue(name, value) for name, value in sorted(found.items())], f"settings of {broker}")
+    settings = admin.get_broker_config(broker)
+    return Rows([KeyValue(name, value) for name, value in sorted(settings.items())], f"settings of {broker}")
 
 
 def _group_settings(admin: Admin, group: str, broker: str) -> Any:
@@ -58,15 +58,15 @@ def _group_settings(admin: Admin, group: str, broker: str) -> Any:
 
 
 def _reset(admin: Admin, topic: str, group: str, timestamp: str) -> Any:
-    at = timestamp if timestamp == "now" else moment_ms(timestamp)
-    return admin.reset_offset_by_timestamp(topic, group, at, dry_run=True)
+    moment = timestamp if timestamp == "now" else moment_ms(timestamp)
+    return admin.reset_offset_by_timestamp(topic, group, moment, dry_run=True)
 
 
 def _track(admin: Admin, topic: str, msg_id: str) -> Rows[Any]:
-    found = admin.query_message_by_unique_key(topic, msg_id)
-    if not found:
+    messages = admin.query_message_by_unique_key(topic, msg_id)
+    if not messages:
         raise UsageError(f"no message of {topic} has the unique id {msg_id}")
-    return admin.message_track_detail(found[0])
+    return admin.message_track_detail(messages[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ VERBS: dict[str, Verb] = {
     "queryMsgByOffset": Verb(
         "The message at a queue offset.",
         ("topic", "broker", "queue", "offset"),
-        lambda admin, **place: WholeMessage(admin.query_message_by_offset(**place)),
+        lambda admin, **position: WholeMessage(admin.query_message_by_offset(**position)),
         "-t orders -b broker-a -i 0 -o 5",
     ),
     "printMsg": Verb(

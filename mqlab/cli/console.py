@@ -101,13 +101,13 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.BAD_REQUEST, "not a question")
             return
         try:
-            found = self.desk.ask(json.loads(self.rfile.read(size)))
+            answer = self.desk.ask(json.loads(self.rfile.read(size)))
         except (ValueError, AttributeError) as error:
             self._answer(HTTPStatus.BAD_REQUEST, f"not a question: {error}")
         except CancelledError:
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "mqlab console is ending")
         else:
-            self._answer(HTTPStatus.OK, json.dumps(found), "application/json")
+            self._answer(HTTPStatus.OK, json.dumps(answer), "application/json")
 
     def _may(self, token: str) -> bool:
         """Whether the token is right, and the name under which we were asked is this machine's own."""

@@ -65,12 +65,17 @@ def check_python() -> InstalledPart:
     """The interpreter that runs this."""
     version = platform.python_version()
     fits = (3, 11) <= sys.version_info[:2] < (3, 14)
-    found = f"{version} at {sys.executable}"
+    python = f"{version} at {sys.executable}"
     return (
-        InstalledPart("python", fits, True, found)
+        InstalledPart("python", fits, True, python)
         if fits
         else InstalledPart(
-            "python", False, True, found, "everything: 3.11, 3.12 or 3.13 is needed", "make clean env PYTHON=python3.12"
+            "python",
+            False,
+            True,
+            python,
+            "everything: 3.11, 3.12 or 3.13 is needed",
+            "make clean env PYTHON=python3.12",
         )
     )
 

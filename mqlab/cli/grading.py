@@ -110,19 +110,19 @@ def grade(
     home = course_folder(course)
     chosen = _labs(home, labs)
     by_hand = _by_hand(out, chosen, sheet)
-    found = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
+    handed_in = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
     own = _own_days(secret, day, chosen)
 
     # 2. Try the sandbox. What the class predicted needs none, and is there before anything is judged.
     sandbox = None if only_predictions else _sandbox(home, submissions, out, unsafe_no_sandbox)
-    histograms = _predicted(out, chosen, found)
+    histograms = _predicted(out, chosen, handed_in)
     if sandbox is None:
         return
 
     # 3. Judge one submission after another.
     workers = jobs or os.cpu_count() or 1
     plan = GradingPlan(home, out.absolute(), _seed(out, seed), sandbox, workers, resume, True, time_limit, own)
-    records = _with_progress(Grader(plan, chosen), found)
+    records = _with_progress(Grader(plan, chosen), handed_in)
 
     # 4. Write the reports, from the records, the points given by hand, and attempt logs that were handed in.
     records, unused = overridden(records, by_hand)
@@ -132,7 +132,7 @@ def grade(
         _fill_sheet(sheet, records, out)
     _print_records(records, as_json)
     _say_where(out, unused)
-    if len(records) < len(found):
+    if len(records) < len(handed_in):
         sys.exit(1)
 
 
@@ -149,7 +149,7 @@ def _labs(course: Path, wanted: tuple[str, ...]) -> list[Any]:
     from mqlab.course.grading.submissions.lab_files import lab_numbers, open_lab
     from mqlab.course.material import home, is_installed
 
-    numbers = lab_numbers(course) if "all" in wanted else [one.removeprefix("lab") for one in dict.fromkeys(wanted)]
+    numbers = lab_numbers(course) if "all" in wanted else [lab.removeprefix("lab") for lab in dict.fromkeys(wanted)]
     twice = next((number for number in numbers if number != number[:2] and number[:2] in numbers), "")
     if twice:
         raise UsageError(f"part {twice} would count twice: lab {twice[:2]} is graded with all its parts")
@@ -170,20 +170,20 @@ def _by_hand(out: Path, labs: list[Any], sheet: Path | None) -> Any:
     from mqlab.course.grading.reports.overrides import check_overrides, read_overrides
 
     lines = read_overrides(out)
-    check_overrides(lines, {one.id: one.points for lab in labs for one in lab.exercises})
+    check_overrides(lines, {exercise.id: exercise.points for lab in labs for exercise in lab.exercises})
     if sheet is not None:
         must_fit(sheet, [lab.id for lab in labs])
     return lines
 
 
-def _predicted(out: Path, labs: list[Any], found: list[Any]) -> Any:
+def _predicted(out: Path, labs: list[Any], submissions: list[Any]) -> Any:
     """Open the folder of the results, and write into it what the class predicted."""
     from mqlab.course.grading.reports import write_predictions
     from mqlab.course.grading.running.gradebook import open_gradebook
     from mqlab.course.grading.submissions.predictions import class_predictions
 
     open_gradebook(out)
-    histograms = class_predictions(labs, found)
+    histograms = class_predictions(labs, submissions)
     write_predictions(out, histograms)
     click.echo(f"what the class predicted: {out / 'predictions.html'}", err=True)
     return histograms
@@ -219,7 +219,7 @@ def _efforts(submissions: Path, labs: list[Any]) -> list[Any]:
     return [
         effort
         for student, logs in attempt_logs(submissions).items()
-        for effort in efforts(student, [one for log in logs for one in read_attempts(log)], exercises)
+        for effort in efforts(student, [attempt for log in logs for attempt in read_attempts(log)], exercises)
     ]
 
 
@@ -322,19 +322,21 @@ def override(out: Path, student: str, exercise: str, points: float | None, comme
     # 1. A slip of the fingers is told now, and not when the reports are written.
     if not is_gradebook(out):
         raise UsageError(f"{out} holds no grades", hint="give the folder that mqlab grade wrote with --out")
-    found = {one.id: one for record in read_records(out) if record.student == student for one in record.exercises}
-    if exercise not in found:
+    results = {
+        result.id: result for record in read_records(out) if record.student == student for result in record.exercises
+    }
+    if exercise not in results:
         raise UsageError(
-            f"{student} has no exercise {exercise} in {out}", hint=f"there are: {', '.join(found) or 'none'}"
+            f"{student} has no exercise {exercise} in {out}", hint=f"there are: {', '.join(results) or 'none'}"
         )
-    if points is not None and points > found[exercise].points:
-        raise UsageError(f"{exercise} has {found[exercise].points} points, not {points:g}")
+    if points is not None and points > results[exercise].points:
+        raise UsageError(f"{exercise} has {results[exercise].points} points, not {points:g}")
     # 2. Only now the line is added.
     line = add_override(out, student, exercise, points, comment)
     said = (
         "the judge's points count again"
         if line.points is None
-        else f"{line.points:g} of {found[exercise].points} points"
+        else f"{line.points:g} of {results[exercise].points} points"
     )
     click.echo(f"{student} {exercise}: {said}")
     click.echo(f"noted in {out / FILE}; repeat mqlab grade with --resume to write the reports", err=True)

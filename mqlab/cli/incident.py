@@ -55,14 +55,14 @@ def incident(student: str, secret: Path, out: Path | None, truth: bool, messages
 
     if truth == (out is not None):
         raise UsageError("give either --out or --truth", hint="--out DIR writes the day, --truth tells what happened")
-    made = capstone(student, read_secret(secret), messages=messages, brokers=brokers)
+    day = capstone(student, read_secret(secret), messages=messages, brokers=brokers)
     if out is None:
-        click.echo(json.dumps(made.truth(), ensure_ascii=False, indent=1))
+        click.echo(json.dumps(day.truth(), ensure_ascii=False, indent=1))
         return
     bar = tqdm(total=messages, unit=" messages", unit_scale=True, disable=None, leave=False)
     try:
         with bar:
-            stores = made.write(out, progress=bar.update)
+            stores = day.write(out, progress=bar.update)
     except KeyboardInterrupt:
         click.echo(f"mqlab: stopped; the same command continues and writes what is missing in {out}", err=True)
         raise click.exceptions.Exit(130) from None

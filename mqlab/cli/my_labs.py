@@ -57,10 +57,10 @@ def _unmarked(page: bytes) -> str:
 
 def _kept(path: Path) -> dict[str, str]:
     try:
-        found = json.loads(path.read_text("utf-8"))
+        digests = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return {str(name): str(digest) for name, digest in found.items()} if isinstance(found, dict) else {}
+    return {str(name): str(digest) for name, digest in digests.items()} if isinstance(digests, dict) else {}
 
 
 def draw_progress(root: Path) -> bool:
@@ -77,7 +77,7 @@ def draw_progress(root: Path) -> bool:
 
     done = progress_on_paths(folder)
     drawn = MARK.sub(
-        lambda found: found[1] + _bar(*done[found[2]]) + found[3] if found[2] in done else found[0],
+        lambda match: match[1] + _bar(*done[match[2]]) + match[3] if match[2] in done else match[0],
         before.decode("utf-8"),
     ).encode("utf-8")
     if drawn == before:

@@ -37,10 +37,10 @@ def progress(directory: Path | None, page: Path | None) -> None:
 
     root = working_root(Path.cwd())
     folder = directory or next((root / name for name in (COPIES, LABS) if (root / name).is_dir()), root)
-    found = saved.progress(folder)
-    if not found:
+    labs = saved.progress(folder)
+    if not labs:
         raise UsageError(f"no notebook of a lab is in {folder}", hint="save your notebooks, then name their folder")
-    shown, own = saved.table(found), mybroker.table(folder)
+    shown, own = saved.table(labs), mybroker.table(folder)
     click.echo(str(shown))
     if len(own):
         click.echo(f"\nYour broker, in {folder.name}/{FOLDER}:\n{own}")

@@ -50,7 +50,7 @@ def sim(
     """
     from mqlab.lab.simulation import RunPlan, draw
 
-    if sum(each is not None for each in (seeds, seed, replay)) > 1:
+    if sum(option is not None for option in (seeds, seed, replay)) > 1:
         raise UsageError("--seeds, --seed and --replay contradict each other", hint="choose one")
     if look and seed is None and replay is None:
         raise UsageError("--look needs one run", hint="mqlab sim --seed 17 --look")

@@ -87,12 +87,12 @@ def cat(
     printer: Printer = as_json if as_lines_of_json else as_line if text is None else compile_format(text)
     # 2. Print each message as it is read: a store may be larger than memory.
     store = open_inspector(directory)
-    found = 0
+    printed = 0
     for piece in store.pieces(topic, queue, key, from_ms=from_ms, to_ms=to_ms, count=count, offset=offset):
         put_out(printer(piece))
-        found += 1
+        printed += 1
     # 3. An empty result is often a misspelt topic, so list the topics that exist.
-    if not found:
+    if not printed:
         say("no message" + (f"; topics: {', '.join(store.topics()) or 'none'}" if topic not in store.topics() else ""))
     _end(store.problems())
 
@@ -117,7 +117,7 @@ def inspect(directory: Path, as_one_json: bool, deep: bool | None) -> None:
         put_out(json_line(summary))
     else:
         _print_summary(summary)
-    _end(problems, told=not as_one_json)
+    _end(problems, already_shown=not as_one_json)
 
 
 @click.command(epilog="Example:  mqlab recover store --json")
@@ -143,7 +143,7 @@ def recover(directory: Path, as_one_json: bool) -> None:
     else:
         put_out(f"{report!r}\n".encode())
         _print_summary(summary)
-    _end(problems, told=not as_one_json)
+    _end(problems, already_shown=not as_one_json)
 
 
 def summary_of(store: StoreInspector, problems: list[Problem], deep: bool | None) -> dict[str, Any]:
@@ -157,7 +157,9 @@ def summary_of(store: StoreInspector, problems: list[Problem], deep: bool | None
         "maxPhysicalOffset": end,
         # Not below 0: when the log has lost its end, the queues are ahead of it.
         "dispatchBehindBytes": max(0, end - store.dispatched_physical_offset),
-        "blanks": [{"physicalOffset": at, "size": size} for at, size in store.blanks(deep=deep)],
+        "blanks": [
+            {"physicalOffset": physical_offset, "size": size} for physical_offset, size in store.blanks(deep=deep)
+        ],
         "queues": [
             {"topic": q.topic, "queueId": q.queue_id, "minOffset": q.min_offset, "maxOffset": q.max_offset}
             for q in store.queues()
@@ -213,12 +215,12 @@ def _print_summary(summary: dict[str, Any]) -> None:
 
 def _problem_line(problem: dict[str, Any]) -> str:
     """A problem in full: a table would cut its text."""
-    place = "" if problem["physicalOffset"] is None else f" at {problem['physicalOffset']}"
-    return f"  {problem['kind']}: {problem['file']}{place}: {problem['text']}"
+    where = "" if problem["physicalOffset"] is None else f" at {problem['physicalOffset']}"
+    return f"  {problem['kind']}: {problem['file']}{where}: {problem['text']}"
 
 
-def _end(problems: list[Problem], *, told: bool = False) -> None:
+def _end(problems: list[Problem], *, already_shown: bool = False) -> None:
     if problems:
-        for problem in problems if not told else []:
+        for problem in problems if not already_shown else []:
             say(f"problem: {problem}")
         raise click.exceptions.Exit(1)

@@ -110,7 +110,7 @@ def traffic(
     bar = tqdm(total=messages, unit=" messages", unit_scale=True, disable=None, leave=False)
     try:
         with bar:
-            made = write(
+            summary = write(
                 out,
                 messages=messages,
                 brokers=brokers,
@@ -126,7 +126,7 @@ def traffic(
     except KeyboardInterrupt:
         click.echo(f"mqlab: stopped; the same command continues and writes what is missing in {out}", err=True)
         raise click.exceptions.Exit(130) from None
-    _tell(made, as_one_json)
+    _tell(summary, as_one_json)
 
 
 def _runner(workers: int, spark: bool) -> RunBrokers | None:
@@ -160,22 +160,22 @@ def _numbers(settings: tuple[str, ...]) -> dict[str, Any]:
     return changes
 
 
-def _tell(made: TrafficSummary, as_one_json: bool) -> None:
+def _tell(summary: TrafficSummary, as_one_json: bool) -> None:
     if as_one_json:
-        asked = made.asked
+        asked = summary.asked
         value = {
-            "directory": str(made.directory),
-            "truth": str(made.truth),
+            "directory": str(summary.directory),
+            "truth": str(summary.truth),
             "messages": asked.messages,
-            "brokers": list(made.stores),
+            "brokers": list(summary.stores),
             "seed": asked.seed,
-            "topics": made.topics,
-            "logBytes": made.log_bytes,
+            "topics": summary.topics,
+            "logBytes": summary.log_bytes,
         }
         click.echo(json.dumps(value, ensure_ascii=False))
         return
-    click.echo(repr(made)[1:-1])
-    width = max(len(topic) for topic in made.topics)
-    for topic, count in made.topics.items():
+    click.echo(repr(summary)[1:-1])
+    width = max(len(topic) for topic in summary.topics)
+    for topic, count in summary.topics.items():
         click.echo(f"  {topic:<{width}} {count:>12,}")
-    click.echo(f"incidents: {made.truth}")
+    click.echo(f"incidents: {summary.truth}")
