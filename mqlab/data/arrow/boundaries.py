@@ -30,11 +30,11 @@ def boundaries(view: mmap.mmap | bytes, where: LogRange) -> Positions:
 
     Damage that does not break the chain of sizes (in a magic or a stored offset) is found later, by ``columns.Units``.
     """
-    at, end = where.start - where.file_start, where.end - where.file_start
-    cursors = min(CURSORS, (end - at) // BYTES_PER_CURSOR)
+    begin, end = where.start - where.file_start, where.end - where.file_start
+    cursors = min(CURSORS, (end - begin) // BYTES_PER_CURSOR)
     if cursors < FEWEST or end > len(view):
         return unit_positions(view, where)
-    starts = _starts(view, where.file_start, at, end, cursors)
+    starts = _starts(view, where.file_start, begin, end, cursors)
     positions = _advance(view, starts, end)
     if positions is not None and is_blank(view, int(positions[-1]), end):
         positions = positions[:-1]
@@ -45,9 +45,9 @@ def _starts(view: mmap.mmap | bytes, file_start: int, at: int, end: int, cursors
     """Where the cursors begin: evenly spread, each at a unit; fewer of them if units are long."""
     starts = [at]
     for number in range(1, cursors):
-        place = at + (end - at) * number // cursors
-        if place > starts[-1]:
-            unit = next_unit(view, file_start, place, end)
+        position = at + (end - at) * number // cursors
+        if position > starts[-1]:
+            unit = next_unit(view, file_start, position, end)
             if unit is None:
                 break
             if unit > starts[-1]:

@@ -128,45 +128,45 @@ def place_after(inspector: StoreReader, known: int, count: int, limit: int) -> t
     Only sizes are looked at. From damage on it is ``limit``: a reader of the range reports it.
     """
     segments = inspector.log.segments()
-    place, units = known, 0
-    while units < count and place < limit:
-        segment = segment_at(segments, place)
+    position, units = known, 0
+    while units < count and position < limit:
+        segment = segment_at(segments, position)
         if segment is None:  # a file is missing here
-            place = next((later.start for later in segments if later.start > place), limit)
+            position = next((later.start for later in segments if later.start > position), limit)
             continue
         view = inspector.log.view(segment)
-        while units < count and place < min(limit, segment.end):
-            if place - segment.start + BLANK_SIZE > len(view):
+        while units < count and position < min(limit, segment.end):
+            if position - segment.start + BLANK_SIZE > len(view):
                 return limit, units
-            size, magic = _HEAD.unpack_from(view, place - segment.start)
+            size, magic = _HEAD.unpack_from(view, position - segment.start)
             if magic == MAGIC_BLANK:
-                place = segment.end
+                position = segment.end
             elif magic in (MAGIC_V1, MAGIC_V2) and size > 0:
-                place, units = place + size, units + 1
+                position, units = position + size, units + 1
             else:
                 return limit, units
-    return min(place, limit), units
+    return min(position, limit), units
 
 
-def is_boundary(inspector: StoreReader, place: int) -> bool:
+def is_boundary(inspector: StoreReader, position: int) -> bool:
     """Whether a unit begins or ends at a physical offset, or a file begins there."""
     segments = inspector.log.segments()
-    unit = inspector.log.unit_at(place, segments)
-    if unit is not None and unit.stored_physical_offset == place:
+    unit = inspector.log.unit_at(position, segments)
+    if unit is not None and unit.stored_physical_offset == position:
         return True
-    if any(place == segment.start for segment in segments) or (not segments and place == 0):
+    if any(position == segment.start for segment in segments) or (not segments and position == 0):
         return True
-    begin = boundary_before(inspector, segments[0].start, place - 1) if segments else place
+    begin = boundary_before(inspector, segments[0].start, position - 1) if segments else position
     before = inspector.log.unit_at(begin, segments)
-    return before is not None and begin + before.size == place
+    return before is not None and begin + before.size == position
 
 
-def unit_before(inspector: StoreReader, place: int) -> Piece | None:
+def unit_before(inspector: StoreReader, position: int) -> Piece | None:
     """The last unit before a place between two units; None when it was deleted or there never was one."""
     segments = inspector.log.segments()
-    if not segments or place <= segments[0].start:
+    if not segments or position <= segments[0].start:
         return None
-    return inspector.log.unit_at(boundary_before(inspector, segments[0].start, place - 1), segments)
+    return inspector.log.unit_at(boundary_before(inspector, segments[0].start, position - 1), segments)
 
 
 def _newest_dispatched(inspector: StoreReader, newest_first: Sequence[CqUnit]) -> _Known | None:

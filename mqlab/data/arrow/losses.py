@@ -97,9 +97,9 @@ def _loss(inspector: StoreReader, start: int, stop: int) -> Loss:
 def _first_from(queue: QueueReader, physical_offset: int) -> int:
     """The queue offset of the first unit that points there or further."""
 
-    def place(queue_offset: int) -> int:
+    def offset_of_unit(queue_offset: int) -> int:
         unit = queue.unit(queue_offset)
         return physical_offset if unit is None else unit.physical_offset
 
     offsets = range(queue.min_offset, queue.max_offset)
-    return offsets.start + bisect_left(offsets, physical_offset, key=place)
+    return offsets.start + bisect_left(offsets, physical_offset, key=offset_of_unit)

@@ -44,28 +44,28 @@ def first_stored_at(inspector: StoreReader, timestamp_ms: int, end: int) -> int:
     with open(segment.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
         while not_older - older > NEAR:
             middle = (older + not_older) // 2
-            found = next_unit(view, segment.start, middle - segment.start, not_older - segment.start)
-            place = not_older if found is None else segment.start + found
-            if place < not_older and _is_before(inspector, segments, place, timestamp_ms, end):
-                older = place
+            unit_start = next_unit(view, segment.start, middle - segment.start, not_older - segment.start)
+            position = not_older if unit_start is None else segment.start + unit_start
+            if position < not_older and _is_before(inspector, segments, position, timestamp_ms, end):
+                older = position
             else:
                 not_older = middle
     return _walked(inspector, segments, older, timestamp_ms, end)
 
 
-def _is_before(inspector: StoreReader, segments: list[Segment], place: int, timestamp_ms: int, end: int) -> bool:
+def _is_before(inspector: StoreReader, segments: list[Segment], position: int, timestamp_ms: int, end: int) -> bool:
     """Whether a unit begins at a place before ``end`` and is older than the moment."""
-    unit = inspector.log.unit_at(place, segments) if place < end else None
+    unit = inspector.log.unit_at(position, segments) if position < end else None
     return unit is not None and unit.store_timestamp < timestamp_ms
 
 
-def _walked(inspector: StoreReader, segments: list[Segment], place: int, timestamp_ms: int, end: int) -> int:
-    """The first unit from ``place`` on that is not older than the moment.
+def _walked(inspector: StoreReader, segments: list[Segment], position: int, timestamp_ms: int, end: int) -> int:
+    """The first unit from ``position`` on that is not older than the moment.
 
     A damaged stretch right before it counts as part of it: the reader of the range has to come to it and report it.
     """
     damage: int | None = None
-    for piece in inspector.log.scan(place, end, segments):
+    for piece in inspector.log.scan(position, end, segments):
         if piece.kind == UNIT:
             if piece.store_timestamp >= timestamp_ms:
                 return piece.physical_offset if damage is None else damage

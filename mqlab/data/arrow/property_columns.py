@@ -82,8 +82,8 @@ class PropertyColumns:
         tokens = self._tokens
         # Names are compared letter by letter, all tokens at once; few are left after the length.
         of_name = numpy.flatnonzero(self._name_lengths == len(letters))
-        for place, letter in enumerate(letters):
-            of_name = of_name[self._bytes[tokens.name_at[of_name] + place] == letter]
+        for index, letter in enumerate(letters):
+            of_name = of_name[self._bytes[tokens.name_at[of_name] + index] == letter]
         row = tokens.row[of_name]
         starts, ends = numpy.zeros((2, self._rows), dtype=numpy.int64)
         starts[row], ends[row] = tokens.mark_at[of_name] + 1, tokens.end[of_name]  # of several, the last one wins

@@ -101,8 +101,8 @@ def plan_queues(store: StoreFolder, selection: QueueSelection = EVERY_UNIT) -> l
         for file in queue.queue_files():
             start, stop = max(0, begin - file.first_offset), min(file.capacity, end - file.first_offset)
             if start < stop:
-                place = queue.topic, queue.queue_id, store.broker_name
-                ranges.append(QueueRange(file.path, file.first_offset, start, stop, *place))
+                queue_key = queue.topic, queue.queue_id, store.broker_name
+                ranges.append(QueueRange(file.path, file.first_offset, start, stop, *queue_key))
     return ranges
 
 

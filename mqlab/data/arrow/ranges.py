@@ -122,8 +122,8 @@ def _at_or_after(view: mmap.mmap, file_start: int, offset: int, stop: int) -> in
         return file_start
     if offset >= stop:
         return stop
-    place = next_unit(view, file_start, offset - file_start, stop - file_start)
-    return stop if place is None else file_start + place
+    position = next_unit(view, file_start, offset - file_start, stop - file_start)
+    return stop if position is None else file_start + position
 
 
 def next_unit(view: mmap.mmap | bytes, file_start: int, at: int, end: int) -> int | None:
@@ -135,12 +135,12 @@ def next_unit(view: mmap.mmap | bytes, file_start: int, at: int, end: int) -> in
             hit = earlier if earlier >= 0 else hit
         if hit < 0:
             return None
-        place = hit - MAGIC_AT
-        if place + SMALLEST_UNIT <= end:
-            (stored,) = _I64.unpack_from(view, place + PHYSICAL_OFFSET_AT)
-            if stored == file_start + place:
-                return place
-        at = place + 1
+        position = hit - MAGIC_AT
+        if position + SMALLEST_UNIT <= end:
+            (stored,) = _I64.unpack_from(view, position + PHYSICAL_OFFSET_AT)
+            if stored == file_start + position:
+                return position
+        at = position + 1
 
 
 class Sized(Protocol):

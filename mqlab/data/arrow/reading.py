@@ -108,7 +108,7 @@ def read_batches(
     columns = schema(names)
     stores = find_stores(paths)
     check_topics(stores, selection.topics)
-    ranges = [where for each in stores for where in plan(each, TARGET_BYTES, fail_on_data_loss=fail_on_data_loss)]
+    ranges = [where for store in stores for where in plan(store, TARGET_BYTES, fail_on_data_loss=fail_on_data_loss)]
     batches = (batch for where in ranges for batch in read_range(where, columns.names, selection))
     return pyarrow.RecordBatchReader.from_batches(columns, batches)
 

@@ -153,12 +153,12 @@ def _config(inspector: StoreReader, file: str) -> dict[str, Any]:
 
 def _objects(inspector: StoreReader, file: str, table: str) -> Iterator[tuple[str, dict[Any, Any]]]:
     """The objects by name that a file holds in one of its tables. Raises CorruptionError for anything else."""
-    found = _config(inspector, file).get(table) or {}
-    if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
+    entries = _config(inspector, file).get(table) or {}
+    if not isinstance(entries, dict) or not all(isinstance(value, dict) for value in entries.values()):
         raise CorruptionError(
-            f"the table {table} is damaged", where=_path(inspector, file), expected="objects by name", found=found
+            f"the table {table} is damaged", where=_path(inspector, file), expected="objects by name", found=entries
         )
-    yield from ((str(name), value) for name, value in found.items())
+    yield from ((str(name), value) for name, value in entries.items())
 
 
 def _numbers(inspector: StoreReader, file: str, table: Any) -> Iterator[tuple[int, int]]:

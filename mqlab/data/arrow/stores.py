@@ -103,7 +103,7 @@ def _directories(path: str) -> list[str]:
 
 def _store_in(folder: Path) -> Path | None:
     """The folder itself when it is a store, or its ``store``; None for anything else."""
-    return next((place for place in (folder, folder / STORE) if any((place / mark).exists() for mark in MARKS)), None)
+    return next((path for path in (folder, folder / STORE) if any((path / mark).exists() for mark in MARKS)), None)
 
 
 def broker_name_of(directory: str) -> str:

@@ -113,17 +113,17 @@ class Entries:
             "raw": self._raw(_flags(fine)),
         }
 
-    def _at(self, place: Any) -> pyarrow.Array:
+    def _at(self, index: Any) -> pyarrow.Array:
         """The field with this number of each entry, or with these numbers; null where it has none."""
-        there = (place >= 0) & (self._sizes > place)
-        return self._fields.take(numbers(numpy.where(there, self._begins + place, 0), pyarrow.int64(), ~there))
+        there = (index >= 0) & (self._sizes > index)
+        return self._fields.take(numbers(numpy.where(there, self._begins + index, 0), pyarrow.int64(), ~there))
 
     def _field(self, name: str) -> pyarrow.Array:
         """The text of a column of each entry; null where its type has none, or it is too short."""
-        place = numpy.array([FIELDS[each].get(name, -1) for each in TYPES] + [-1])[self._type]
+        index = numpy.array([FIELDS[kind].get(name, -1) for kind in TYPES] + [-1])[self._type]
         if name == "success":  # of a Pub the last of its 13 fields, or of 14 in newer ones
-            place = numpy.where(self._type == TYPES.index("Pub"), numpy.where(self._sizes >= 14, 13, 12), place)
-        return self._at(place)
+            index = numpy.where(self._type == TYPES.index("Pub"), numpy.where(self._sizes >= 14, 13, 12), index)
+        return self._at(index)
 
     def _status(self, success: pyarrow.Array) -> pyarrow.Array:
         """The result of a call: its code, or for an old client without a code the flag success."""
@@ -138,17 +138,17 @@ class Entries:
 
     def _reason(self, numeric: Mapping[str, pyarrow.Array]) -> pyarrow.Array:
         """Why an entry cannot be parsed; null when it can. Of several reasons the one that is noted last counts."""
-        found = numpy.full(len(self), None, dtype=object)
+        reasons = numpy.full(len(self), None, dtype=object)
         missing = {name: _flags(values.is_null()) for name, values in numeric.items()}
         for number, kind in enumerate(TYPES):
             mine = self._type == number
             for column in reversed(NUMBERS[kind]):
-                found[mine & missing[column]] = f"number expected in field {FIELDS[kind][column]}"
-            for at in numpy.flatnonzero(mine & (self._sizes < FEWEST[kind])):
-                found[at] = f"{self._sizes[at]} fields, at least {FEWEST[kind]} expected"
-        found[self._type == len(TYPES)] = "unknown type"
-        found[~self._ended] = "no end mark"
-        return pyarrow.array(found, type=pyarrow.string())
+                reasons[mine & missing[column]] = f"number expected in field {FIELDS[kind][column]}"
+            for row in numpy.flatnonzero(mine & (self._sizes < FEWEST[kind])):
+                reasons[row] = f"{self._sizes[row]} fields, at least {FEWEST[kind]} expected"
+        reasons[self._type == len(TYPES)] = "unknown type"
+        reasons[~self._ended] = "no end mark"
+        return pyarrow.array(reasons, type=pyarrow.string())
 
     def _repeats(self) -> Any:
         """How many entries with the same text come before each in its body: messages that look alike in a trace."""
@@ -163,8 +163,8 @@ class Entries:
     def _raw(self, fine: Any) -> pyarrow.Array:
         """The text of the entries that cannot be parsed, not more of it than a reader needs."""
         shown = numpy.full(len(self), None, dtype=object)
-        for at in numpy.flatnonzero(~fine):
-            shown[at] = self._texts[at].as_py().replace(FIELD_END, SHOWN_FIELD_END)[:LONGEST_RAW]
+        for row in numpy.flatnonzero(~fine):
+            shown[row] = self._texts[row].as_py().replace(FIELD_END, SHOWN_FIELD_END)[:LONGEST_RAW]
         return pyarrow.array(shown, type=pyarrow.string())
 
 

@@ -33,19 +33,19 @@ def unit_positions(view: mmap.mmap | bytes, where: LogRange) -> Positions:
     A unit counts when its magic and its own physical offset agree with its place; its parts are not checked.
     """
     positions = []
-    at, end = where.start - where.file_start, where.end - where.file_start
+    position, end = where.start - where.file_start, where.end - where.file_start
     unpack, file_start = _HEAD.unpack_from, where.file_start
     readable = min(end, len(view))  # the file may have become shorter since the range was planned
-    while at + _HEAD.size <= readable:
-        size, magic, physical_offset = unpack(view, at)
-        if (magic != MAGIC_V1 and magic != MAGIC_V2) or physical_offset != file_start + at:
+    while position + _HEAD.size <= readable:
+        size, magic, physical_offset = unpack(view, position)
+        if (magic != MAGIC_V1 and magic != MAGIC_V2) or physical_offset != file_start + position:
             break
-        if not SMALLEST_UNIT <= size <= readable - at:
+        if not SMALLEST_UNIT <= size <= readable - position:
             break
-        positions.append(at)
-        at += size
-    if at != end and not is_blank(view, at, end):
-        raise_corrupt(view, where, at)
+        positions.append(position)
+        position += size
+    if position != end and not is_blank(view, position, end):
+        raise_corrupt(view, where, position)
     return numpy.array(positions, dtype=numpy.int64)
 
 

@@ -138,8 +138,8 @@ def parse_version(text: str) -> int:
     0
     """
     # Up to Java 8 the version begins with 1: 1.8 is Java 8.
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    return int(found.group(1)) if found else 0
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(match.group(1)) if match else 0
 
 
 def _installed() -> list[tuple[str, Path, Path | None]]:

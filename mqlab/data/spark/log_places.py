@@ -75,13 +75,13 @@ def log_places_of(
     >>> log_places_of(given, "startingOffsets", "startingTimestamp", "startPhysicalOffset", "earliest", "begins").named
     {'broker-a': 4096}
     """
-    given = [name for name in (offsets, timestamp, only) if name in options]
-    if len(given) > 1:
+    used = [name for name in (offsets, timestamp, only) if name in options]
+    if len(used) > 1:
         raise UsageError(
-            f"{' and '.join(given)} both say where a read {what}",
+            f"{' and '.join(used)} both say where a read {what}",
             hint=f'give one of them: {offsets} can name a place for each broker, {{"broker-a": 4096}}',
         )
-    option = given[0] if given else ""
+    option = used[0] if used else ""
     if option != offsets:
         return LogPlaces(default, at_ms=time_of(options, timestamp), only=number_of(options, only), option=option)
     text = options[offsets].strip()

@@ -16,11 +16,11 @@ from mqlab.errors import UsageError
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 
 
-def known_options(given: Mapping[str, str], known: Sequence[str]) -> dict[str, str]:
+def known_options(raw_options: Mapping[str, str], known: Sequence[str]) -> dict[str, str]:
     """The options by their right names, given in any case. Raises UsageError for an unknown option."""
     names = {name.lower(): name for name in known}
     options: dict[str, str] = {}
-    for name, value in given.items():
+    for name, value in raw_options.items():
         if name.lower() not in names:
             raise UsageError(f"there is no option {name!r}", hint=f"options are {', '.join(known)}")
         options[names[name.lower()]] = value
@@ -73,10 +73,10 @@ def bytes_of(options: Mapping[str, str], name: str) -> int | None:
     text = options.get(name)
     if text is None:
         return None
-    found = re.fullmatch(r"\s*(\d+)\s*([a-zA-Z]*)\s*", text)
-    if found is None or found[2].lower() not in _UNITS or not int(found[1]):
+    match = re.fullmatch(r"\s*(\d+)\s*([a-zA-Z]*)\s*", text)
+    if match is None or match[2].lower() not in _UNITS or not int(match[1]):
         raise UsageError(f"option {name} is {text!r}: expected a number of bytes such as 1048576 or '64m'")
-    return int(found[1]) * _UNITS[found[2].lower()]
+    return int(match[1]) * _UNITS[match[2].lower()]
 
 
 def switch_of(options: Mapping[str, str], name: str) -> bool:

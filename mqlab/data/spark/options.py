@@ -95,15 +95,15 @@ class Options:
 
     def check_batch(self) -> None:
         """Raise UsageError for options that have a meaning in a stream only."""
-        given = [name for name in OF_STREAMS if name in self.names]
+        used = [name for name in OF_STREAMS if name in self.names]
         if self.starting.word == LATEST:
-            given.insert(0, f"startingOffsets {LATEST}")
-        _refuse(given, "a batch", "begin a batch with startingTimestamp or startPhysicalOffset, or use readStream")
+            used.insert(0, f"startingOffsets {LATEST}")
+        _refuse(used, "a batch", "begin a batch with startingTimestamp or startPhysicalOffset, or use readStream")
 
     def check_stream(self) -> None:
         """Raise UsageError for options that have no meaning in a stream."""
-        given = [name for name in OF_BATCHES if name in self.names]
-        _refuse(given, "a stream", "trigger(availableNow=True) ends by itself; .where(...) chooses by time")
+        used = [name for name in OF_BATCHES if name in self.names]
+        _refuse(used, "a stream", "trigger(availableNow=True) ends by itself; .where(...) chooses by time")
 
     def check_bounds(self, stores: int) -> None:
         """Raise UsageError for physical offsets given for more than one store: each has its own."""
@@ -114,18 +114,18 @@ class Options:
             )
 
 
-def _refuse(given: list[str], place: str, hint: str) -> None:
-    if given:
-        raise UsageError(f"{' and '.join(given)} {'have' if given[1:] else 'has'} no meaning in {place}", hint=hint)
+def _refuse(used: list[str], where: str, hint: str) -> None:
+    if used:
+        raise UsageError(f"{' and '.join(used)} {'have' if used[1:] else 'has'} no meaning in {where}", hint=hint)
 
 
-def parse(given: Mapping[str, str]) -> Options:
+def parse(raw_options: Mapping[str, str]) -> Options:
     """Options as Spark passes them, names in any case. Raises UsageError that names the option and its values.
 
     >>> parse({"path": "run/broker-a", "COLUMNS": "topic, queue_id", "queues": "0,1"}).columns
     ('topic', 'queue_id')
     """
-    options = known_options(given, KNOWN)
+    options = known_options(raw_options, KNOWN)
     paths = paths_of(options)
     columns = tuple(words_of(options, "columns")) or tuple(COLUMNS)
     # Unknown columns are an error here, on the driver, and not in a task.

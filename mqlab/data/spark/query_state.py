@@ -24,13 +24,13 @@ def state_of(query_or_progress: Any) -> list[dict[str, Any]]:
     reports: Iterable[Any] = getattr(query_or_progress, "recentProgress", query_or_progress)
     return [
         {
-            "batch": one["batchId"],
-            "new": one["numInputRows"],
-            "rows_in_state": sum(each["numRowsTotal"] for each in one["stateOperators"]),
-            "dropped": sum(each["numRowsDroppedByWatermark"] for each in one["stateOperators"]),
-            "watermark": _readable(one["eventTime"].get("watermark", "")),
+            "batch": report["batchId"],
+            "new": report["numInputRows"],
+            "rows_in_state": sum(operator["numRowsTotal"] for operator in report["stateOperators"]),
+            "dropped": sum(operator["numRowsDroppedByWatermark"] for operator in report["stateOperators"]),
+            "watermark": _readable(report["eventTime"].get("watermark", "")),
         }
-        for one in reports
+        for report in reports
     ]
 
 

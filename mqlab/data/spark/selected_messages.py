@@ -83,11 +83,11 @@ def options_of(condition: Any) -> dict[str, str]:
             options.setdefault("queues", ",".join(map(str, values)))
         elif column == "store_timestamp" and kind != "In":
             # Brokers count whole milliseconds, Spark microseconds: a limit moves to the next whole millisecond.
-            at, after = -(-values[0] // 1000), values[0] // 1000 + 1
+            ceiling, after = -(-values[0] // 1000), values[0] // 1000 + 1
             if kind in ("EqualTo", "GreaterThanOrEqual", "GreaterThan"):
-                starts.append(after if kind == "GreaterThan" else at)
+                starts.append(after if kind == "GreaterThan" else ceiling)
             if kind in ("EqualTo", "LessThanOrEqual", "LessThan"):
-                ends.append(at if kind == "LessThan" else after)
+                ends.append(ceiling if kind == "LessThan" else after)
     if starts:
         options["startTime"] = str(max(starts))
     if ends:

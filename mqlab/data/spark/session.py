@@ -91,8 +91,8 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
         return _remote_session(chosen, as_text(settings))
     running = SparkSession.getActiveSession()
     if running is not None:
-        given = {**({"spark.master": master} if master else {}), **({"spark.ui.enabled": "true"} if ui else {})}
-        _refuse_change(running, {**given, **as_text(settings)})
+        own = {**({"spark.master": master} if master else {}), **({"spark.ui.enabled": "true"} if ui else {})}
+        _refuse_change(running, {**own, **as_text(settings)})
         return register(running)
     # 2. Otherwise start the JVM here: PySpark would leave its output in the notebook.
     java = find_java()
@@ -271,8 +271,8 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
         return
     # 1. The settings that the JVM reads at its start.
     conf = SparkConf(loadDefaults=False)
-    given = settings.get(JVM_OPTIONS, "")
-    for name, value in {**settings, JVM_OPTIONS: f"{own_options(given)} {given}"}.items():
+    options = settings.get(JVM_OPTIONS, "")
+    for name, value in {**settings, JVM_OPTIONS: f"{own_options(options)} {options}"}.items():
         conf.set(name, value.strip())
     # 2. Start it; if it fails, the last lines of its output are the reason.
     log = log_file()
@@ -287,13 +287,13 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     end_with_the_kernel(gateway.proc)
 
 
-def own_options(given: str) -> str:
+def own_options(options: str) -> str:
     """The options that a JVM gets beside those that are given, by a setting or in the environment.
 
     >>> FRUGAL_COLLECTOR in own_options("-Xss4m -XX:+UseG1GC")
     False
     """
-    everywhere = " ".join([given, *(os.environ.get(name, "") for name in OPTIONS_OF_JAVA)])
+    everywhere = " ".join([options, *(os.environ.get(name, "") for name in OPTIONS_OF_JAVA)])
     return LATE_COMPILERS if A_COLLECTOR.search(everywhere) else f"{LATE_COMPILERS} {FRUGAL_COLLECTOR}"
 
 

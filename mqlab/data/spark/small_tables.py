@@ -30,10 +30,10 @@ ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"  # where Spark keeps
 
 def in_ms(table: pyarrow.Table) -> pandas.DataFrame:
     """A table as a frame; its times as ms since the epoch, null as NaN."""
-    for at, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         if pyarrow.types.is_timestamp(field.type):
-            ms = table.column(at).cast(pyarrow.timestamp("ms", tz="UTC"), safe=False).cast(pyarrow.int64())
-            table = table.set_column(at, field.name, ms)
+            ms = table.column(index).cast(pyarrow.timestamp("ms", tz="UTC"), safe=False).cast(pyarrow.int64())
+            table = table.set_column(index, field.name, ms)
     frame: pandas.DataFrame = table.to_pandas()
     return frame
 

@@ -62,8 +62,8 @@ def stages_of(action: Callable[[], Any]) -> pandas.DataFrame:
 def _stages(context: Any) -> list[Any]:
     """The stages that Spark remembers, after everything that was reported has arrived."""
     context.listenerBus().waitUntilEmpty(FLUSH_MS)
-    found = context.statusStore().stageList(None, False, False, _no_quantiles(context), None)
-    return [found.apply(number) for number in range(found.size())]
+    stage_list = context.statusStore().stageList(None, False, False, _no_quantiles(context), None)
+    return [stage_list.apply(number) for number in range(stage_list.size())]
 
 
 def _no_quantiles(context: Any) -> Any:
@@ -75,8 +75,8 @@ def _no_quantiles(context: Any) -> Any:
 
 
 def _row(context: Any, stage: Any) -> dict[str, Any]:
-    found = context.statusStore().taskList(stage.stageId(), stage.attemptId(), MOST_TASKS)
-    tasks = [found.apply(number) for number in range(found.size())]
+    task_list = context.statusStore().taskList(stage.stageId(), stage.attemptId(), MOST_TASKS)
+    tasks = [task_list.apply(number) for number in range(task_list.size())]
     rows = [_read(task) for task in tasks]
     times = [task.duration().get() / 1000 for task in tasks if task.duration().isDefined()]
     return {

@@ -111,16 +111,16 @@ class _Daemon:
 
     def wait_for(self, pattern: str) -> re.Match[str]:
         """The first line that fits the pattern. Raises SparkFailed with the last lines when none comes in time."""
-        found: list[re.Match[str]] = []
+        matches: list[re.Match[str]] = []
 
         def is_there() -> bool:
-            found.extend(match for line in self._lines if (match := re.search(pattern, line)))
-            return bool(found) or self._ended
+            matches.extend(match for line in self._lines if (match := re.search(pattern, line)))
+            return bool(matches) or self._ended
 
         with self._news:
             self._news.wait_for(is_there, START_SECONDS)
-            if found:
-                return found[0]
+            if matches:
+                return matches[0]
             tail = "\n".join([line for line in self._lines if not line.startswith("\tat ")][-5:])
         raise SparkFailed(f"the {self.name} did not start:\n{tail}", hint=f"all of its output is in {self.log}")
 
@@ -184,13 +184,13 @@ class StandaloneCluster(_Daemons):
         super().__init__()
         try:
             # Port 0 lets the system choose; the port is then read from the log.
-            place = ["--host", HERE, "--port", "0", "--webui-port", "0"]
-            master = self._start("master", "spark-class", [MASTER, *place])
+            host = ["--host", HERE, "--port", "0", "--webui-port", "0"]
+            master = self._start("master", "spark-class", [MASTER, *host])
             self.master = master.wait_for(r"Starting Spark master at (spark://\S+)")[1]
             started = []
             for number in range(1, workers + 1):
                 size = ["--cores", str(cores), "--memory", memory, "--work-dir", str(self.folder / f"work-{number}")]
-                started.append(self._start(f"worker-{number}", "spark-class", [WORKER, *place, *size, self.master]))
+                started.append(self._start(f"worker-{number}", "spark-class", [WORKER, *host, *size, self.master]))
             for worker in started:
                 worker.wait_for("Successfully registered with master")
         except BaseException:
@@ -211,7 +211,7 @@ class ConnectServer(_Daemons):
         super().__init__()
         self.url = ""
         try:
-            given = {
+            all_settings = {
                 **SETTINGS,
                 **LOCAL_SETTINGS,
                 "spark.connect.grpc.binding.address": HERE,
@@ -220,7 +220,7 @@ class ConnectServer(_Daemons):
                 "spark.log.level": "INFO",
                 **settings,
             }
-            confs = [word for name, value in given.items() for word in ("--conf", f"{name}={value}")]
+            confs = [word for name, value in all_settings.items() for word in ("--conf", f"{name}={value}")]
             server = self._start(
                 "connect-server", "spark-submit", ["--master", master, "--class", CONNECT, *confs, "spark-internal"]
             )

@@ -62,13 +62,13 @@ class StoreSinkOptions:
     queues: int
 
 
-def parse_store_sink(given: Mapping[str, str]) -> StoreSinkOptions:
+def parse_store_sink(raw_options: Mapping[str, str]) -> StoreSinkOptions:
     """Options as Spark passes them, names in any case. Raises UsageError that names the option and its values.
 
     >>> parse_store_sink({"path": "/tmp/broker-a", "TOPIC": "orders"}).queues
     4
     """
-    options = known_options({name: value for name, value in given.items() if name.lower() != OF_SPARK}, WRITING)
+    options = known_options({name: value for name, value in raw_options.items() if name.lower() != OF_SPARK}, WRITING)
     if not options.get("path", "").strip():
         raise UsageError(
             "no place to write to", hint='.save("run/broker-a") for a store, option("nameServer", …) for a cluster'
@@ -173,9 +173,9 @@ def written(options: StoreSinkOptions, names: list[str], write: str, folder: str
     return Written(partition, str(file))
 
 
-def _in_batches(made: Iterable[tuple[Message, str | None]]) -> Iterator[list[dict[str, object]]]:
+def _in_batches(messages: Iterable[tuple[Message, str | None]]) -> Iterator[list[dict[str, object]]]:
     some: list[dict[str, object]] = []
-    for message, sharding_key in made:
+    for message, sharding_key in messages:
         some.append(
             {
                 "topic": message.topic,

@@ -138,10 +138,10 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Check once per query that its offsets are boundaries between units of these logs. Raises StoreError."""
         if self._seen is not None:
             return
-        for name, place in begins.items():
-            if not is_boundary(inspectors[name], place):
+        for name, position in begins.items():
+            if not is_boundary(inspectors[name], position):
                 raise StoreError(
-                    f"no message of {name} begins or ends at {place} in {inspectors[name].log.folder}",
+                    f"no message of {name} begins or ends at {position} in {inspectors[name].log.folder}",
                     hint="the log was cut by a recovery, or was replaced by another one: start again with another "
                     "checkpoint folder, or give startingOffsets from the column physical_offset",
                 )
@@ -192,20 +192,20 @@ def numbers_of(kept: Mapping[str, Marked]) -> Offsets:
     return {name: offset_in(value) for name, value in kept.items()}
 
 
-def with_mark(inspector: StoreReader | None, place: int) -> Marked:
+def with_mark(inspector: StoreReader | None, position: int) -> Marked:
     """A place of a log as a checkpoint keeps it."""
-    unit = None if inspector is None else unit_before(inspector, place)
-    return marked(place, None if unit is None else mark_of(unit.raw()))
+    unit = None if inspector is None else unit_before(inspector, position)
+    return marked(position, None if unit is None else mark_of(unit.raw()))
 
 
 def check_marks(kept: Mapping[str, Marked], inspectors: Mapping[str, StoreReader]) -> None:
     """Raise StoreError when the unit before a place is not the one that was read. A unit that is gone tells nothing."""
     for name, value in kept.items():
-        mark, place = mark_in(value), offset_in(value)
-        now = mark_in(with_mark(inspectors.get(name), place)) if mark is not None else None
+        mark, position = mark_in(value), offset_in(value)
+        now = mark_in(with_mark(inspectors.get(name), position)) if mark is not None else None
         if now is not None and now != mark:
             raise StoreError(
-                f"the message of {name} that ends at {place} in {inspectors[name].log.folder} is another one now",
+                f"the message of {name} that ends at {position} in {inspectors[name].log.folder} is another one now",
                 hint="the log was cut by a recovery, or was replaced by another one: start again with another "
                 "checkpoint folder, or give startingOffsets from the column physical_offset",
             )

@@ -44,7 +44,7 @@ class Thresholds:
     @classmethod
     def of(cls, changed: Mapping[str, Any]) -> Thresholds:
         """The built-in thresholds with these changed. Raises UsageError for an unknown name or what is no number."""
-        known = [each.name for each in fields(cls)]
+        known = [field.name for field in fields(cls)]
         for name, value in changed.items():
             if name not in known:
                 raise UsageError(f"unknown threshold {name!r}", hint=f"there are: {', '.join(known)}")
@@ -66,8 +66,8 @@ class Thresholds:
     def rows(self) -> list[tuple[str, float, float, str]]:
         """The table: name, value, built-in value, meaning."""
         return [
-            (each.name, getattr(self, each.name), float(str(each.default)), each.metadata["meaning"])
-            for each in fields(self)
+            (field.name, getattr(self, field.name), float(str(field.default)), field.metadata["meaning"])
+            for field in fields(self)
         ]
 
     def as_dict(self) -> dict[str, float]:

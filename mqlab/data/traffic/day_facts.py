@@ -106,12 +106,12 @@ def facts_of(stores: str | os.PathLike[str]) -> DayFacts:
 
 
 def _messages(stores: str) -> pandas.DataFrame:
-    found = read_table(stores, _MESSAGE_COLUMNS).to_pandas()
-    found = found[found["topic"] != names.TRACE_TOPIC].reset_index(drop=True)
-    found["stored_ms"] = found.pop("store_timestamp").astype("datetime64[ms, UTC]").astype("int64")
-    hosts = found.pop("born_host").astype(str)
-    found["sender"] = hosts.map({host: host.rpartition(":")[0] for host in hosts.unique()})
-    renamed: pandas.DataFrame = found.rename(columns={"broker_name": "broker"})
+    messages = read_table(stores, _MESSAGE_COLUMNS).to_pandas()
+    messages = messages[messages["topic"] != names.TRACE_TOPIC].reset_index(drop=True)
+    messages["stored_ms"] = messages.pop("store_timestamp").astype("datetime64[ms, UTC]").astype("int64")
+    hosts = messages.pop("born_host").astype(str)
+    messages["sender"] = hosts.map({host: host.rpartition(":")[0] for host in hosts.unique()})
+    renamed: pandas.DataFrame = messages.rename(columns={"broker_name": "broker"})
     return renamed
 
 
@@ -195,7 +195,7 @@ def _life(messages: pandas.DataFrame, calls: pandas.DataFrame) -> pandas.DataFra
     by = ["group", "msg_id"]
     begun = calls.groupby(by, sort=False)
     done = calls[calls["status"] == SUCCESS].groupby(by, sort=False)
-    told = pandas.DataFrame(
+    of_calls = pandas.DataFrame(
         {
             "calls": begun.size(),
             "first_ms": begun["started_ms"].min(),
@@ -204,7 +204,7 @@ def _life(messages: pandas.DataFrame, calls: pandas.DataFrame) -> pandas.DataFra
             "last_ms": done["started_ms"].max(),
         }
     )
-    life = life.merge(told.reset_index(), "left", by)
+    life = life.merge(of_calls.reset_index(), "left", by)
     for name in ("calls", "successes"):
         life[name] = life[name].fillna(0).astype("int64")
     # 3. Whether a copy of it is a dead letter of that group.

@@ -74,7 +74,7 @@ def _sources(facts: DayFacts, group: Group, moments: Array, start_ms: int) -> It
 def _rows(group: str, tag: str, columns: tuple[Array, ...]) -> list[Row]:
     head = {"group": group, "tag": tag}
     values = zip(*(column.astype(np.int64).tolist() for column in columns), strict=True)
-    return [{**head, **dict(zip(_COLUMNS, each, strict=True))} for each in values]
+    return [{**head, **dict(zip(_COLUMNS, row, strict=True))} for row in values]
 
 
 def again_of(calls: pandas.DataFrame) -> Array:

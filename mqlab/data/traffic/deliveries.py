@@ -139,12 +139,12 @@ class Consumers:
         rows, missed = self._without_missed(number, group, stored, rows, fixed)
         # 1. When each delivery starts, by its draws and the lag of its listener. Who was stopped is given nothing.
         bits = self._draws.bits(_DELIVERY + number, stored.order[rows] * 8 + stored.kind[rows])
-        at = stored.stored_ms[rows]
+        stored_ms = stored.stored_ms[rows]
         members = self.members[number]
-        member = members.owners(stored.queue_id[rows], at)
-        lag_ms, causes = self._lag_ms(group, at, member)
-        start_ms = members.settled(member, at + 2 + below(bits, 0, 16, 7) + lag_ms)
-        skipped = self._skipped(group, at, start_ms)
+        member = members.owners(stored.queue_id[rows], stored_ms)
+        lag_ms, causes = self._lag_ms(group, stored_ms, member)
+        start_ms = members.settled(member, stored_ms + 2 + below(bits, 0, 16, 7) + lag_ms)
+        skipped = self._skipped(group, stored_ms, start_ms)
         if skipped.any():
             missed = _both(missed, Missed(rows[skipped > 0], skipped[skipped > 0], np.zeros((skipped > 0).sum(), bool)))
             rows, bits, member, causes, start_ms = (
@@ -177,9 +177,9 @@ class Consumers:
         self._set_codes(number, group, deliveries, stored, fixed)
         again = [self._replayed(number, group, stored, deliveries)]
         again += [self._taken_over(number, group, stored, deliveries, member, leave) for leave in members.leaves]
-        for each in again:
-            if each is not None and len(each):
-                deliveries = _both(deliveries, each)
+        for part in again:
+            if part is not None and len(part):
+                deliveries = _both(deliveries, part)
         return deliveries, missed
 
     def next_tries(self, failed: Deliveries, parked: Parked, stored: DeliveryColumns, fixed: Fixed) -> Deliveries:
@@ -237,9 +237,9 @@ class Consumers:
         missed = Missed(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool))
         for bit, incident in self._of(group, "inconsistent_tags", "stuck_message"):
             if incident.kind == "inconsistent_tags":
-                at, kind = stored.stored_ms[rows], stored.kind[rows]
+                stored_ms, kind = stored.stored_ms[rows], stored.kind[rows]
                 gone = np.isin(kind, [TAG_NUMBERS[tag] for tag in incident.tags])
-                gone &= (at >= incident.start_ms) & (at < incident.end_ms)
+                gone &= (stored_ms >= incident.start_ms) & (stored_ms < incident.end_ms)
                 self.lost[number] += int(gone.sum())
             elif fixed.stuck_queue >= 0:
                 # The stuck message's process queue has reached consumeConcurrentlyMaxSpan: nothing more is pulled.
@@ -329,8 +329,10 @@ class Consumers:
         """The deliveries that a wrong reset repeats."""
         for bit, incident in self._of(group, "wrong_reset"):
             first_ms = incident.start_ms - (incident.back_ms or 0)
-            at = stored.stored_ms[deliveries.row]
-            again = deliveries.chosen(np.flatnonzero((at >= first_ms) & (at < incident.start_ms) & deliveries.returned))
+            stored_ms = stored.stored_ms[deliveries.row]
+            again = deliveries.chosen(
+                np.flatnonzero((stored_ms >= first_ms) & (stored_ms < incident.start_ms) & deliveries.returned)
+            )
             took_ms = again.end_ms - again.start_ms
             again.start_ms = incident.start_ms + 50 + (stored.stored_ms[again.row] - first_ms) // REPLAY_SPEED
             again.end_ms = again.start_ms + np.minimum(took_ms, 90)

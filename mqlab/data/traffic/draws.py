@@ -79,8 +79,8 @@ class SealedDraws(Draws):
     def bits(self, purpose: int, numbers: Array) -> Array:
         """64 random bits for each number (int64, any sign)."""
         if purpose not in self._keys:
-            place = f"{self._broker} {purpose}".encode()
-            key = hashlib.blake2b(place, key=self._seal, digest_size=16).digest()
+            label = f"{self._broker} {purpose}".encode()
+            key = hashlib.blake2b(label, key=self._seal, digest_size=16).digest()
             self._keys[purpose] = int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
         hashed = np.empty(len(numbers), np.uint64)
         for first in range(0, len(numbers), _AT_ONCE):

@@ -59,20 +59,20 @@ class ClusterLink:
 
         Raises UsageError for a topic that no broker has.
         """
-        found: dict[MessageQueue, tuple[int, int]] = {}
+        ranges: dict[MessageQueue, tuple[int, int]] = {}
         for topic in topics:
             readable = self._readable(topic)
             for broker_name in dict.fromkeys(queue.broker_name for queue in readable):
                 answer = self._admin.ask(self._addresses[broker_name], RequestCode.GET_TOPIC_STATS_INFO, topic=topic)
                 table: dict[Any, Any] = value_of(answer).get("offsetTable") or {}
-                told = {queue_from_key(key): bounds for key, bounds in table.items()}
+                by_queue = {queue_from_key(key): bounds for key, bounds in table.items()}
                 of_broker = [queue for queue in readable if queue.broker_name == broker_name]
                 # A broker whose name in its own tables differs is no reason to lose its queues.
-                by_id = {queue.queue_id: bounds for queue, bounds in told.items()}
+                by_id = {queue.queue_id: bounds for queue, bounds in by_queue.items()}
                 for queue in of_broker:
                     bounds = by_id.get(queue.queue_id, {"minOffset": 0, "maxOffset": 0})
-                    found[queue] = int(bounds["minOffset"]), int(bounds["maxOffset"])
-        return found
+                    ranges[queue] = int(bounds["minOffset"]), int(bounds["maxOffset"])
+        return ranges
 
     def _readable(self, topic: str) -> list[MessageQueue]:
         """The queues that consumers of the topic may read; learns where their brokers are."""

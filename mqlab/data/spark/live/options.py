@@ -84,15 +84,15 @@ class LiveOptions:
         """Raise UsageError for options that have no meaning in a stream."""
         self._refuse(OF_BATCHES, "a stream", "trigger(availableNow=True) ends by itself; .where(...) chooses by time")
 
-    def _refuse(self, without_meaning: Sequence[str], place: str, hint: str) -> None:
+    def _refuse(self, without_meaning: Sequence[str], where: str, hint: str) -> None:
         for name in without_meaning:
             if name in self.names:
-                raise UsageError(f"{name} has no meaning in {place}", hint=hint)
+                raise UsageError(f"{name} has no meaning in {where}", hint=hint)
 
 
-def is_live(given: Mapping[str, str]) -> bool:
+def is_live(raw_options: Mapping[str, str]) -> bool:
     """Whether options name a cluster. Raises UsageError when they name a store as well."""
-    lower = {name.lower() for name in given}
+    lower = {name.lower() for name in raw_options}
     if NAME_SERVER.lower() not in lower:
         return False
     if lower & {"path", "paths"}:
@@ -102,13 +102,13 @@ def is_live(given: Mapping[str, str]) -> bool:
     return True
 
 
-def parse_live(given: Mapping[str, str]) -> LiveOptions:
+def parse_live(raw_options: Mapping[str, str]) -> LiveOptions:
     """Options as Spark passes them, names in any case. Raises UsageError that names the option and its values.
 
     >>> parse_live({"nameServer": "127.0.0.1:9876", "SUBSCRIBE": "orders, refunds"}).topics
     ('orders', 'refunds')
     """
-    options = known_options(given, READING)
+    options = known_options(raw_options, READING)
     topics = tuple(dict.fromkeys(words_of(options, "subscribe")))
     if not topics:
         raise UsageError("no topic to read", hint='say which: .option("subscribe", "orders") or "orders,refunds"')

@@ -49,14 +49,14 @@ class Places:
             brokers = sorted({queue.broker_name for queue in bounds if queue.topic == unknown[0].topic})
             hint = f"queues there are {', '.join(there)}" if there else f"brokers are {', '.join(brokers)}"
             raise UsageError(f"{self.option}: there is no queue {unknown[0]!r}", hint=hint)
-        found = dict(search(list(bounds), self.at_ms)) if self.at_ms is not None else {}
+        offsets = dict(search(list(bounds), self.at_ms)) if self.at_ms is not None else {}
         for queue, (first, end) in bounds.items():
-            place = self.named.get(queue, found.get(queue, self.default))
-            offset = {EARLIEST: first, LATEST: end}[place] if isinstance(place, str) else place
+            target = self.named.get(queue, offsets.get(queue, self.default))
+            offset = {EARLIEST: first, LATEST: end}[target] if isinstance(target, str) else target
             if offset > end:
                 raise UsageError(f"{self.option}: {queue!r} ends at {end}, before {offset}", hint="or say latest")
-            found[queue] = offset
-        return found
+            offsets[queue] = offset
+        return offsets
 
 
 def _beside(queue: MessageQueue, other: MessageQueue) -> bool:
@@ -83,23 +83,23 @@ def places_of(
         hint="topic, broker and queue id, each a text, then a number",
     )
     try:
-        named = {queue: offset_in(place) for queue, place in _named(json.loads(text))}
+        named = {queue: offset_in(target) for queue, target in _named(json.loads(text))}
     except (ValueError, TypeError, AttributeError):
         raise problem from None
-    for queue, place in named.items():
+    for queue, target in named.items():
         if queue.topic not in topics:
             raise UsageError(f"option {offsets} names {queue.topic!r}", hint=did_you_mean(queue.topic, topics))
-        if not (place in (EARLIEST, LATEST) if isinstance(place, str) else type(place) is int and place >= 0):
+        if not (target in (EARLIEST, LATEST) if isinstance(target, str) else type(target) is int and target >= 0):
             raise problem
     return Places(default, named=named, option=offsets)
 
 
 def _named(value: Any) -> list[tuple[MessageQueue, Any]]:
     return [
-        (MessageQueue(topic, broker, int(queue_id)), place)
+        (MessageQueue(topic, broker, int(queue_id)), target)
         for topic, brokers in value.items()
         for broker, queues in brokers.items()
-        for queue_id, place in queues.items()
+        for queue_id, target in queues.items()
     ]
 
 

@@ -100,11 +100,11 @@ def _batch(body: bytes, piece: QueueStretch, columns: Sequence[str], tags: TagFi
 
 def _bodies(link: ClusterLink, piece: QueueStretch, group: str, tags: TagFilter, fail: bool) -> Iterator[bytes]:
     """The units of a piece, one by one. Checks that no offset is missing that the broker should have."""
-    queue, at = piece.queue, piece.start
+    queue, next_offset = piece.queue, piece.start
     is_all = tags.passes_all
-    while at < piece.end:
-        answer = link.pull(queue, at, min(PULL_NUMS, piece.end - at), group, tags)
-        came = at
+    while next_offset < piece.end:
+        answer = link.pull(queue, next_offset, min(PULL_NUMS, piece.end - next_offset), group, tags)
+        came = next_offset
         if answer.pull_status == statuses.FOUND:
             # A batch of messages can reach beyond what was asked for.
             end = min(answer.next_begin_offset, piece.end)
@@ -115,21 +115,21 @@ def _bodies(link: ClusterLink, piece: QueueStretch, group: str, tags: TagFilter,
                     break
                 came = offset + 1
                 yield unit
-            if end <= at:
+            if end <= next_offset:
                 raise CorruptionError(
-                    f"{answer.address} found messages of {queue!r} and goes on at {end}, not after {at}"
+                    f"{answer.address} found messages of {queue!r} and goes on at {end}, not after {next_offset}"
                 )
-            at = end
-        elif answer.pull_status == statuses.NO_MATCHED_MSG and answer.next_begin_offset > at:
-            at = min(answer.next_begin_offset, piece.end)
+            next_offset = end
+        elif answer.pull_status == statuses.NO_MATCHED_MSG and answer.next_begin_offset > next_offset:
+            next_offset = min(answer.next_begin_offset, piece.end)
             if is_all:  # nothing was to be filtered: these were deleted
-                report_loss(_gone(queue, came, at, answer), fail)
-        elif answer.min_offset > at:
-            at = min(answer.min_offset, piece.end)
-            report_loss(_gone(queue, came, at, answer), fail)
+                report_loss(_gone(queue, came, next_offset, answer), fail)
+        elif answer.min_offset > next_offset:
+            next_offset = min(answer.min_offset, piece.end)
+            report_loss(_gone(queue, came, next_offset, answer), fail)
         else:
             report_loss(
-                f"{queue!r} ends at {answer.max_offset} now, {at} to {piece.end} were still to be read: "
+                f"{queue!r} ends at {answer.max_offset} now, {next_offset} to {piece.end} were still to be read: "
                 "its broker has lost the end of its log, or the topic was made anew",
                 fail,
             )
@@ -141,8 +141,8 @@ def mark_before(link: ClusterLink, queue: MessageQueue, offset: int, group: str)
     if offset <= 0:
         return None
     answer = link.pull(queue, offset - 1, 1, group, tag_filter.parse(None))
-    found = _units(answer, queue) if answer.pull_status == statuses.FOUND else ()
-    return next((mark_of(unit) for at, unit in found if at == offset - 1), None)
+    units = _units(answer, queue) if answer.pull_status == statuses.FOUND else ()
+    return next((mark_of(unit) for unit_offset, unit in units if unit_offset == offset - 1), None)
 
 
 def _gone(queue: MessageQueue, start: int, end: int, answer: PullAnswer) -> str:
@@ -160,11 +160,11 @@ def _units(answer: PullAnswer, queue: MessageQueue) -> Iterator[tuple[int, bytes
 
 def _places(body: bytes, where: str) -> list[int]:
     """Where the units of a body begin."""
-    places, at = [], 0
-    while at < len(body):
-        size = _SIZE.unpack_from(body, at)[0] if at + SMALLEST_UNIT <= len(body) else 0
-        if not SMALLEST_UNIT <= size <= len(body) - at:
-            raise CorruptionError("the answer to a pull does not consist of whole units", where=where, offset=at)
-        places.append(at)
-        at += size
+    places, position = [], 0
+    while position < len(body):
+        size = _SIZE.unpack_from(body, position)[0] if position + SMALLEST_UNIT <= len(body) else 0
+        if not SMALLEST_UNIT <= size <= len(body) - position:
+            raise CorruptionError("the answer to a pull does not consist of whole units", where=where, offset=position)
+        places.append(position)
+        position += size
     return places

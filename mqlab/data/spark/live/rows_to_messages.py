@@ -87,7 +87,7 @@ class MessageMaker:
     """Makes the messages of one task. ``write`` names what is written and its batch, the same when it is done again."""
 
     def __init__(self, names: Sequence[str], topic: str | None, write: str, partition: int) -> None:
-        self._places = {name: place for place, name in enumerate(names)}
+        self._places = {name: column for column, name in enumerate(names)}
         self._topic = topic
         self._partition = partition
         self._unique = hashlib.sha1(f"{write} {partition}".encode()).hexdigest()[:20].upper()
@@ -104,8 +104,8 @@ class MessageMaker:
         if topic is None or body is None:
             missing = "topic" if topic is None else "body"
             raise UsageError(f"row {number} of partition {self._partition} has no {missing}: it is null")
-        given = get("properties") or {}
-        own = {name: value for name, value in given.items() if name not in OF_ROCKETMQ and value is not None}
+        properties = get("properties") or {}
+        own = {name: value for name, value in properties.items() if name not in OF_ROCKETMQ and value is not None}
         try:
             message = Message(
                 topic,

@@ -62,13 +62,13 @@ class SinkOptions:
     require_send_ok: bool
 
 
-def parse_sink(given: Mapping[str, str]) -> SinkOptions:
+def parse_sink(raw_options: Mapping[str, str]) -> SinkOptions:
     """Options as Spark passes them, names in any case. Raises UsageError that names the option and its values.
 
     >>> parse_sink({"nameServer": "127.0.0.1:9876", "TOPIC": "orders"}).topic
     'orders'
     """
-    of_the_sink = {name: value for name, value in given.items() if name.lower() != OF_SPARK}
+    of_the_sink = {name: value for name, value in raw_options.items() if name.lower() != OF_SPARK}
     options = known_options(of_the_sink, WRITING)
     topic = options.get("topic", "").strip() or None
     return SinkOptions(

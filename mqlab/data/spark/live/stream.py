@@ -59,7 +59,8 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         bounds = link.bounds(self.options.topics)
         offsets = self.options.starting.offsets(bounds, link.search)
         return as_json(
-            offsets, {queue: self._mark(queue, at) for queue, at in offsets.items() if at > bounds[queue][0]}
+            offsets,
+            {queue: self._mark(queue, offset) for queue, offset in offsets.items() if offset > bounds[queue][0]},
         )
 
     def getDefaultReadLimit(self) -> ReadLimit:

@@ -115,7 +115,7 @@ def _ms(time: datetime) -> int:
 def _of_unit(unit: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     kind = unit["kind"]
     group = unit["consumer_group"]
-    place = {
+    position = {
         "topic": unit["topic"],
         "broker": unit["broker_name"],
         "queue": unit["queue_id"],
@@ -124,19 +124,19 @@ def _of_unit(unit: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
         "group": group,
     }
     if kind in ("normal", "half"):
-        told = f"tag {unit['tags']}" if unit["tags"] else "no tag"
+        note = f"tag {unit['tags']}" if unit["tags"] else "no tag"
         yield {
             "time_ms": _ms(unit["born_timestamp"]),
             "what": "born",
             "topic": unit["user_topic"],
-            "told": told,
+            "told": note,
             "msg_id": unit["msg_id"],
         }
     stored_ms = _ms(unit["store_timestamp"])
     if unit["parked"]:
         level = unit["queue_id"] + 1
         whose = f"retry {unit['reconsume_times']} of {group}" if kind == "retry" else "a delayed message"
-        yield {**place, "time_ms": stored_ms, "what": "parked", "told": f"{whose}, delay level {level}"}
+        yield {**position, "time_ms": stored_ms, "what": "parked", "told": f"{whose}, delay level {level}"}
         return
     words = {
         "normal": "message of a producer",
@@ -144,7 +144,7 @@ def _of_unit(unit: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
         "retry": f"after failure {unit['reconsume_times']}",
         "dead": f"given up after {unit['reconsume_times']} retries",
     }
-    yield {**place, "time_ms": stored_ms, "what": KINDS.get(kind, "stored"), "told": words.get(kind, kind)}
+    yield {**position, "time_ms": stored_ms, "what": KINDS.get(kind, "stored"), "told": words.get(kind, kind)}
 
 
 def _of_call(call: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
@@ -165,7 +165,7 @@ def _of_call(call: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
 
 def _end(life: Mapping[str, Any], committed: Mapping[tuple[str, str, int, str], int]) -> dict[str, Any]:
     group = life["consumer_group"]
-    place = {
+    position = {
         "topic": life["topic"],
         "broker": life["broker_name"],
         "queue": life["queue_id"],
@@ -176,10 +176,10 @@ def _end(life: Mapping[str, Any], committed: Mapping[tuple[str, str, int, str], 
         "what": "became",
     }
     if group is None:
-        return {**place, "told": "no group reads its topic"}
+        return {**position, "told": "no group reads its topic"}
     calls = f"{life['attempts']} call{'s' if life['attempts'] != 1 else ''}"
-    at = committed.get((life["broker_name"], life["topic"], life["queue_id"], group))
-    if at is None:
-        return {**place, "told": f"{life['outcome']} after {calls}; no offset of the group is known"}
-    where = "past it" if life["queue_offset"] < at else "not past it"
-    return {**place, "told": f"{life['outcome']} after {calls}; the group's offset {at} is {where}"}
+    offset = committed.get((life["broker_name"], life["topic"], life["queue_id"], group))
+    if offset is None:
+        return {**position, "told": f"{life['outcome']} after {calls}; no offset of the group is known"}
+    where = "past it" if life["queue_offset"] < offset else "not past it"
+    return {**position, "told": f"{life['outcome']} after {calls}; the group's offset {offset} is {where}"}

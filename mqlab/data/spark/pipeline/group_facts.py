@@ -207,9 +207,9 @@ def percentiles(value: str, for_null: int | None = None) -> list[Column]:
     """
     ranked = F.col(value) if for_null is None else F.coalesce(F.col(value), F.lit(for_null))
     values = F.percentile_approx(ranked, F.array(F.lit(0.5), F.lit(0.9), F.lit(0.99)), ACCURACY)
-    each = [F.get(values, F.lit(at)).cast("bigint") for at in range(3)]
-    known = each if for_null is None else [F.nullif(one, F.lit(for_null)) for one in each]
-    return [one.alias(f"{name}_{value}") for name, one in zip(("p50", "p90", "p99"), known, strict=True)]
+    columns = [F.get(values, F.lit(number)).cast("bigint") for number in range(3)]
+    known = columns if for_null is None else [F.nullif(column, F.lit(for_null)) for column in columns]
+    return [column.alias(f"{name}_{value}") for name, column in zip(("p50", "p90", "p99"), known, strict=True)]
 
 
 def groups(cells: pandas.DataFrame, percentiles: pandas.DataFrame) -> pandas.DataFrame:
@@ -244,23 +244,23 @@ def group_tags(cells: pandas.DataFrame) -> pandas.DataFrame:
 
 def next_stored(messages: DataFrame, nexts: pandas.DataFrame) -> DataFrame:
     """MESSAGES, offsets with a lag -> when the message at each of these offsets was stored, if it is in the log."""
-    place = ["broker_name", "topic", "queue_id", "consumer_offset"]
-    wanted = for_spark(messages.sparkSession, nexts[place].drop_duplicates(), NEXT)
+    key = ["broker_name", "topic", "queue_id", "consumer_offset"]
+    wanted = for_spark(messages.sparkSession, nexts[key].drop_duplicates(), NEXT)
     stored = messages.select(
-        *place[:3], F.col("queue_offset").alias("consumer_offset"), F.col("store_timestamp").alias("next_stored")
+        *key[:3], F.col("queue_offset").alias("consumer_offset"), F.col("store_timestamp").alias("next_stored")
     )
-    return stored.join(F.broadcast(wanted), place)
+    return stored.join(F.broadcast(wanted), key)
 
 
 def ends_of(queues: pandas.DataFrame, offsets: pandas.DataFrame) -> pandas.DataFrame:
     """QUEUES, OFFSETS -> the offsets with ``broker_offset`` and ``lag``, in messages."""
-    place = ["broker_name", "topic", "queue_id"]
-    ends = queues[[*place, "max_offset"]].rename(columns={"max_offset": "broker_offset"})
-    rows = offsets.merge(ends, on=place, how="left")
+    key = ["broker_name", "topic", "queue_id"]
+    ends = queues[[*key, "max_offset"]].rename(columns={"max_offset": "broker_offset"})
+    rows = offsets.merge(ends, on=key, how="left")
     # A queue whose messages were all deleted has no unit that shows its end.
     rows["broker_offset"] = rows[["broker_offset", "consumer_offset"]].max(axis=1).astype("int64")
     rows["lag"] = rows["broker_offset"] - rows["consumer_offset"]
-    return rows.sort_values([*place, "consumer_group"])
+    return rows.sort_values([*key, "consumer_group"])
 
 
 def lag(ends: pandas.DataFrame, nexts: pandas.DataFrame, queues: pandas.DataFrame) -> pandas.DataFrame:
@@ -268,8 +268,8 @@ def lag(ends: pandas.DataFrame, nexts: pandas.DataFrame, queues: pandas.DataFram
 
     The time behind is that of the log: a broker that was off for a night did not let its groups fall behind.
     """
-    place = ["broker_name", "topic", "queue_id", "consumer_offset"]
-    rows = ends.merge(nexts[[*place, "next_stored"]], on=place, how="left")
+    key = ["broker_name", "topic", "queue_id", "consumer_offset"]
+    rows = ends.merge(nexts[[*key, "next_stored"]], on=key, how="left")
     rows["next_stored"] = rows["next_stored"].where(rows["lag"] > 0)
     log_end = rows["broker_name"].map(queues.groupby("broker_name")["last_stored"].max())
     rows["behind_ms"] = (log_end - rows["next_stored"]).where(rows["lag"] > 0, 0)

@@ -109,12 +109,12 @@ def dead_letters(letters: pandas.DataFrame, lives: pandas.DataFrame) -> pandas.D
 def held(life: DataFrame, ends: pandas.DataFrame) -> DataFrame:
     """LIFE, offsets with their ends -> the messages at an offset that has more than one message behind it, whose call
     has no result."""
-    place = ["topic", "consumer_group", "broker_name", "queue_id"]
+    key = ["topic", "consumer_group", "broker_name", "queue_id"]
     behind = ends[ends["lag"] > 1]
-    at = for_spark(life.sparkSession, behind, AT)
+    positions = for_spark(life.sparkSession, behind, AT)
     waiting = life.where("no_results > 0 AND successes = 0 AND outcome = 'pending'")
-    found = waiting.join(F.broadcast(at), place).where("queue_offset = consumer_offset")
-    return found.select(*place, "msg_id", "first_started", "consumer_offset", "lag")
+    blocked = waiting.join(F.broadcast(positions), key).where("queue_offset = consumer_offset")
+    return blocked.select(*key, "msg_id", "first_started", "consumer_offset", "lag")
 
 
 def given_up(life: DataFrame) -> DataFrame:

@@ -60,11 +60,11 @@ def islands_of(life: DataFrame, stretch_ms: int, limits: Thresholds = DEFAULTS) 
     )
 
 
-def read_inside(life: DataFrame, found: pandas.DataFrame) -> DataFrame:
+def read_inside(life: DataFrame, stretches: pandas.DataFrame) -> DataFrame:
     """LIFE, islands -> what the group read between the first and the last message of each."""
-    known = for_spark(life.sparkSession, found, FOUND)
-    given = life.where("attempts > 0").select(*PLACE, "queue_offset", F.coalesce("tags", F.lit("")).alias("tag"))
-    inside = given.join(F.broadcast(known), PLACE).where("queue_offset BETWEEN first AND last")
+    known = for_spark(life.sparkSession, stretches, FOUND)
+    delivered = life.where("attempts > 0").select(*PLACE, "queue_offset", F.coalesce("tags", F.lit("")).alias("tag"))
+    inside = delivered.join(F.broadcast(known), PLACE).where("queue_offset BETWEEN first AND last")
     return inside.groupBy(*PLACE, "island").agg(
         F.array_join(F.sort_array(F.collect_set("tag")), ",").alias("read"),
         F.count_if(F.array_contains(F.split("lost", ","), F.col("tag"))).alias("read_of_lost"),
@@ -72,14 +72,14 @@ def read_inside(life: DataFrame, found: pandas.DataFrame) -> DataFrame:
     )
 
 
-def islands(found: pandas.DataFrame, inside: pandas.DataFrame, cells: pandas.DataFrame) -> pandas.DataFrame:
+def islands(stretches: pandas.DataFrame, inside: pandas.DataFrame, cells: pandas.DataFrame) -> pandas.DataFrame:
     """Islands, what was read inside, the cells of LIFE -> ISLANDS."""
     # The tag that each group reads most.
-    given = cells[cells["lives_delivered"] > 0].assign(tag=cells["tags"].fillna(""))
-    counts = given.groupby(["topic", "consumer_group", "tag"], as_index=False)[["lives_delivered"]].sum()
+    delivered = cells[cells["lives_delivered"] > 0].assign(tag=cells["tags"].fillna(""))
+    counts = delivered.groupby(["topic", "consumer_group", "tag"], as_index=False)[["lives_delivered"]].sum()
     read = counts.sort_values(["lives_delivered", "tag"], ascending=[False, True])
     most = read.drop_duplicates(["topic", "consumer_group"]).rename(columns={"tag": "most_read"})
-    rows = found.merge(most, on=["topic", "consumer_group"], how="left").merge(
+    rows = stretches.merge(most, on=["topic", "consumer_group"], how="left").merge(
         inside, on=[*PLACE, "island"], how="left"
     )
     rows["lost_most_read"] = [

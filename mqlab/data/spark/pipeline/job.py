@@ -184,7 +184,7 @@ def _begin(now: list[Extent], folder: Path, spark: SparkSession | None, first: i
     if before is not None and before["streamed"]:
         work.streamed = True
     elif before is not None and (folder / STEPS["messages"].folder).is_dir() and first > 0:
-        work.extents = [Extent.from_manifest(each) for each in before["stores"]]
+        work.extents = [Extent.from_manifest(saved) for saved in before["stores"]]
         work.span_ms = (before["span_ms"][0], before["span_ms"][1])
         work.done = {name: numbers for name, numbers in before["steps"].items() if name in STEPS}
     shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
@@ -205,7 +205,7 @@ def _check_streamed(folder: Path, first: int) -> None:
 
 def check_stores(folder: Path, before: dict[str, Any], now: Sequence[Extent]) -> None:
     """Raise UsageError when an output was made of other stores."""
-    stores = [StoreFolder(**each["store"]) for each in before["stores"]]
+    stores = [StoreFolder(**saved["store"]) for saved in before["stores"]]
     if stores != [extent.store for extent in now]:
         raise UsageError(
             f"{folder} holds the tables of other stores: {', '.join(store.directory for store in stores)}",
@@ -265,11 +265,11 @@ def _make(work: Work, step: TableStep) -> None:
     began = time.monotonic()
     unfinished, final = work.draft(step.name), work.out / step.folder
     try:
-        made = step.make(work)
-        if step.is_small and made is not None:
-            written(collected(made) if isinstance(made, DataFrame) else made, step.schema, unfinished)
-        elif isinstance(made, DataFrame):
-            write_table(made, step.schema, unfinished)
+        frame = step.make(work)
+        if step.is_small and frame is not None:
+            written(collected(frame) if isinstance(frame, DataFrame) else frame, step.schema, unfinished)
+        elif isinstance(frame, DataFrame):
+            write_table(frame, step.schema, unfinished)
     except BaseException:  # Ctrl-C too
         shutil.rmtree(work.out / UNFINISHED, ignore_errors=True)
         raise

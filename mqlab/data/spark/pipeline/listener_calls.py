@@ -63,7 +63,7 @@ def without_copies(trace: DataFrame) -> DataFrame:
     first = F.min(F.struct("broker_name", "trace_physical_offset"))
     several = places.agg(F.count("*").alias("copies"), first.alias("first")).where("copies > 1")
     again = several.select("trace_msg_id", "first")
-    place = F.struct("broker_name", "trace_physical_offset")
+    position = F.struct("broker_name", "trace_physical_offset")
     return trace.join(F.broadcast(again), "trace_msg_id", "left").where(
-        F.col("first").isNull() | (F.col("first") == place)
+        F.col("first").isNull() | (F.col("first") == position)
     )

@@ -63,7 +63,7 @@ class Extent:
     @classmethod
     def from_manifest(cls, saved: Mapping[str, Any]) -> Extent:
         """An extent from the JSON of its ``dataclasses.asdict``."""
-        losses = tuple(Loss(**each) for each in saved.get("losses", ()))
+        losses = tuple(Loss(**loss) for loss in saved.get("losses", ()))
         return cls(StoreFolder(**saved["store"]), saved["start"], saved["end"], losses)
 
 
@@ -112,7 +112,7 @@ def offset_rows(stores: Iterable[StoreFolder]) -> pandas.DataFrame:
         for key, queues in table.items():
             topic, _, group = key.rpartition("@")
             if topic:
-                rows += [(store.broker_name, topic, group, int(queue), int(at)) for queue, at in queues.items()]
+                rows += [(store.broker_name, topic, group, int(queue), int(offset)) for queue, offset in queues.items()]
     return pandas.DataFrame(rows, columns=OFFSETS.fieldNames())
 
 
@@ -126,6 +126,6 @@ def _read(
         reader = reader.option("topic", ",".join(topics))
     if any(extent.losses for extent in extents):  # they were allowed when the snapshot was taken
         reader = reader.option("failOnDataLoss", "false")
-    ends = [F.lit(each) for extent in extents for each in (extent.store.broker_name, extent.end)]
+    ends = [F.lit(literal) for extent in extents for literal in (extent.store.broker_name, extent.end)]
     units = reader.load([extent.store.directory for extent in extents])
     return units.where(F.col("physical_offset") < F.create_map(*ends)[F.col("broker_name")])

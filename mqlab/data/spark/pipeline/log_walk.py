@@ -47,9 +47,9 @@ def walk(spark: SparkSession, extents: Sequence[Extent], folders: Mapping[str, P
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataLossWarning)  # of losses that the snapshot has told
         ranges = [
-            each
+            log_range
             for extent in extents
-            for each in plan(extent.store, size, end=extent.end, fail_on_data_loss=not extent.losses)
+            for log_range in plan(extent.store, size, end=extent.end, fail_on_data_loss=not extent.losses)
         ]
     parts = together(ranges, size) or [[]]
     # 2. A task for each; what comes back are numbers of rows alone.

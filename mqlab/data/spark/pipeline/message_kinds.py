@@ -75,7 +75,7 @@ def messages_in(
     sent = pyarrow.compute.is_in(kind, pyarrow.array([NORMAL, HALF]))
     is_any = given_back.true_count > 0
     original_topic = property_of(p.RETRY_TOPIC) if is_any else nothing
-    made = {
+    arrays = {
         **columns,
         "kind": kind,
         "user_topic": either(given_back, original_topic, either(sent, meant.topics, None)),
@@ -85,7 +85,7 @@ def messages_in(
         "keys": either(pyarrow.compute.equal(kind, TRACE), "", columns["keys"].fill_null("")),
         "size": columns["total_size"],
     }
-    return pyarrow.RecordBatch.from_arrays([made[field.name].cast(field.type) for field in schema], schema=schema)
+    return pyarrow.RecordBatch.from_arrays([arrays[field.name].cast(field.type) for field in schema], schema=schema)
 
 
 class ByTopic:

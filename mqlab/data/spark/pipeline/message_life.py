@@ -73,10 +73,10 @@ def life(messages: DataFrame, deliveries: DataFrame, readers: DataFrame, offsets
         needs(frame, schema.fieldNames(), "life")
     # The small tables are broadcast, so that the messages are shuffled once.
     stored = for_each_group(first_copies(messages.where("kind = 'normal'")), readers)
-    place = ["broker_name", "topic", "queue_id", "consumer_group"]
+    key = ["broker_name", "topic", "queue_id", "consumer_group"]
     joined = (
         stored.join(what_became(messages, deliveries, offsets), [*SAME, "consumer_group"], "left")
-        .join(F.broadcast(offsets.select(*place, "consumer_offset")), place, "left")
+        .join(F.broadcast(offsets.select(*key, "consumer_offset")), key, "left")
         .withColumn("tag", F.coalesce("tags", F.lit("")))
         .join(F.broadcast(tags_read(messages, deliveries)), ["topic", "consumer_group", "tag"], "left")
     )
@@ -158,10 +158,10 @@ def what_became(messages: DataFrame, deliveries: DataFrame, offsets: DataFrame) 
         "cost_ms",
         *[F.lit(0).alias(name) for name in ("retried", "retries_past", "parked", "died")],
     )
-    place = ["broker_name", "topic", "queue_id", "consumer_group"]
+    key = ["broker_name", "topic", "queue_id", "consumer_group"]
     given_back = messages.where("kind IN ('retry', 'dead')")
     returned = (
-        given_back.join(F.broadcast(offsets.select(*place, "consumer_offset")), place, "left")
+        given_back.join(F.broadcast(offsets.select(*key, "consumer_offset")), key, "left")
         .select(
             *SAME,
             "consumer_group",

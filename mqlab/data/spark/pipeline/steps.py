@@ -87,8 +87,8 @@ class Work:
         """A small table that a step has written, or one of SHARED."""
         if name not in self.small:
             if name in SHARED:
-                made = SHARED[name](self)
-                self.small[name] = collected(made) if isinstance(made, DataFrame) else made
+                frame = SHARED[name](self)
+                self.small[name] = collected(frame) if isinstance(frame, DataFrame) else frame
             else:
                 self.small[name] = read_small(self.out / STEPS[name].folder)
         return self.small[name]
@@ -151,8 +151,8 @@ def _islands_of(work: Work) -> DataFrame | pandas.DataFrame:
 
 
 def _read_inside(work: Work) -> DataFrame | pandas.DataFrame:
-    found = work.frame("islands_of")
-    return _run_if(len(found) > 0, i.read_inside(work.read("life"), found))
+    stretches = work.frame("islands_of")
+    return _run_if(len(stretches) > 0, i.read_inside(work.read("life"), stretches))
 
 
 def _held(work: Work) -> DataFrame | pandas.DataFrame:

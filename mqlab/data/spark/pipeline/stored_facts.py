@@ -114,10 +114,10 @@ def queues(cells: pandas.DataFrame) -> pandas.DataFrame:
 
 def hot(messages: DataFrame, window_ms: int) -> DataFrame:
     """MESSAGES -> the HOT_KEYS keys of each window, broker and topic that a sketch finds most frequent."""
-    place = ["window_start", "broker_name", "topic"]
+    key = ["window_start", "broker_name", "topic"]
     sketch = F.expr(f"approx_top_k(message_key, {HOT_KEYS}, {TRACKED_KEYS})")
-    found = _keys_of(messages, window_ms).groupBy(*place).agg(sketch.alias("hot"))
-    return found.select(*place, F.explode("hot.item").alias("message_key"))
+    sketches = _keys_of(messages, window_ms).groupBy(*key).agg(sketch.alias("hot"))
+    return sketches.select(*key, F.explode("hot.item").alias("message_key"))
 
 
 def counted(messages: DataFrame, hot: pandas.DataFrame, window_ms: int) -> DataFrame:
@@ -144,15 +144,15 @@ def _keys_of(messages: DataFrame, window_ms: int) -> DataFrame:
 
 def keys(window_ms: int, hot: pandas.DataFrame, counted: pandas.DataFrame, cells: pandas.DataFrame) -> pandas.DataFrame:
     """Hot keys of each window, their counts, cells -> KEYS: shares of the window's messages and of the day's."""
-    place = ["window_start", "broker_name", "topic"]
+    key = ["window_start", "broker_name", "topic"]
     of_day = ["broker_name", "topic", "message_key"]
     in_day = counted.groupby(of_day, as_index=False).agg(in_day=("messages", "sum"))
     sent = cells[cells["window_start"].notna()].drop(columns="topic").rename(columns={"sent_to": "topic"})
-    in_window = sent.groupby(place, as_index=False).agg(sent=("messages", "sum"))
-    everywhere = sent.groupby(place[1:], as_index=False).agg(sent_in_day=("messages", "sum"))
-    rows = hot.merge(counted, on=[*place, "message_key"]).merge(in_day, on=of_day)
-    rows = rows.merge(in_window, on=place).merge(everywhere, on=place[1:])
+    in_window = sent.groupby(key, as_index=False).agg(sent=("messages", "sum"))
+    everywhere = sent.groupby(key[1:], as_index=False).agg(sent_in_day=("messages", "sum"))
+    rows = hot.merge(counted, on=[*key, "message_key"]).merge(in_day, on=of_day)
+    rows = rows.merge(in_window, on=key).merge(everywhere, on=key[1:])
     rows["window_end"] = rows["window_start"] + window_ms
     rows["share"] = rows["messages"] / rows["sent"]
     rows["share_of_day"] = rows["in_day"] / rows["sent_in_day"]
-    return rows.sort_values([*place, "message_key"])
+    return rows.sort_values([*key, "message_key"])

@@ -57,7 +57,7 @@ def suspicions(
     import pandas
 
     life = tables["cells"]
-    found = [
+    by_rule = [
         inconsistent(tables["islands"]),
         skipped(tables["islands"]),
         set_back(life, limits),
@@ -72,18 +72,18 @@ def suspicions(
         damaged(tables["entries"]),
         missing(extents),
     ]
-    rows = [row for each in found for row in each]
+    rows = [row for of_rule in by_rule for row in of_rule]
     return pandas.DataFrame(rows, columns=SUSPICIONS.fieldNames(), dtype=object)
 
 
 Rows = Iterable[dict[str, Any]]
 
 
-def _rows(frame: pandas.DataFrame, kind: str, told: Told, **columns: str) -> Rows:
+def _rows(frame: pandas.DataFrame, kind: str, sentence: Told, **columns: str) -> Rows:
     """SUSPICIONS of one kind: one for each row of a frame, with these of its columns under other names."""
     for row in frame.itertuples(index=False):
         values = {name: getattr(row, column) for name, column in columns.items()}
-        yield {**values, "kind": kind, "told": told(row)}
+        yield {**values, "kind": kind, "told": sentence(row)}
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -103,7 +103,7 @@ def inconsistent(islands: pandas.DataFrame) -> Rows:
     """Islands in which the group read other tags."""
     seen = islands[(islands["read_at_all"] > islands["read_of_lost"]) & (islands["read_of_lost"] < islands["messages"])]
     queues = seen["broker_name"] + " " + seen["queue_id"].astype(str)
-    found = (
+    rows = (
         seen.assign(queues=queues)
         .groupby(["topic", "consumer_group"], as_index=False)
         .agg(
@@ -116,7 +116,7 @@ def inconsistent(islands: pandas.DataFrame) -> Rows:
         )
     )
     return _rows(
-        found,
+        rows,
         "inconsistent subscription",
         lambda row: (
             f"messages with the tags {row.lost} were skipped in {row.queues} queues, but messages with the tags "
@@ -148,7 +148,7 @@ def skipped(islands: pandas.DataFrame) -> Rows:
 
 def set_back(life: pandas.DataFrame, limits: Thresholds = DEFAULTS) -> Rows:
     """Messages that were consumed, and consumed again more than a minute later."""
-    found = (
+    rows = (
         life[life["again_late"] > 0]
         .groupby(["topic", "consumer_group"], as_index=False)
         .agg(
@@ -160,7 +160,7 @@ def set_back(life: pandas.DataFrame, limits: Thresholds = DEFAULTS) -> Rows:
         )
     )
     return _rows(
-        found[found["messages"] >= limits.fewest],
+        rows[rows["messages"] >= limits.fewest],
         "offset set back",
         lambda row: (
             f"messages stored from {date_time_text(row.begin)} to {date_time_text(row.end)} were consumed and then "
@@ -189,7 +189,7 @@ def stuck(held: pandas.DataFrame) -> Rows:
 def dead_letters(life: pandas.DataFrame, given_up: pandas.DataFrame) -> Rows:
     """Groups that gave up on messages: these are in the dead letter topic. ``given_up``: the keys of each first one."""
     group = ["topic", "consumer_group"]
-    found = (
+    rows = (
         life[life["dead"] > 0]
         .groupby(group, as_index=False)
         .agg(
@@ -200,7 +200,7 @@ def dead_letters(life: pandas.DataFrame, given_up: pandas.DataFrame) -> Rows:
         )
     )
     return _rows(
-        found.merge(given_up, on=group),
+        rows.merge(given_up, on=group),
         "dead letters",
         lambda row: (
             f"these messages are in %DLQ%{row.consumer_group} after up to {row.attempts:.0f} deliveries; the keys of "
@@ -214,13 +214,13 @@ def sent_twice(life: pandas.DataFrame) -> Rows:
     """Messages that their sender stored more than once."""
     # LIFE has one row per message and group, and all groups of a topic have all of its messages: one of them is asked.
     by_group = life[life["twice"] > 0].groupby(["topic", "consumer_group"], dropna=False, as_index=False)
-    found = by_group.agg(
+    rows = by_group.agg(
         since=("twice_first_stored", "min"),
         until=("twice_last_stored", "max"),
         messages=("twice", "sum"),
     )
     return _rows(
-        found.drop_duplicates("topic"),
+        rows.drop_duplicates("topic"),
         "sent twice",
         lambda row: "the same message is stored more than once: an answer was lost, and the producer sent it again",
         **_same("topic", "since", "until", "messages"),
@@ -229,9 +229,11 @@ def sent_twice(life: pandas.DataFrame) -> Rows:
 
 def failing(calls: pandas.DataFrame, stretch_ms: int, limits: Thresholds = DEFAULTS) -> Rows:
     """Stretches in which half of a group's calls failed."""
-    each = _by_group(calls)
-    came_back = each["calls"] - each["no_results"]
-    bad = each[(each["failures"] >= limits.fewest) & (each["failures"] >= limits.failed_share * came_back)]
+    per_stretch = _by_group(calls)
+    came_back = per_stretch["calls"] - per_stretch["no_results"]
+    bad = per_stretch[
+        (per_stretch["failures"] >= limits.fewest) & (per_stretch["failures"] >= limits.failed_share * came_back)
+    ]
     return _rows(
         _joined(bad, stretch_ms),
         "failing listener",
@@ -243,13 +245,13 @@ def failing(calls: pandas.DataFrame, stretch_ms: int, limits: Thresholds = DEFAU
 
 def slow(calls: pandas.DataFrame, stretch_ms: int, limits: Thresholds = DEFAULTS) -> Rows:
     """Stretches whose calls took several times as long as the average of the better half of the group's day."""
-    each = _by_group(calls)
-    each["mean_ms"] = each["busy_ms"] / each["calls"].clip(lower=1)
+    per_stretch = _by_group(calls)
+    per_stretch["mean_ms"] = per_stretch["busy_ms"] / per_stretch["calls"].clip(lower=1)
     # The median of the day is the usual time: a bad hour does not move it.
-    by_group = each.groupby("consumer_group")["mean_ms"]
-    each["usual_ms"] = by_group.transform("quantile", 0.5, interpolation="lower")
-    limit = limits.slow_times * each["usual_ms"].clip(lower=1)
-    bad = each[(each["mean_ms"] >= limit) & (each["mean_ms"] >= limits.slow_ms)]
+    by_group = per_stretch.groupby("consumer_group")["mean_ms"]
+    per_stretch["usual_ms"] = by_group.transform("quantile", 0.5, interpolation="lower")
+    limit = limits.slow_times * per_stretch["usual_ms"].clip(lower=1)
+    bad = per_stretch[(per_stretch["mean_ms"] >= limit) & (per_stretch["mean_ms"] >= limits.slow_ms)]
     return _rows(
         _joined(bad, stretch_ms, "usual_ms"),
         "slow listener",
@@ -286,8 +288,8 @@ def hot_keys(keys: pandas.DataFrame, limits: Thresholds = DEFAULTS) -> Rows:
         & (keys["share"] >= limits.key_share)
         & (keys["share"] >= limits.key_times_its_day * keys["share_of_day"])
     ]
-    place = ["topic", "broker_name", "message_key"]
-    found = hot.groupby(place, as_index=False).agg(
+    key = ["topic", "broker_name", "message_key"]
+    rows = hot.groupby(key, as_index=False).agg(
         since=("window_start", "min"),
         until=("window_end", "max"),
         messages=("messages", "sum"),
@@ -295,7 +297,7 @@ def hot_keys(keys: pandas.DataFrame, limits: Thresholds = DEFAULTS) -> Rows:
         of_day=("share_of_day", "max"),
     )
     return _rows(
-        found,
+        rows,
         "hot key",
         lambda row: (
             f"up to {_rounded(row.share * 100)} % of the messages in a window of time have this key, but "
@@ -321,10 +323,13 @@ def hot_queues(queues: pandas.DataFrame, limits: Thresholds = DEFAULTS) -> Rows:
 
 def bursts(traffic: pandas.DataFrame, stretch_ms: int, limits: Thresholds = DEFAULTS) -> Rows:
     """Stretches with several times as many messages as the median of their neighbours."""
-    each = traffic.groupby(["topic", "stretch"], as_index=False).agg(messages=("messages", "sum"))
-    around = each.groupby("topic")["messages"].rolling(2 * NEIGHBOURS + 1, center=True, min_periods=1)
-    each["usual"] = around.median().droplevel(0)
-    high = each[(each["messages"] >= limits.enough) & (each["messages"] >= limits.burst_times * each["usual"])]
+    per_stretch = traffic.groupby(["topic", "stretch"], as_index=False).agg(messages=("messages", "sum"))
+    around = per_stretch.groupby("topic")["messages"].rolling(2 * NEIGHBOURS + 1, center=True, min_periods=1)
+    per_stretch["usual"] = around.median().droplevel(0)
+    high = per_stretch[
+        (per_stretch["messages"] >= limits.enough)
+        & (per_stretch["messages"] >= limits.burst_times * per_stretch["usual"])
+    ]
     return _rows(
         _joined(high, stretch_ms, of="topic"),
         "burst",

@@ -37,12 +37,12 @@ def beside(facts: Facts, other: Facts) -> Section:
     # 2. Each number that differs, and always the messages.
     rows = [("all groups", name, number(a), number(b), _change(a, b)) for name, a, b in _totals(facts, other)]
     groups = [facts["groups"].set_index(["consumer_group", "topic"]) for facts in (facts, other)]
-    for place in sorted({*groups[0].index, *groups[1].index}):
+    for pair in sorted({*groups[0].index, *groups[1].index}):
         for column in OF_GROUPS:
-            a, b = (float(frame.loc[place, column]) if place in frame.index else float("nan") for frame in groups)
+            a, b = (float(frame.loc[pair, column]) if pair in frame.index else float("nan") for frame in groups)
             if column == "messages" or (a != b and (a == a or b == b)):
                 write = duration if column.endswith("_ms") else number
-                name = f"{place[0]} ← {place[1]}"
+                name = f"{pair[0]} ← {pair[1]}"
                 rows.append((name, WORDS.get(column, column), write(a), write(b), _change(a, b)))
     columns = [("of", "text"), ("what", "text"), (HERE, "number"), (THERE, "number"), ("change", "number")]
     note = (

@@ -194,15 +194,15 @@ def queues(facts: Facts) -> Section:
     for topic in mine.groupby("topic")["messages"].sum().sort_values(ascending=False).index[:4]:
         its = mine[mine["topic"] == topic].sort_values(["broker_name", "queue_id"])
         cells: dict[str, dict[str, int]] = {}
-        told = {}
+        hints = {}
         for row in its.itertuples():
             cells.setdefault(row.broker_name, {})[str(row.queue_id)] = row.messages
-            told[row.broker_name, str(row.queue_id)] = (
+            hints[row.broker_name, str(row.queue_id)] = (
                 f"{row.broker_name} queue {row.queue_id}: {count_text(row.messages)} messages, {row.skew:.2f} times "
                 "its share"
             )
         caption = f"{topic}: messages of each queue"
-        pictures.append(Figure(Heat(cells, hints=told, said=caption, width=WHOLE), caption))
+        pictures.append(Figure(Heat(cells, hints=hints, said=caption, width=WHOLE), caption))
     # 2. The table has all queues.
     rows = [
         (
@@ -234,17 +234,17 @@ def queues(facts: Facts) -> Section:
     behind = [RowsBehind("facts/queues")]
     if len(mine):
         most = mine.loc[mine["skew"].idxmax()]
-        place = equal(topic=most["topic"], broker_name=most["broker_name"], queue_id=most["queue_id"])
-        behind.append(RowsBehind("messages", place))
+        condition = equal(topic=most["topic"], broker_name=most["broker_name"], queue_id=most["queue_id"])
+        behind.append(RowsBehind("messages", condition))
     return Section("queues", "Queues", note, pictures, [FactTable(columns, rows, "no queue")], rows=behind)
 
 
 def keys(facts: Facts) -> Section:
     """The keys with most of a window's messages."""
-    found = facts["keys"]
+    key_rows = facts["keys"]
     # 1. Keys of few messages are noise, unless the store has no others.
-    many = found[found["messages"] >= ENOUGH]
-    frame = (many if len(many) else found[found["messages"] > 1]).sort_values("share", ascending=False)
+    many = key_rows[key_rows["messages"] >= ENOUGH]
+    frame = (many if len(many) else key_rows[key_rows["messages"] > 1]).sort_values("share", ascending=False)
     at_most = frame.drop_duplicates(["message_key", "broker_name"])
     # 2. The picture has each key once, in its hottest window; the table repeats it for each window.
     bars, notes = {}, {}
@@ -362,8 +362,12 @@ def source(facts: Facts) -> Section:
     """The stores that were read, and how long the steps took."""
     manifest = facts.manifest
     stores = [
-        (each["store"]["broker_name"], f"{each['start']:,} – {each['end']:,}", bytes_text(each["end"] - each["start"]))
-        for each in manifest["stores"]
+        (
+            extent["store"]["broker_name"],
+            f"{extent['start']:,} – {extent['end']:,}",
+            bytes_text(extent["end"] - extent["start"]),
+        )
+        for extent in manifest["stores"]
     ]
     steps = [
         (name, number(numbers["rows"]), f"{numbers['seconds']:.1f}") for name, numbers in manifest["steps"].items()

@@ -119,17 +119,17 @@ def dead(facts: Facts) -> Section:
     counts = listed.groupby("consumer_group")["of"].max()
     note = "No group gave up on a message."
     if len(counts):
-        each = ", ".join(f"{group} {count_text(count)}" for group, count in counts.items())
+        causes = ", ".join(f"{group} {count_text(count)}" for group, count in counts.items())
         group, letter = listed.iloc[0]["consumer_group"], listed.iloc[0]["msg_id"]
         note = (
-            f"In the topics %DLQ% of the groups: {each}. When what they failed on is repaired, all of a group are sent "
-            f"to it again by  mqlab admin resendDeadLetters -n ADDRESS -g {group}  and chosen ones in Python by  "
+            f"In the topics %DLQ% of the groups: {causes}. When what they failed on is repaired, all of a group are "
+            f"sent to it again by  mqlab admin resendDeadLetters -n ADDRESS -g {group}  and chosen ones in Python by  "
             f'admin.resend_dlq("{group}", ["{letter}"]).  Each is then tried from the start.'
         )
     behind = [RowsBehind("messages", equal(kind="dead", consumer_group=group)) for group in counts.index]
     return Section("dead", "Dead letters", note, [], [FactTable(columns, rows, "no dead letter")], rows=behind)
 
 
-def _first_of_each(frame: Any, place: list[str]) -> list[Any]:
+def _first_of_each(frame: Any, columns: list[str]) -> list[Any]:
     """The first rows of each group, in their order."""
-    return list(frame.groupby(place, sort=False).head(SHOWN_OF_A_GROUP).itertuples())
+    return list(frame.groupby(columns, sort=False).head(SHOWN_OF_A_GROUP).itertuples())

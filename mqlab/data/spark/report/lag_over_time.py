@@ -118,11 +118,11 @@ def _stored(out: Path, topics: set[str]) -> dict[Queue, tuple[Any, Any]]:
         columns=[*PLACE, "queue_offset", "store_timestamp"], filter=pyarrow.compute.field("topic").isin(sorted(topics))
     )
     frame = table.to_pandas().sort_values([*PLACE, "queue_offset"])
-    found: dict[Queue, tuple[Any, Any]] = {}
+    stored: dict[Queue, tuple[Any, Any]] = {}
     for (broker, topic, queue_id), rows in frame.groupby(list(PLACE)):
         stored_ms = rows["store_timestamp"].to_numpy().astype("datetime64[ms]").astype("int64")
-        found[broker, topic, int(queue_id)] = rows["queue_offset"].to_numpy(), numpy.maximum.accumulate(stored_ms)
-    return found
+        stored[broker, topic, int(queue_id)] = rows["queue_offset"].to_numpy(), numpy.maximum.accumulate(stored_ms)
+    return stored
 
 
 def _behind(queue: tuple[Any, Any] | None, at_ms: int, consumed: int) -> tuple[int, int]:

@@ -68,10 +68,10 @@ OUTCOMES = {
 
 def wrong(facts: Facts) -> Section:
     """What the rules found."""
-    found = facts["suspicions"].sort_values(["since", "kind"], na_position="first")
+    suspicions = facts["suspicions"].sort_values(["since", "kind"], na_position="first")
     # 1. Each finding is a row of the table and a bar of the picture.
     rows, bars = [], []
-    for row in found.itertuples():
+    for row in suspicions.itertuples():
         queue = None if row.queue_id != row.queue_id else f"queue {int(row.queue_id)}"
         parts = [text(row.topic), text(row.consumer_group), text(row.broker_name), queue, text(row.subject)]
         where = " · ".join(part for part in parts if part)
@@ -140,10 +140,10 @@ def traffic(facts: Facts) -> Section:
             )
         )
         if len(behind) == 1:  # the busiest stretch of the largest topic
-            at = busiest.idxmax()
+            begin = busiest.idxmax()
             sent = all_of(equal(kind="normal", user_topic=topic), "NOT parked")
             behind.append(
-                RowsBehind("messages", all_of(sent, from_until("store_timestamp", at, at + facts.stretch_ms)))
+                RowsBehind("messages", all_of(sent, from_until("store_timestamp", begin, begin + facts.stretch_ms)))
             )
     columns = [
         ("topic", "text"),
@@ -226,8 +226,8 @@ def groups(facts: Facts) -> Section:
     for outcome in ("pending", "filtered", "untraced"):  # of lost and dead messages the next sections tell
         if len(frame) and frame[outcome].max() > 0:
             most = frame.loc[frame[outcome].idxmax()]
-            place = equal(topic=most["topic"], consumer_group=most["consumer_group"], outcome=outcome)
-            behind.append(RowsBehind("life", place))
+            condition = equal(topic=most["topic"], consumer_group=most["consumer_group"], outcome=outcome)
+            behind.append(RowsBehind("life", condition))
     return Section("groups", "Consumer groups", note, pictures, tables, rows=behind)
 
 
@@ -251,8 +251,8 @@ def behind(facts: Facts) -> Section:
         said = f"messages that {group} had before it, over the day; at most {count_text(most)}"
         chart = Lines(line, span_ms=(facts.start_ms, end_ms), said=said, width=HALF, height=SMALL, right=NO_NAMES)
         pictures.append(Figure(chart, f"{group} ← {topic}", "half"))
-        at = mine.loc[mine["behind"].idxmax()]
-        then = int(at["stretch"]) + facts.stretch_ms
+        worst = mine.loc[mine["behind"].idxmax()]
+        then = int(worst["stretch"]) + facts.stretch_ms
         rows.append((group, topic, number(most), moment(then), number(points[-1][1])))
         stored = f"stored < timestamp_millis({then}) AND outcome IN ('consumed', 'dead', 'pending')"
         unread = f"(first_ended IS NULL OR first_ended >= timestamp_millis({then}))"
@@ -326,11 +326,11 @@ def latency(facts: Facts) -> Section:
     tables = [FactTable(LATENCY_COLUMNS, rows, "no group writes a trace")]
     behind = [RowsBehind("facts/latency")]
     if frame["p50_latency_ms"].notna().any():  # the stretch in which half of the messages waited longest
-        at = frame.loc[frame["p50_latency_ms"].idxmax()]
-        place = equal(topic=at["topic"], consumer_group=at["consumer_group"])
-        slow = f"latency_ms >= {int(at['p50_latency_ms'])}"
-        span = from_until("stored", at["stretch"], at["stretch"] + facts.stretch_ms)
-        behind.append(RowsBehind("life", all_of(place, slow, span)))
+        slowest = frame.loc[frame["p50_latency_ms"].idxmax()]
+        condition = equal(topic=slowest["topic"], consumer_group=slowest["consumer_group"])
+        slow = f"latency_ms >= {int(slowest['p50_latency_ms'])}"
+        span = from_until("stored", slowest["stretch"], slowest["stretch"] + facts.stretch_ms)
+        behind.append(RowsBehind("life", all_of(condition, slow, span)))
     return Section("latency", "Latency", note, pictures, tables, rows=behind)
 
 

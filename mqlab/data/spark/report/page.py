@@ -92,8 +92,8 @@ def report(facts: Facts, other: Facts | None = None, lags: pandas.DataFrame | No
     """The page's HTML; with a section beside another day when its facts are given, and one about lag over time."""
     sections = [make(facts) for make in SECTIONS if facts.has_rules or make is not o.wrong]
     if lags is not None:
-        at = next(number for number, section in enumerate(sections) if section.anchor == "behind")
-        sections.insert(at, behind_by_offsets(lags))
+        index = next(number for number, section in enumerate(sections) if section.anchor == "behind")
+        sections.insert(index, behind_by_offsets(lags))
     if other is not None:
         sections.insert(int(facts.has_rules), beside(facts, other))
     template = Environment(autoescape=True).from_string((FOLDER / "page.html").read_text("utf-8"))
@@ -129,7 +129,7 @@ def _day(facts: Facts) -> str:
 
 
 def _summary(facts: Facts) -> str:
-    brokers = [each["store"]["broker_name"] for each in facts.manifest["stores"]]
+    brokers = [extent["store"]["broker_name"] for extent in facts.manifest["stores"]]
     length = rounded_text(max(facts.end_ms - facts.start_ms, 0))
     return (
         f"{length} of {', '.join(brokers[:6])}{' …' if len(brokers) > 6 else ''}, "
@@ -169,7 +169,7 @@ def tiles(facts: Facts) -> list[Tile]:
     failed = calls["failures"].sum() / max(calls["calls"].sum(), 1)
     dead = groups["dead"].sum()
     repeated = facts["duplicates"]["deliveries"].sum()
-    implied, told = groups["calls_implied"].sum(), groups["calls_told"].sum()
+    implied, traced = groups["calls_implied"].sum(), groups["calls_told"].sum()
     lost = groups["lost"].sum()
     every = [
         worst(facts),
@@ -177,11 +177,11 @@ def tiles(facts: Facts) -> list[Tile]:
         Tile("calls of listeners", count_text(calls["calls"].sum()), f"{failed:.2%} failed"),
         Tile("delivered again", count_text(repeated), "all causes together"),
         Tile("lost", count_text(lost), "their group reads the tag", "bad" if lost else ""),
-        Tile("calls in the trace", f"{told / implied:.2%}" if implied else "–", "of those that offsets imply"),
+        Tile("calls in the trace", f"{traced / implied:.2%}" if implied else "–", "of those that offsets imply"),
         Tile("dead letters", count_text(dead), f"{len(groups)} groups and topics", "bad" if dead else ""),
         Tile("lag at the end", count_text(lag["lag"].sum()), "all groups and queues"),
     ]
     if facts.has_rules:
-        found = len(facts["suspicions"])
-        every.append(Tile("findings", count_text(found), "found by rules", "bad" if found else "good"))
+        count = len(facts["suspicions"])
+        every.append(Tile("findings", count_text(count), "found by rules", "bad" if count else "good"))
     return every

@@ -96,11 +96,11 @@ def _finished(store: Path) -> Finished:
     entries = [entry.split(CONTENT_SPLITTER) for body in bodies for entry in body.decode().split(FIELD_SPLITTER)]
     called = {
         (request_id, msg_id): (group, msg_id, int(tries))
-        for _, _, _, group, request_id, msg_id, tries, *_ in (one for one in entries if one[0] == "SubBefore")
+        for _, _, _, group, request_id, msg_id, tries, *_ in (entry for entry in entries if entry[0] == "SubBefore")
     }
     finished = dict.fromkeys(called.values(), NEVER)
     # A message that is delivered again has several calls: the first that ended has moved the offset.
-    for _, request_id, msg_id, _, _, _, _, time_ms, *_ in (one for one in entries if one[0] == "SubAfter"):
+    for _, request_id, msg_id, _, _, _, _, time_ms, *_ in (entry for entry in entries if entry[0] == "SubAfter"):
         call = called.get((request_id, msg_id))
         if call is not None:  # the trace may have lost an entry
             finished[call] = min(finished[call], int(time_ms))

@@ -86,8 +86,8 @@ class GrowingBrokers:
 
     def kill(self, name: str | None = None) -> GrowingBrokers:
         """``kill -9`` in the middle of a message: the first half of it is in the log, and nobody is there to go on."""
-        for one in self._named(name):
-            process = self._processes.pop(one, None)
+        for broker in self._named(name):
+            process = self._processes.pop(broker, None)
             if process is not None:
                 self._tell(process, do="die")
                 process.wait()
@@ -96,35 +96,35 @@ class GrowingBrokers:
 
     def resume(self, name: str | None = None) -> GrowingBrokers:
         """Start what was killed: it recovers its store as a broker does, and goes on. A paused day goes on, too."""
-        for one in self._named(name):
-            if one not in self._processes:
-                self._start(one)
-                self._order(one, do="to", moment_ms=self.now_ms)
+        for broker in self._named(name):
+            if broker not in self._processes:
+                self._start(broker)
+                self._order(broker, do="to", moment_ms=self.now_ms)
                 if self._speed:
-                    self._run(one)
+                    self._run(broker)
         if name is None and self._speed_before and not self._speed:
             self.run(self._speed_before)
         return self
 
     def late(self, name: str, duration: str | int) -> GrowingBrokers:
         """Cut a broker off: nobody sees what it stores from now on, until a duration has passed; then all is there."""
-        (one,) = self._named(name)
-        self._order(one, do="to", moment_ms=self.now_ms)
-        self._order(one, do="cut off", for_ms=milliseconds(duration))
-        self._until_ms[one] = self.now_ms + milliseconds(duration)
+        (broker,) = self._named(name)
+        self._order(broker, do="to", moment_ms=self.now_ms)
+        self._order(broker, do="cut off", for_ms=milliseconds(duration))
+        self._until_ms[broker] = self.now_ms + milliseconds(duration)
         return self
 
     def roll(self, name: str | None = None) -> GrowingBrokers:
         """Let the day go on until the broker (without a name: each of them) has begun its next log file."""
-        moments = [self._order(one, do="to", moment_ms=self.now_ms)["next_file_ms"] for one in self._named(name)]
+        moments = [self._order(broker, do="to", moment_ms=self.now_ms)["next_file_ms"] for broker in self._named(name)]
         if None in moments:
             raise UsageError("the day ends in this log file: there is no next one", hint="give live() more messages")
         return self._to(max(moments))
 
     def delete_oldest(self, name: str | None = None) -> GrowingBrokers:
         """Delete the oldest file of the log, as retention does. Raises UsageError when there is one file only."""
-        for one in self._named(name):
-            self._order(one, do="delete oldest")
+        for broker in self._named(name):
+            self._order(broker, do="delete oldest")
         return self
 
     @property

@@ -66,5 +66,5 @@ def plan_of(store: Path) -> GrowthPlan:
     units["queue_offset"] = table["queue_offset"]
     numbers: dict[tuple[str, int], int] = {}
     places = zip(table["topic"].to_pylist(), table["queue_id"].to_pylist(), strict=True)
-    units["queue"] = [numbers.setdefault(place, len(numbers)) for place in places]
+    units["queue"] = [numbers.setdefault(queue, len(numbers)) for queue in places]
     return GrowthPlan(store, units, tuple(numbers), commits_of(store))

@@ -112,10 +112,10 @@ def _must_be_played(incident: Incident) -> None:
         raise UsageError(
             f"{incident.kind} cannot be played, only written", hint=f"the kinds to play are {', '.join(PLAYED)}"
         )
-    given = [name for name in _WRITTEN_ONLY if getattr(incident, name) is not None]
-    if given:
+    named = [name for name in _WRITTEN_ONLY if getattr(incident, name) is not None]
+    if named:
         raise UsageError(
-            f"a played {incident.kind} concerns the whole group, but {', '.join(given)} is given",
+            f"a played {incident.kind} concerns the whole group, but {', '.join(named)} is given",
             hint="leave it out, or write the day with mqlab.data.traffic.write",
         )
 

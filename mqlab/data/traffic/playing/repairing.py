@@ -51,7 +51,7 @@ class Plan:
     def of(cls, value: Mapping[str, Iterable[Any]]) -> Plan:
         """A plan from the lists of an answer: offsets (group, broker, queue_id, offset), again and skip (pairs)."""
         offsets = {(group, broker, queue): offset for group, broker, queue, offset in value.get("offsets", ())}
-        again, skip = (tuple((group, one) for group, one in value.get(name, ())) for name in ("again", "skip"))
+        again, skip = (tuple((group, key) for group, key in value.get(name, ())) for name in ("again", "skip"))
         return cls(offsets, again, frozenset(skip))
 
 
@@ -120,9 +120,9 @@ def carry_out(stores: str | Path, plan: Plan, living: Collection[Pair] = ()) -> 
 
     Raises UsageError for an offset outside its queue.
     """
-    found = find_stores(str(stores))
+    folders = find_stores(str(stores))
     with tempfile.TemporaryDirectory(prefix="mqlab-repair-") as folder:
-        lab = Lab(stores={one.broker_name: one.directory for one in found}, directory=folder)
+        lab = Lab(stores={store.broker_name: store.directory for store in folders}, directory=folder)
         try:
             return _Night(lab, plan, frozenset(living)).run()
         finally:
@@ -141,8 +141,8 @@ class _Night:
 
     def run(self) -> RepairCalls:
         # 1. Nobody reads while offsets are set.
-        for place, offset in self.plan.offsets.items():
-            self._set(*place, offset)
+        for queue, offset in self.plan.offsets.items():
+            self._set(*queue, offset)
         # 2. The groups read to the end of their queues.
         for group in TRACED:
             self._start(group)

@@ -85,8 +85,8 @@ class SealedDay:
         """{"student", "incidents", "decoys"}; the entries are those of ``harm_of``. Takes seconds the first time."""
         return {
             "student": self.student,
-            "incidents": [told for told in self._told if not told["decoy"]],
-            "decoys": [told for told in self._told if told["decoy"]],
+            "incidents": [incident for incident in self._told if not incident["decoy"]],
+            "decoys": [incident for incident in self._told if incident["decoy"]],
         }
 
     @cached_property

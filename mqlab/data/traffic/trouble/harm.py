@@ -51,7 +51,7 @@ class Harmed:
 
     def pairs(self) -> set[tuple[str, str]]:
         """(group, msg_id) of each."""
-        return {(group, bytes(one).decode()) for group, found in self.ids for one in found.tolist()}
+        return {(group, bytes(msg_id).decode()) for group, ids in self.ids for msg_id in ids.tolist()}
 
 
 @dataclass(slots=True)
@@ -98,9 +98,9 @@ class Harm:
         of = messages.repeats  # the row of a message's first copy stands for all its copies
         stored_ms = messages.stored_ms
         calls = [deliveries for deliveries, _ in rounds]
-        row = of[np.concatenate([each.row for each in calls])]
+        row = of[np.concatenate([call.row for call in calls])]
         start_ms, ended_ms, code, returned, extra, causes = (
-            np.concatenate([getattr(each, name) for each in calls])
+            np.concatenate([getattr(call, name) for call in calls])
             for name in ("start_ms", "end_ms", "code", "returned", "extra", "causes")
         )
         begun = start_ms < end_ms
@@ -164,24 +164,24 @@ def _after_one_of(chosen: Array, rows: Array, start_ms: Array) -> Array:
 
 
 def _least(count: int, rows: Array, values: Array) -> Array:
-    found = np.full(count, _NEVER)
-    np.minimum.at(found, rows, values)
-    return found
+    least = np.full(count, _NEVER)
+    np.minimum.at(least, rows, values)
+    return least
 
 
 def _most(count: int, rows: Array, values: Array) -> Array:
-    found = np.zeros(count, np.int64)
-    np.maximum.at(found, rows, values)
-    return found
+    most = np.zeros(count, np.int64)
+    np.maximum.at(most, rows, values)
+    return most
 
 
 def _together(count: int, rows: Array, bits: Array) -> Array:
-    found = np.zeros(count, np.int64)
-    np.bitwise_or.at(found, rows, bits)
-    return found
+    joined = np.zeros(count, np.int64)
+    np.bitwise_or.at(joined, rows, bits)
+    return joined
 
 
 def _any(count: int, rows: Array) -> Array:
-    found = np.zeros(count, bool)
-    found[rows] = True
-    return found
+    marked = np.zeros(count, bool)
+    marked[rows] = True
+    return marked

@@ -64,7 +64,7 @@ def incidents_of(asked: Asked) -> tuple[Incident, ...]:
     wanted = asked.model.incidents
     if wanted is None:
         wanted = tuple(kind for number, kind in enumerate(KINDS) if draws.one(_PURPOSE + number, 100) < 70)
-    kinds = [one for one in wanted if isinstance(one, str)]
+    kinds = [kind for kind in wanted if isinstance(kind, str)]
     known = list(ALL_KINDS)
     for kind in kinds:
         if kind not in ALL_KINDS:
@@ -72,7 +72,7 @@ def incidents_of(asked: Asked) -> tuple[Incident, ...]:
     # Each kind has its own purpose of draws, so that leaving out one kind does not change the others.
     chosen = [kind for kind in known if kind in kinds]
     incidents = [ALL_KINDS[kind](Dice(draws, 100 * (known.index(kind) + 10)), asked) for kind in chosen]
-    incidents += [_checked(one, asked) for one in wanted if isinstance(one, Incident)]
+    incidents += [_checked(incident, asked) for incident in wanted if isinstance(incident, Incident)]
     return tuple(sorted(incidents, key=lambda incident: incident.start_ms))
 
 

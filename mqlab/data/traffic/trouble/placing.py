@@ -104,7 +104,7 @@ class Placing:
     def _incident(self, kind: str, group: str, minute: int) -> Incident:
         """An incident of a kind that begins in a minute of the day; its broker and magnitudes are drawn."""
         start_ms, between = self._at(minute), self.dice.between
-        tags = next(each.tags for each in GROUPS if each.name == group)
+        tags = next(known.tags for known in GROUPS if known.name == group)
         broker = between(0, self.asked.brokers - 1)
 
         def lasting(minutes: int) -> Incident:

@@ -40,11 +40,11 @@ class SizedFiles:
         view = memoryview(data).cast("B")  # type: ignore[arg-type]
         done = 0
         while done < len(view):
-            at = self.end % self._file_size
-            if at == 0:
+            position = self.end % self._file_size
+            if position == 0:
                 self._next()
             assert self._file is not None
-            count = min(len(view) - done, self._file_size - at)
+            count = min(len(view) - done, self._file_size - position)
             piece = view[done : done + count]
             while len(piece):
                 piece = piece[self._file.write(piece) :]
@@ -109,9 +109,9 @@ class Log:
     def append(self, buffer: Array, blanks: list[int]) -> None:
         """Write a slice: ``buffer`` begins where the log ends and holds room for the bytes after each BLANK."""
         start, done = self.end, 0
-        for at in blanks:
-            left = self._file_size - at % self._file_size
-            mark = at - start
+        for boundary in blanks:
+            left = self._file_size - boundary % self._file_size
+            mark = boundary - start
             buffer[mark : mark + BLANK_SIZE] = np.frombuffer(blank(left), np.uint8)
             self._files.append(buffer[done : mark + BLANK_SIZE])
             self._files.skip(left - BLANK_SIZE)

@@ -56,9 +56,9 @@ def head_bytes(broker: int) -> bytes:
     """The 88 bytes before a body, filled as far as they are the same in all units of a broker."""
     start = bytearray(HEAD_SIZE)
     struct.pack_into(">i", start, fixed_offset("magic"), MAGIC_V1)
-    at = fixed_offset("store_host")
+    position = fixed_offset("store_host")
     host = encode_host(Clients.broker_host(broker))
-    start[at : at + len(host)] = host
+    start[position : position + len(host)] = host
     return bytes(start)
 
 
@@ -127,7 +127,7 @@ def _retries(cluster: str) -> tuple[Stretch, Array]:
         for tries in range(TRIES)
         for tag in TAGS
     ]
-    endings = Stretch([TemplateShape(_given_back(cluster, *one)) for one in numbered])
+    endings = Stretch([TemplateShape(_given_back(cluster, *retry)) for retry in numbered])
     return endings, np.array([3 + len(_topic_of(what, group)) for what, group, _, _ in numbered])
 
 
@@ -177,12 +177,14 @@ def stock_stretch(broker: int, cluster: str) -> Stretch:
     """The stretch of stock messages, one class per warehouse; they are not traced."""
     named = {p.KEYS: f"S{slot('article0', 4)}", **common(cluster)}
     start = head_bytes(broker)
-    return Stretch([TemplateShape(_stock_body(place) + ending(STOCK, named), start, HEAD) for place in WAREHOUSES])
+    return Stretch(
+        [TemplateShape(_stock_body(warehouse) + ending(STOCK, named), start, HEAD) for warehouse in WAREHOUSES]
+    )
 
 
-def _stock_body(place: str) -> bytes:
+def _stock_body(warehouse: str) -> bytes:
     return (
-        f'{{"sku":"S{slot("article0", 4)}","warehouse":"{place}","change":-{slot("quantity0", 1)},'
+        f'{{"sku":"S{slot("article0", 4)}","warehouse":"{warehouse}","change":-{slot("quantity0", 1)},'
         f'"left":{slot("left", 4)},"at":{slot("at", 13)}}}'
     ).encode()
 

@@ -105,13 +105,15 @@ class Outcomes:
 
     def _described(self, messages: Slice, row: int, physical_offset: int, queue_offset: int) -> dict[str, Any]:
         state = self._state
-        at = slice(row, row + 1)
-        unique = state.clients.ids(messages.sender[at], messages.made_ms[at], messages.counter[at])[0]
+        row_slice = slice(row, row + 1)
+        unique = state.clients.ids(
+            messages.sender[row_slice], messages.made_ms[row_slice], messages.counter[row_slice]
+        )[0]
         host = state.clients.broker_host(state.broker)
         return {
             "msg_id": bytes(unique).decode(),
             "offset_msg_id": offset_msg_id(host, physical_offset),
-            "key": f"O{bytes(state.texts.order(messages.order[at])[0]).decode()}",
+            "key": f"O{bytes(state.texts.order(messages.order[row_slice])[0]).decode()}",
             "tag": TAGS[int(messages.kind[row])],
             "queue_id": int(messages.queue_id[row]),
             "queue_offset": queue_offset,
@@ -136,7 +138,7 @@ class Outcomes:
     def committed(self) -> dict[str, dict[int, int]]:
         """``topic@group`` -> queue -> committed offset, as in consumerOffset.json."""
         queues = self._state.queues
-        ends = {place: int(end) for place, end in zip(queues.places, queues.ends, strict=True)}
+        ends = {queue: int(end) for queue, end in zip(queues.places, queues.ends, strict=True)}
         table: dict[str, dict[int, int]] = {}
         for number, group in enumerate(self._state.asked.model.groups):
             queue_ids = sorted(queue for topic, queue in ends if topic == group.topic)

@@ -157,10 +157,10 @@ class OrderUnits:
             columns["origin"] = offset_ids(self._host, rows.origin, hexadecimal(rows.origin, 16))
         # 2. The four stretches of each message, one after the other: each begins where the one before it ends.
         shapes = bodies.shapes
-        at = laid.at
-        shapes.beginnings.put(buffer, at, rows.kind, columns)
-        at = at + shapes.beginnings.sizes[rows.kind]
-        shapes.people.put(buffer, at, person, columns)
-        at = at + shapes.people.sizes[person]
-        shapes.contents.put(buffer, at, content, columns)
-        rows.endings.put(buffer, at + shapes.contents.sizes[content], rows.ending_class, columns)
+        position = laid.at
+        shapes.beginnings.put(buffer, position, rows.kind, columns)
+        position = position + shapes.beginnings.sizes[rows.kind]
+        shapes.people.put(buffer, position, person, columns)
+        position = position + shapes.people.sizes[person]
+        shapes.contents.put(buffer, position, content, columns)
+        rows.endings.put(buffer, position + shapes.contents.sizes[content], rows.ending_class, columns)

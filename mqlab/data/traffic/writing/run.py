@@ -109,8 +109,8 @@ def write(
         raise UsageError(
             f"the list of incidents would be inside {target}", hint="students get that directory; choose another place"
         )
-    made = _Run(asked, target, truth_file).finish(progress, run or one_after_the_other)
-    return TrafficSummary(target, asked, made, truth_file)
+    summaries = _Run(asked, target, truth_file).finish(progress, run or one_after_the_other)
+    return TrafficSummary(target, asked, summaries, truth_file)
 
 
 def write_sealed(asked: Asked, directory: Path, mark: str, progress: Progress = lambda units: None) -> dict[str, Path]:
@@ -118,8 +118,8 @@ def write_sealed(asked: Asked, directory: Path, mark: str, progress: Progress = 
 
     ``mark`` names the run in its record: two runs with different marks are different runs.
     """
-    made = _Run(asked, directory, None, mark).finish(progress, one_after_the_other)
-    return {broker.name: directory / broker.name for broker in made}
+    summaries = _Run(asked, directory, None, mark).finish(progress, one_after_the_other)
+    return {broker.name: directory / broker.name for broker in summaries}
 
 
 def one_after_the_other(

@@ -55,8 +55,8 @@ class StockUnits:
         spread = max(1, end_ms - start_ms)
         times = start_ms + (np.arange(count) * 2 + 1) * spread // max(1, 2 * count)
         times = np.minimum(times + below(bits, 48, 8, 3), end_ms)
-        place = below(bits, 0, 8, len(WAREHOUSES))
-        sizes = self._stretch.sizes[place]
+        warehouse = below(bits, 0, 8, len(WAREHOUSES))
+        sizes = self._stretch.sizes[warehouse]
         queues = state.numbers.orders + below(bits, 8, 8, state.numbers.stock)
         property_size = self._ending - LENGTHS_SIZE - len(STOCK)
         return StockMessages(
@@ -67,7 +67,7 @@ class StockUnits:
             sizes - HEAD_SIZE - self._ending,
             np.full(count, property_size),
             self,
-            place,
+            warehouse,
             bits,
             numbers,
         )

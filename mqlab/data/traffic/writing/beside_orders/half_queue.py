@@ -163,8 +163,8 @@ class HalfQueue:
         # 2. The rest of the stretch.
         rows += [self._put(due[done:]), self._end(until_ms)]
         ops += self._name(self._ops.until(until_ms, stops=stops))
-        found = np.concatenate(rows)
-        return found[np.argsort(found["time_ms"], kind="stable")], ops
+        halves = np.concatenate(rows)
+        return halves[np.argsort(halves["time_ms"], kind="stable")], ops
 
     def _put(self, halves: Array) -> Array:
         """Number half messages in the order of the queue, and remember who answers for them, and when."""

@@ -71,10 +71,10 @@ class OpMessages(UnitKind):
     def put(self, buffer: Array, laid: Laid) -> None:
         """Write the units."""
         places = zip(self.records, laid.at.tolist(), laid.physical_offset, laid.queue_offset, strict=True)
-        for record, at, physical_offset, queue_offset in places:
+        for record, position, physical_offset, queue_offset in places:
             record.physical_offset, record.queue_offset = int(physical_offset), int(queue_offset)
             unit = units.encode(record)
-            buffer[at : at + len(unit)] = np.frombuffer(unit, np.uint8)
+            buffer[position : position + len(unit)] = np.frombuffer(unit, np.uint8)
 
 
 class Invoices:

@@ -71,7 +71,7 @@ class Reminders:
         self._pending = TimedRows(ROW)
         start = head_bytes(state.broker)
         endings = [ending(topic, _properties(state.asked.model.cluster)) for topic in _TOPICS]
-        self._stretch = Stretch([TemplateShape(_body() + each, start, HEAD) for each in endings])
+        self._stretch = Stretch([TemplateShape(_body() + ending, start, HEAD) for ending in endings])
         self._body_size = TemplateShape(_body()).size
 
     def messages(self, messages: Slice, until_ms: int) -> ReminderMessages:

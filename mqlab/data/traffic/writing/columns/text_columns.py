@@ -37,9 +37,9 @@ def digits(numbers: Array, width: int) -> Array:
     [b'00000042', b'00000731']
     """
     text = np.empty((len(numbers), width // 4), np.uint32)
-    for place in range(width // 4 - 1, -1, -1):
+    for column in range(width // 4 - 1, -1, -1):
         numbers, last = np.divmod(numbers, 10_000)
-        text[:, place] = _DECIMAL[last]
+        text[:, column] = _DECIMAL[last]
     return text.view(f"V{width}")[:, 0]
 
 
@@ -50,8 +50,8 @@ def hexadecimal(numbers: Array, width: int) -> Array:
     [b'00012F4C']
     """
     text = np.empty((len(numbers), width // 4), np.uint32)
-    for place in range(width // 4):
-        text[:, place] = _HEX[(numbers >> 4 * (width - 4 - 4 * place)) & 0xFFFF]
+    for column in range(width // 4):
+        text[:, column] = _HEX[(numbers >> 4 * (width - 4 - 4 * column)) & 0xFFFF]
     return text.view(f"V{width}")[:, 0]
 
 
