@@ -13,5 +13,7 @@ SEEDED = {
     "lab08.cancel_unpaid": 3,
     "lab08.outbox_or_half": 4,
     "lab08.transaction": 1,
+    "lab08.due_at": 4,
+    "lab08.rebuild": 4,
 }
 HIDDEN: dict[str, tuple[Case, ...]] = {}

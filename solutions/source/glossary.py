@@ -77,6 +77,8 @@
 # | smallest and largest offset | 最小位点, 最大位点 | the queue offset of the oldest message that a queue still has, and the number that its next message gets | `minOffset`, `maxOffset` | [01](01b-finding-a-message.ipynb) |
 # | synchronous flush | 同步刷盘 | the broker answers `SUCCESS` when the message is on disk; all waiting messages share one flush | `flushDiskType=SYNC_FLUSH` | [01](01c-what-survives.ipynb) |
 # | tag code | 标签哈希, 哈希码 | Java's 32-bit `hashCode` of the tag, in the entry's last 8 bytes; in the topic of delayed messages the time of delivery | `tagsCode` | [01](01a-what-the-broker-writes.ipynb) |
+# | timer log | 定时日志 | a log with 52 bytes per timed message: where it waits in the commit log, and the slot's unit before it | `TimerLog` | [08](08c-at-any-second.ipynb) |
+# | timer wheel | 时间轮 | a file with a slot per second; a slot is the head of a list in the timer log | `TimerWheel` | [08](08c-at-any-second.ipynb) |
 # | unit | 存储单元 | one message in the commit log, with all its fields in a fixed order | `MessageExtEncoder` | [01](01a-what-the-broker-writes.ipynb) |
 
 # %% [markdown]
@@ -159,7 +161,10 @@
 # | due time | 到期时间 | when a delayed message must be delivered; it is stored in the entry of the schedule topic in place of a tag's hash code | `tagsCode`, `delayOffset.json` | [08](08a-later.ipynb) |
 # | half message | 半消息 | a message of a transaction, stored where no consumer of its topic sees it until it is committed | `RMQ_SYS_TRANS_HALF_TOPIC` | [08](08b-or-not-at-all.ipynb) |
 # | op message | 操作消息 | a message with the half-queue offsets of half messages that have ended | `RMQ_SYS_TRANS_OP_HALF_TOPIC` | [08](08b-or-not-at-all.ipynb) |
+# | recall | 撤回 | a request to drop a timed message; the broker stores a marker that is read before its slot is delivered | `RECALL_MESSAGE`, `recallHandle` | [08](08c-at-any-second.ipynb) |
+# | roll window | 滚动窗口 | the longest time that a timed message stays in one slot; later ones are stored again on the way | `timerRollWindowSlot` | [08](08c-at-any-second.ipynb) |
 # | schedule topic | 延迟主题 | the broker's own topic in which delayed and failed messages wait, with one queue per delay level | `SCHEDULE_TOPIC_XXXX` | [07](07a-failure-takes-time.ipynb) |
+# | timed message | 定时消息 | a message with a delivery time; it waits in the timer topic until its slot of the timer wheel is due | `TIMER_DELIVER_MS`, `rmq_sys_wheel_timer` | [08](08c-at-any-second.ipynb) |
 
 # %% [markdown]
 # ## Spark and streaming

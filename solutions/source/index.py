@@ -64,6 +64,7 @@
 # | [07b Stop in time](07b-stop-in-time.ipynb) | a listener that gives up, orderly failure, a call that hangs, an order that kills its process | lab 07a | {minutes:07b} |
 # | [08a Later](08a-later.ipynb) | where a delayed message waits, crashes and tables of levels, any delay out of eighteen, cancelling what is unpaid | lab 04b | {minutes:08a} |
 # | [08b Or not at all](08b-or-not-at-all.ipynb) | half messages, when the broker asks whom, every death of shop and broker, an outbox beside it | lab 08a | {minutes:08b} |
+# | [08c Timed messages: at any second](08c-at-any-second.ipynb) | the timer wheel and its three files, long delays, recall, a wheel that is lost | lab 08a | {minutes:08c} |
 # | [09a Falling behind](09a-falling-behind.ipynb) | threads for two times of a call, instances and queues, when a lag is over, a size for a day | labs 03a and 05a | {minutes:09a} |
 # | [09b What gives way](09b-what-gives-way.ipynb) | one database for all, time limits that make an overload stay, the client's brake, cold reads, slow steps | lab 09a | {minutes:09b} |
 # | [10a Spark reads the broker](10a-spark-reads-the-broker.ipynb) | a cluster's logs as one table; options of a read; the hot queue, the hot key, and what more queues change | lab 00, some Spark | {minutes:10a} |

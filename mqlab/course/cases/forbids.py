@@ -44,6 +44,13 @@ INDEX_READERS = (
     "mqlab.rocketmq.wire.units.index_entry_field_map",
     "mqlab.rocketmq.wire.layout.number_fields",
 )
+TIMER_READERS = (
+    "mqlab.rocketmq.wire.timer_units.decode_timer_unit",
+    "mqlab.rocketmq.wire.timer_units.slots_in",
+    "mqlab.rocketmq.wire.timer_units.slot_field_map",
+    "mqlab.rocketmq.wire.timer_units.timer_unit_field_map",
+    "mqlab.rocketmq.wire.layout.number_fields",
+)
 HASHES = (
     "mqlab.rocketmq.wire.java_hash.string_hash",
     "mqlab.rocketmq.wire.java_hash.tags_code",
@@ -88,6 +95,8 @@ FORBIDS = {
     "lab06.detector": ("mqlab.rocketmq.admin.diagnosis", "mqlab.rocketmq.admin.connections.consumer_status"),
     "lab06.three_valued": (*WHOLE_BROKER, "mqlab.rocketmq.filter.sql", "mqlab.rocketmq.filter.sql_values"),
     "lab08.due": WHOLE_BROKER,
+    "lab08.due_at": (*WHOLE_BROKER, *TIMER_READERS),
+    "lab08.rebuild": (*WHOLE_BROKER, *TIMER_READERS),
     "lab09.bottleneck": ("mqlab.course.widgets.boards.backlog.limits",),
     "lab09.size": ("mqlab.lab.world", "mqlab.course.widgets"),
     "lab07.rewrite": WHOLE_BROKER,

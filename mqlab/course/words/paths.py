@@ -80,7 +80,7 @@ PATHS = (
     LabPath(
         "building",
         "Building it",
-        ("01", "03b", "08b", "14"),
+        ("01", "03b", "08b", "08c", "14"),
         "Write parts of a broker and of its clients, and find the defect in one by seeds and rules.",
     ),
     LabPath("all", "All", ("0", "1"), "All of this."),

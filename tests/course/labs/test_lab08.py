@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from mqlab import COMMIT_MESSAGE, CONSUME_SUCCESS, UNKNOW, Message, play
-from mqlab.course.cases.lab08 import cancelling, commits, counting, delays, relay
+from mqlab.course.cases.lab08 import cancelling, commits, counting, delays, relay, wheel
 from mqlab.course.kit.promises import COMMIT_RULE
 from mqlab.course.teach.exercises import manifest
 from mqlab.course.words import refutation
+from mqlab.errors import UsageError
 from mqlab.lab.world.lab import Lab
 from tests.course.teach.notebook_answers import finding_of, reference
 
@@ -333,3 +334,51 @@ def test_a_payment_between_two_lines_is_seen() -> None:
     assert finding.belief == "lab08.look_then_cancel" and finding.first_wrong.startswith(
         "the customer pays before line"
     )
+
+
+def test_a_wheel_and_its_log_are_what_the_judge_says() -> None:
+    """A broker's own files: rolled, recalled and woven lists; the judge's rebuild gives the broker's slots."""
+
+    def story(lab: Lab) -> None:
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        shop = lab.producer("shop")
+        for number in range(12):
+            sent = shop.send(Message("orders", b"x", keys=f"{number}", delay=f"{6 + number * 7 % 20}s"))
+            lab.run_for("200ms")
+        shop.recall("orders", sent.recall_handle)
+        lab.run_for("3s")
+
+    settings = {"recall_message_enable": True, "timer_roll_window_slot": 15}
+    lab = play(story, seed=3, client=TRACE_OFF, broker=settings)
+    log = b"".join(path.read_bytes() for path in sorted((lab.directory / "broker-a" / "timerlog").iterdir()))
+    slots = lab.store().timer_slots()
+    assert wheel.rebuilt(log, 0) == {number: tuple(slot)[:3] for number, slot in slots.items()}
+    names = reference("lab08.due_at")
+    with (lab.directory / "broker-a" / "timerwheel").open("rb") as file:
+
+        def read_wheel(position: int, size: int) -> bytes:
+            file.seek(position)
+            return file.read(size)
+
+        for slot in slots.values():
+            due = names["due_at"](read_wheel, lambda position, size: log[position : position + size], slot.time)
+            waiting = [one.physical_offset for one in lab.store().messages("rmq_sys_wheel_timer")]
+            assert due and {place for place, _ in due} <= set(waiting)
+
+
+def test_scanning_the_timer_log_or_its_wheel_is_reported() -> None:
+    def due_at(read_wheel: Any, read_log: Any, second: int) -> Any:
+        for position in range(0, 520, 52):
+            read_log(position, 52)
+        return reference("lab08.due_at")["due_at"](read_wheel, read_log, second)
+
+    assert found("due_at", due_at=due_at).rule == wheel.MANY_READS_RULE
+    with pytest.raises(UsageError, match="much more than a slot"):
+        wheel.WheelFiles().read_wheel(0, 38_707_200)
+
+
+def test_the_wheel_has_turned_in_every_case() -> None:
+    for seed in range(5):
+        calls = list(wheel.seconds_of_a_wheel(seed))
+        assert any(call.right == [] and call.given.list_of(call["second"]) for call in calls)
+        assert max(len(call.right) for call in calls) >= 3

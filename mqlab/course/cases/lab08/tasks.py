@@ -2,6 +2,7 @@
 
     too_high  worst  wave                the first part: a level beyond the table, the most levels, after a crash
     one_names_many  patience  your_way   the second: op messages, how long the broker asks, what comes twice
+    precision  copies  recall_late  all_gone   the third: steps of the wheel, rolls, markers, its files
 
 What is said to a wrong answer is in the lab's sources.
 """
@@ -86,6 +87,52 @@ def _cells(matrix: Any, *, twice: bool) -> int:
     return sum("twice" in str(row.outcome) for row in rows) if twice else len(rows)
 
 
+FINE_MS, RECALLED_MS, COPIES = 100, 1_500, 5
+REMINDERS = "reminders"
+
+
+def _timer_config(lab: Any) -> Any:
+    return lab.broker().store.config
+
+
+def _fine_steps(lab: Any) -> str:
+    precision_ms = _timer_config(lab).timer_precision_ms
+    return (
+        "" if precision_ms == FINE_MS else f"In your last run a step was {precision_ms} ms: set PRECISION to {FINE_MS}."
+    )
+
+
+def _late_ms(lab: Any) -> int:
+    (reminder,) = lab.store().messages(REMINDERS)
+    return int(reminder.store_timestamp) - int(reminder.properties["TIMER_DELIVER_MS"])
+
+
+def _five_copies(lab: Any) -> str:
+    count = sum(1 for _ in lab.store().messages(names.TIMER_TOPIC))
+    return "" if count == COPIES else f"Your last run has {count} copies: change WINDOW until there are {COPIES}."
+
+
+def _recalled_from(lab: Any) -> str:
+    asked = lab.journal.changes("timer.recall_asked")
+    due_ms = max(int(one.properties["TIMER_DELIVER_MS"]) for one in lab.store().messages(names.TIMER_TOPIC))
+    early_ms = due_ms - asked[0][0].now_ms if asked else 0
+    near = abs(early_ms - RECALLED_MS) < FINE_MS
+    return "" if near else f"In your last run the first recall was {early_ms} ms early: set EARLY to {RECALLED_MS:,}."
+
+
+def _reminders(lab: Any) -> int:
+    return sum(1 for _ in lab.store().messages(REMINDERS))
+
+
+def _all_deleted(lab: Any) -> str:
+    # Without its log and its check file the broker gives every message a place again, the delivered ones at once.
+    own = [record for record, _ in lab.journal.changes("timer.enqueued")]
+    started_ms = _started_ms(lab)
+    again = sum(record.now_ms >= started_ms for record in own)
+    units = len(lab.store().timer_units())
+    return "" if again == units else "Put all three names into DELETED and run the cell first."
+
+
 TASKS = (
     Task(
         "lab08.too_high",
@@ -113,5 +160,29 @@ TASKS = (
         right=lambda matrix: _cells(matrix, twice=True),
         wrong={"bad": lambda matrix: 0, "all": lambda matrix: _cells(matrix, twice=False)},
         unready=_broker_died,
+    ),
+    Task(
+        "lab08.precision",
+        right=_late_ms,
+        wrong={"second": lambda lab: 750, "never": lambda lab: 0},
+        unready=_fine_steps,
+    ),
+    Task(
+        "lab08.copies",
+        right=lambda lab: _timer_config(lab).timer_roll_window_slot,
+        wrong={"equal": lambda lab: COPIES},
+        unready=_five_copies,
+    ),
+    Task(
+        "lab08.recall_late",
+        right=_reminders,
+        wrong={"none": lambda lab: 0, "one_step": lambda lab: len(lab.journal.changes("timer.recalled"))},
+        unready=_recalled_from,
+    ),
+    Task(
+        "lab08.all_gone",
+        right=_reminders,
+        wrong={"lost": lambda lab: 3, "once": lambda lab: 6},
+        unready=_all_deleted,
     ),
 )
