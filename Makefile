@@ -1,5 +1,5 @@
 # A few verbs; everything runs in .venv, which `make env` makes. PYTHON= chooses the Python, PORT= the lab's port.
-#   make lab    set up, then open JupyterLab on the labs        make check    ruff and mypy
+#   make lab    set up, then open JupyterLab on the labs        make check    ruff, mypy, oxlint
 #   make test   set up, then run every test                     make long     the tests that take minutes
 #   make env    set up only; a second call is fast              make interop  the tests against a real RocketMQ
 #   make labs   build the notebooks from their sources          make bench    measure
@@ -31,6 +31,7 @@ check: env
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/oxlint mqlab tests
 
 measure: env
 	@$(BIN)/python -m tests.tidy.measures $(ARGS)

@@ -24,7 +24,7 @@ Markers enclose an answer, and may enclose the student's text:
         ### END SOLUTION
 
 Run ``make labs``, or ``python -m solutions.build [--check] [--keep-outputs] [00 10 index]``. The same source gives the
-same bytes. With ``--keep-outputs`` a solution whose code is as it was keeps its outputs and is not run.
+same bytes. With ``--keep-outputs`` a solution whose code is as it was keeps its outputs, with today's boards, unrun.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from mqlab.course.widgets.frame.board import WHOLE_PAGES
 from mqlab.course.words import words_of
 from mqlab.course.words.parts import FILE, parts
 from mqlab.errors import UsageError
+from solutions.boards import renewed
 from solutions.cells import Cell, read, read_words, shown
 from solutions.lint import complaints, new_complaints
 from solutions.minutes import ANSWER_CELL, asked_in, cell_minutes, filled, filled_page, notebook_minutes
@@ -358,7 +359,7 @@ def solved_again(path: Path, made: dict[str, Any], *, keep: bool) -> dict[str, A
     if not same_code(kept, made):
         return with_outputs(made)
     for cell, old in zip(_code(made), _code(kept), strict=True):
-        cell |= {"execution_count": old["execution_count"], "outputs": old["outputs"]}
+        cell |= {"execution_count": old["execution_count"], "outputs": renewed(old["outputs"])}
     return made
 
 

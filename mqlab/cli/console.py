@@ -45,6 +45,9 @@ PAGE = """<!doctype html>
 <link rel="icon" href="data:,">
 <title>{title}</title></head><body><script type="module">{script}</script></body></html>
 """
+SERVED = """import {{ served }} from "./frame/page/served.js";
+served(board, {label});
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +137,9 @@ class Handler(BaseHTTPRequestHandler):
 
 def page_of(board: Console, title: str) -> str:
     """The page with the board's module, which asks for its data itself."""
-    from mqlab.course.widgets.frame.joining import joined
+    from mqlab.course.widgets.frame.bundle import with_board
 
-    script = f"{joined(board.module, 'served')}\nserved(board, {json.dumps(board.label)});"
+    script = with_board(board.module, SERVED.format(label=json.dumps(board.label)))
     return PAGE.format(title=html.escape(title), script=script)
 
 

@@ -128,12 +128,12 @@ def _kind() -> type:
     import anywidget
     import traitlets
 
-    from mqlab.course.widgets.frame.joining import piece
+    from mqlab.course.widgets.frame.bundle import bundled
 
     class QuestionButtons(anywidget.AnyWidget):
         """A question, its choices, and the answer that was clicked ("" before)."""
 
-        _esm = piece("places") + piece("leaving") + MODULE.read_text("utf-8")
+        _esm = bundled(MODULE.read_text("utf-8"), "teach")
         question = traitlets.Unicode().tag(sync=True)
         choices: traitlets.List[Any] = traitlets.List().tag(sync=True)
         answer = traitlets.Unicode().tag(sync=True)

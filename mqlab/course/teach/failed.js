@@ -1,5 +1,6 @@
 // The buttons under a check, as mqlab.course.teach.first_look shows them in a notebook.
-// The shared pieces "places" and "leaving" stand before this module.
+import { leaveOnEscape } from "../widgets/frame/page/leaving.js";
+import { boxesAt, offerMount } from "../widgets/frame/page/places.js";
 
 function button(model, pane, [ask, text]) {
   const made = document.createElement("button");

@@ -143,12 +143,12 @@ def _kind() -> type:
     import anywidget
     import traitlets
 
-    from mqlab.course.widgets.frame.joining import piece
+    from mqlab.course.widgets.frame.bundle import bundled
 
     class CheckButtons(anywidget.AnyWidget):
         """The buttons under a check: pairs of what a click asks and what the button says."""
 
-        _esm = piece("places") + piece("leaving") + MODULE.read_text("utf-8")
+        _esm = bundled(MODULE.read_text("utf-8"), "teach")
         place = traitlets.Unicode().tag(sync=True)
         asks: traitlets.List[Any] = traitlets.List().tag(sync=True)
 

@@ -1,6 +1,7 @@
 // A question with radio buttons (or a field for a number), as mqlab.course.teach.clicking shows it in a notebook.
-// The shared pieces "places" and "leaving" stand before this module.
 // Names, arrow keys and focus are the browser's own: a fieldset with a legend, a label around each button.
+import { leaveOnEscape } from "../widgets/frame/page/leaving.js";
+import { boxesAt, offerMount } from "../widgets/frame/page/places.js";
 
 const STYLE = `
 .mqlab-question { border: 1px solid var(--jp-border-color1, #8a93a3); border-radius: 3px; padding: 4px 12px 8px; margin: 2px 0;

@@ -22,6 +22,14 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
 Each is a Board (mqlab.course.widgets.frame.board): data made once, and a module of mqlab/course/widgets that shows it
 with and without a kernel. ``.table()`` gives its facts as text, ``.state`` what the learner has chosen.
 Each is imported when it is first used: a notebook shows one or two of them.
+
+To make a board: a folder boards/tank with ``board.py`` (a Board: ``data``, ``table``, ``asked``) and ``tank.js``, whose
+``export default { render }`` gets ``{ model, el }`` and draws; both are described in frame/board.py. The JavaScript is
+modules that import each other (controls, sliders and colours are in frame/page); frame/bundle.py makes one of them for
+a notebook, a page or a widget. What can be said without a page (layouts, sentences, next states) is a pure function in
+a module beside it, with a test in tests/course/widgets/javascript, which node runs. oxlint holds the rules: functions
+of at most 60 lines, no name without its import. Runs that take a second are kept in ``tank.json`` (keep_runs.py). Then
+name it here and show it in labs/explorers; ``make labs ARGS=--keep-outputs`` brings new JavaScript into notebooks.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.course.widgets.frame.board import Board
-from mqlab.course.widgets.frame.joining import LIVE, joined
+from mqlab.course.widgets.frame.bundle import with_board
+from mqlab.course.widgets.frame.live import LIVE
 from tests.course.browser.pages import PATIENCE_MS
 
 # The model that anywidget hands to a module, as far as the frame uses it; its other end is the board of the test.
@@ -55,11 +56,10 @@ def live_page(chromium: Any, board: Board, folder: Path, *, width: int = 1000, d
         state = {name: getattr(widget, name) for name in [*board.state, "packed", "kernel"]}
         return {"messages": list(messages), "state": state}
 
-    # 2. The joined module as a notebook runs it.
+    # 2. The bundle as a notebook runs it.
     state = {**board.state, "packed": board.packed_data(), "kernel": True}
-    script = joined(board.module) + LIVE.format(label=json.dumps(board.label)).replace(
-        "export default", "const shown ="
-    )
+    ending = LIVE.format(label=json.dumps(board.label)).replace("export default", "const shown =")
+    script = with_board(board.module, ending)
     start = f"{MODEL.replace('STATE', json.dumps(state))}\n{script}\nshown.render({{ model, el: document.body }});"
     page = page_of(chromium, width=width, dark=dark)
     page.to_board = to_board

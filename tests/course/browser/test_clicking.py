@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mqlab.course.teach import clicking
-from mqlab.course.widgets.frame.joining import piece
+from mqlab.course.widgets.frame.bundle import bundled
 from tests.course.browser.conftest import CLOSE_ALL, OPEN, JupyterLab
 from tests.course.browser.live_boards import page_of
 
@@ -173,8 +173,8 @@ const model = {
 
 
 def test_a_choice_that_the_page_does_not_keep_is_said(chromium: Any, tmp_path: Path) -> None:
-    module = clicking.MODULE.read_text("utf-8").replace("export default", "const buttons =")
-    script = "\n".join([MODEL.replace("ASKED", json.dumps(ASKED)), piece("places"), piece("leaving"), module])
+    module = bundled(clicking.MODULE.read_text("utf-8").replace("export default", "const buttons ="), "teach")
+    script = "\n".join([MODEL.replace("ASKED", json.dumps(ASKED)), module])
     shown = "buttons.render({ model, el: document.body });"
     path = tmp_path / "question.html"
     path.write_text(f'<meta charset="utf-8"><body><script type="module">{script}\n{shown}</script>', "utf-8")
@@ -191,8 +191,8 @@ def test_a_choice_that_the_page_does_not_keep_is_said(chromium: Any, tmp_path: P
 
 
 def test_in_a_notebook_opened_again_the_buttons_are_those_that_the_kernel_hears(chromium: Any, tmp_path: Path) -> None:
-    module = clicking.MODULE.read_text("utf-8").replace("export default", "const buttons =")
-    script = "\n".join([MODEL.replace("ASKED", json.dumps(ASKED)), piece("places"), piece("leaving"), module])
+    module = bundled(clicking.MODULE.read_text("utf-8").replace("export default", "const buttons ="), "teach")
+    script = "\n".join([MODEL.replace("ASKED", json.dumps(ASKED)), module])
     opened = "buttons.initialize({ model: { ...model, set: () => (window.toNobody = true) } });"
     again = "buttons.initialize({ model }); window.chosen = () => values.answer;"
     path = tmp_path / "again.html"

@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-from mqlab.course.widgets.frame import joining
+from mqlab.course.widgets.frame import bundle
 from mqlab.course.widgets.frame.board import Board
 from mqlab.errors import UsageError
 from mqlab.lab.views.table import Table
 
-MODULE = """// uses: slider, controls
+MODULE = """import { buttonControl } from "../../frame/page/controls.js";
+import { element } from "../../frame/page/element.js";
+import { slider } from "../../frame/page/slider.js";
 export default {
   render({ model, el }) {
     const data = model.get("data");
@@ -64,6 +66,5 @@ class Tank(Board):
 
 def use_small_module(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the frame find MODULE as tank.js."""
-    read = joining._read
-    monkeypatch.setattr(joining, "_read", lambda name: MODULE if name == "boards/tank/tank.js" else read(name))
-    joining.joined.cache_clear()
+    read, path = bundle._read, "widgets/boards/tank/tank.js"
+    monkeypatch.setattr(bundle, "_read", lambda name: MODULE if name == path else read(name))

@@ -9,8 +9,9 @@ import pytest
 
 from mqlab.course import widgets
 from mqlab.course.widgets.boards.knows.board import key_of
-from mqlab.course.widgets.frame import joining
+from mqlab.course.widgets.frame import bundle
 from mqlab.course.widgets.frame.board import WHOLE_PAGES, Board
+from mqlab.course.widgets.frame.bundle import bundled, with_board
 from mqlab.course.widgets.frame.live import BoardWidget
 from mqlab.course.widgets.frame.packing import unpacked
 from mqlab.errors import UsageError
@@ -136,14 +137,49 @@ def test_beside_a_kernel_runs_are_played_when_they_are_chosen(monkeypatch: pytes
     assert runs_in(board._repr_mimebundle_()["text/html"]) == 2
 
 
-def test_pieces_are_joined_once_and_after_what_they_use() -> None:
-    text = joining.joined("tank")
-    names = ["function element(", "function slider(", "function buttonControl(", "const board = {"]
+def test_modules_are_bundled_once_and_after_what_they_import() -> None:
+    text = with_board("tank", "export default board;\n")
+    names = ["function element(", "function buttonControl(", "function slider(", "const theDefault = {"]
     assert [text.count(name) for name in names] == [1, 1, 1, 1]
     places = [text.index(name) for name in names]
-    assert places == sorted(places) and "export" not in re.sub(r"//.*", "", text)
+    assert places == sorted(places) and text.endswith("= widgets_boards_tank_tank;\nexport default board;\n")
+    assert re.findall(r"^(?:import|export).*", text, re.MULTILINE) == ["export default board;"]
 
 
-def test_a_module_or_piece_that_is_missing_is_named() -> None:
-    with pytest.raises(UsageError, match=r"no module boards/nowhere/nowhere\.js"):
-        joining.joined("nowhere")
+MODULES = {
+    "teach/one.js": 'import { two as other } from "./two.js";\nconst mine = 1;\nexport const one = mine + other;\n',
+    "teach/two.js": "const mine = 20;\nexport const two = mine;\n",
+    "teach/self.js": 'import { other } from "./other.js";\n',
+    "teach/other.js": 'import { self } from "./self.js";\n',
+    "teach/strange.js": 'export * from "./two.js";\n',
+    "teach/ends.js": 'export const text = "</script>";\n',
+}
+
+
+def test_a_module_keeps_its_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "_read", MODULES.__getitem__)
+    assert bundled('import { one } from "./one.js";\nexport default one;\n', "teach") == (
+        "const teach_two = (() => {\nconst mine = 20;\nconst two = mine;\n\nreturn { two };\n})();\n"
+        "const teach_one = (() => {\nconst { two: other } = teach_two;\nconst mine = 1;\nconst one = mine + other;\n\n"
+        "return { one };\n})();\n"
+        "const { one } = teach_one;\nexport default one;\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("self", "in a circle: teach/self.js -> teach/other.js -> teach/self.js"),
+        ("strange", r"teach/strange\.js: this form is not bundled: export \*"),
+        ("ends", "the end of a script element"),
+    ],
+)
+def test_what_cannot_be_bundled_is_named(name: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "_read", MODULES.__getitem__)
+    with pytest.raises(UsageError, match=words):
+        bundled(f'import {{ x }} from "./{name}.js";\n', "teach")
+
+
+def test_a_module_that_is_missing_is_named() -> None:
+    with pytest.raises(UsageError, match=r"no module widgets/boards/nowhere/nowhere\.js in mqlab/course"):
+        with_board("nowhere", "")

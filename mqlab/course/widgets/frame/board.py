@@ -1,7 +1,7 @@
-"""The frame of all explorers: data made once in Python, one plain ES module that shows it, with and without a kernel.
+"""The frame of all explorers: data made once in Python, a JavaScript module that shows it, with and without a kernel.
 
     class Tank(Board):
-        module, label = "tank", "Backlog tank"         # mqlab/course/widgets/tank.js
+        module, label = "tank", "Backlog tank"         # mqlab/course/widgets/boards/tank/tank.js
         state_defaults = {"position": 0}               # (a ClassVar) small JSON values, shared by page and cell
         def data(self): ...                            # JSON for the page, made once
         def asked(self, name, arguments): ...          # what needs the kernel: other settings, a fault, a fork
@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 
 from markupsafe import Markup
 
-from mqlab.course.widgets.frame.joining import STILL, joined
+from mqlab.course.widgets.frame.bundle import with_board
 from mqlab.course.widgets.frame.packing import packed
 from mqlab.course.widgets.frame.places import place_attribute, view_entry
 from mqlab.errors import MqlabError, UsageError
@@ -43,10 +43,18 @@ WHOLE_PAGES = "MQLAB_WHOLE_PAGES"
 WITHOUT_SCRIPTS = (
     "Run this cell to move the explorer. Without a kernel, or where scripts are not run, this is all it shows:"
 )
+STILL = """import {{ still }} from "./frame/page/frame.js";
+still(board, {name}, {label});
+"""
 PAGE = """<div class="mqlab-board" data-mqlab="{name}"{place} role="group" aria-label="{label}">
 <div class="mqlab-readable"><p>{words}</p>{readable}</div>
 <script type="application/json" class="mqlab-data">{data}</script>
 <script type="module">{script}</script></div>"""
+
+
+def page_script(module: str, name: str, label: str) -> str:
+    """What makes the boxes of a page alive that have this name."""
+    return with_board(module, STILL.format(name=json.dumps(name), label=json.dumps(label)))
 
 
 class Board(View):
@@ -152,7 +160,6 @@ class Board(View):
         data = json.dumps({"packed": self.packed_data(), "state": self.state}).replace("<", "\\u003c")
         # The same output may be in a page twice, so its name is one that both have, and not a unique id.
         name = f"{self.module}-{zlib.crc32(data.encode()):08x}"
-        end = STILL.format(name=json.dumps(name), label=json.dumps(self.label))
         return Markup(PAGE).format(
             name=name,
             place=place_attribute(place),
@@ -160,7 +167,7 @@ class Board(View):
             words=WITHOUT_SCRIPTS,
             readable=self.readable(),
             data=Markup(data),
-            script=Markup(joined(self.module) + end),
+            script=Markup(page_script(self.module, name, self.label)),
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:

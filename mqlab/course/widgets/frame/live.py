@@ -24,10 +24,17 @@ import anywidget
 import traitlets
 
 from mqlab.browser import IN_BROWSER
-from mqlab.course.widgets.frame.joining import LIVE, joined
+from mqlab.course.widgets.frame.bundle import with_board
 
 if TYPE_CHECKING:
     from mqlab.course.widgets.frame.board import Board
+
+LIVE = """import {{ live, offerBoard }} from "./frame/page/frame.js";
+export default {{
+  initialize: ({{ model }}) => offerBoard(board, model),
+  render: (context) => live(board, context, {label}),
+}};
+"""
 
 
 class BoardWidget(anywidget.AnyWidget):
@@ -99,6 +106,6 @@ def live_widget(board: Board) -> BoardWidget:
         raise TypeError(f"a state value of {board.label} cannot be called {taken[0]!r}: a widget has that name")
     traits = {name: traitlets.Any().tag(sync=True) for name in board.state}
     kind = type(f"{type(board).__name__}Widget", (BoardWidget,), traits)
-    esm = joined(board.module) + LIVE.format(label=json.dumps(board.label))
+    esm = with_board(board.module, LIVE.format(label=json.dumps(board.label)))
     widget: BoardWidget = kind(board, esm, **board.state)
     return widget

@@ -1,6 +1,11 @@
-// uses: element, slider, controls, settings, durations, divisions, handover
 // The allocation board: who reads which queue over a history of members, the hash ring, and a running group.
 // All owners come from the data, which mqlab.rocketmq.client.allocate has made; only what is counted of them is counted here.
+import { buttonControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
+import { divisions } from "./divisions.js";
+import { element, svgElement } from "../../frame/page/element.js";
+import { handover } from "./handover.js";
+import { onceChanged } from "../../frame/page/settings.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .ab-grid { max-height: 340px; overflow: auto; }
@@ -268,7 +273,7 @@ function render({ model, el }) {
       head.map((each) => element("th", { scope: "col" }, each)))), element("tbody", {}, rows)));
   }
 
-  function drawRing(now, owners) {
+  function drawRing(now) {
     const nodesNow = model.get("virtual_nodes");
     const points = data.ring.members.flatMap((hashes, place) => (now & (1 << place)
       ? hashes.slice(0, nodesNow).map((hash) => [hash, place]) : [])).sort((one, other) => one[0] - other[0]);

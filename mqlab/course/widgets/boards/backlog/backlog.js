@@ -1,5 +1,8 @@
-// uses: element, slider, controls, durations
 // The backlog tank: a curve of traffic to draw, the lag that it leaves behind, and the limit that binds.
+import { buttonControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
+import { durationText } from "../../frame/page/durations.js";
+import { element, svgElement } from "../../frame/page/element.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .bt-curve { display: flex; align-items: flex-end; gap: 2px; margin: 4px 0; }

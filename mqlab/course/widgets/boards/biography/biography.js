@@ -1,5 +1,7 @@
-// uses: element, slider, controls
 // The biography board: a message's events in their order, a line for the log and one for each group, and the event looked at.
+import { textControl } from "../../frame/page/controls.js";
+import { element, freshId, svgElement } from "../../frame/page/element.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .bi-scroll { overflow-x: auto; }

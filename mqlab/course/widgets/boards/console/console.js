@@ -1,5 +1,6 @@
-// uses: element, controls
 // The console: RocketMQ Dashboard's pages. Every table names the verb that gave it; a change is previewed, then confirmed.
+import { buttonControl, choiceControl, textControl } from "../../frame/page/controls.js";
+import { element, freshId } from "../../frame/page/element.js";
 
 const STYLE = `
 .mqlab-board button.cs-link { border: 0; background: none; padding: 0; min-height: 24px; color: var(--mq-1);

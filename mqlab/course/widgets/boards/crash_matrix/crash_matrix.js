@@ -1,5 +1,6 @@
-// uses: element, controls
 // The crash matrix: one button for each run, its sign is how the run ended; a chosen run opens in the time machine.
+import { buttonControl, choiceControl } from "../../frame/page/controls.js";
+import { element } from "../../frame/page/element.js";
 
 const STYLE = `
 .cm-row { display: flex; flex-wrap: wrap; gap: 3px; margin: 2px 0 8px; }

@@ -1,5 +1,6 @@
-// uses: element, slider, controls
 // The echo chart: calls by when their message was stored and when they came; the calls of a cell are listed beside it.
+import { choiceControl } from "../../frame/page/controls.js";
+import { element, svgElement } from "../../frame/page/element.js";
 
 const STYLE = `
 .ec-room { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }

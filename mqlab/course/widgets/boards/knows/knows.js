@@ -1,5 +1,9 @@
-// uses: element, slider, controls, durations, chosen_run
 // Who knows what: the beliefs of name servers, a shop and billing about two brokers, over time.
+import { chosenRun } from "../../frame/page/chosen_run.js";
+import { choiceControl } from "../../frame/page/controls.js";
+import { afterText } from "../../frame/page/durations.js";
+import { element, svgElement } from "../../frame/page/element.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .kn-time { width: 100%; display: block; touch-action: pan-y; cursor: pointer; }

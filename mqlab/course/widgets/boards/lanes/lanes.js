@@ -1,5 +1,9 @@
-// uses: element, slider, controls, durations, chosen_run
 // Lanes: the events of six orders over time, in threads, in order, or in lanes of one order each.
+import { chosenRun } from "../../frame/page/chosen_run.js";
+import { checkControl, choiceControl } from "../../frame/page/controls.js";
+import { afterText } from "../../frame/page/durations.js";
+import { element, svgElement } from "../../frame/page/element.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .ln-time { width: 100%; display: block; touch-action: pan-y; cursor: pointer; }

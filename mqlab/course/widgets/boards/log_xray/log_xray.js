@@ -1,5 +1,9 @@
-// uses: element, slider, controls, roving, in_turn
 // The log X-ray: log, queues, index, pages and bytes of a real store after each action; one message lit up everywhere.
+import { buttonControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
+import { element } from "../../frame/page/element.js";
+import { inTurn } from "../../frame/page/in_turn.js";
+import { roving } from "../../frame/page/roving.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .lx-strip { display: flex; flex-wrap: wrap; gap: 3px; align-items: stretch; margin: 2px 0 6px; }

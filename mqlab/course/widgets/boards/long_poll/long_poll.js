@@ -1,5 +1,9 @@
-// uses: element, slider, controls, settings, durations
 // The long-poll scope: arrivals, pulls that are held until they are woken, and a reader that asks every n ms, over time.
+import { choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
+import { afterText, durationText } from "../../frame/page/durations.js";
+import { element, svgElement } from "../../frame/page/element.js";
+import { onceChanged } from "../../frame/page/settings.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .lp-time, .lp-counts { width: 100%; display: block; }

@@ -1,6 +1,11 @@
-// uses: element, slider, controls, roving, durations, in_turn
 // The offset strip: every message of one queue, the ProcessQueue over it, and the offset in memory, at the broker and in
 // the file, after each action; a click ends the call of a message.
+import { buttonControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
+import { durationText } from "../../frame/page/durations.js";
+import { element } from "../../frame/page/element.js";
+import { inTurn } from "../../frame/page/in_turn.js";
+import { roving } from "../../frame/page/roving.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .os-strip { display: flex; flex-wrap: wrap; gap: 3px; align-items: stretch; margin: 4px 0; }

@@ -1,5 +1,7 @@
-// uses: element, slider, controls
 // The percentile board: two samples whose sizes are moved, the percentile of both together, and the mean of the two.
+import { choiceControl } from "../../frame/page/controls.js";
+import { element, svgElement } from "../../frame/page/element.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .pb-curves { width: 100%; display: block; }

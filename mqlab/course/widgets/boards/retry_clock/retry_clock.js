@@ -1,5 +1,7 @@
-// uses: element, slider, controls
 // The retry clock: deliveries, waits and units of one order on an axis of log time, and the learner's pin.
+import { buttonControl, checkControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
+import { element, svgElement } from "../../frame/page/element.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .rc-axis { width: 100%; display: block; touch-action: none; }

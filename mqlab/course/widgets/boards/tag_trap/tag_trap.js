@@ -1,5 +1,9 @@
-// uses: element, slider, controls, settings, durations
 // The tag-trap board: a lane for each order through the broker's filter and the client's, and the popular picture of it.
+import { checkControl, choiceControl, textControl } from "../../frame/page/controls.js";
+import { afterText, durationText } from "../../frame/page/durations.js";
+import { element, svgElement } from "../../frame/page/element.js";
+import { onceChanged } from "../../frame/page/settings.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .tt-block { margin: 6px 0 2px; }

@@ -1,5 +1,12 @@
-// uses: element, controls, slider, links, durations, space_time, store_panels
 // The time machine: a story's stops under a slider, with its space-time picture, queues, offsets and bytes linked.
+import { buttonControl, checkControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
+import { afterText } from "../../frame/page/durations.js";
+import { element } from "../../frame/page/element.js";
+import { linkBook } from "./links.js";
+import { slider } from "../../frame/page/slider.js";
+import { spaceTime } from "./space_time.js";
+import { storePanels } from "./store_panels.js";
+
 const PLAY_MS = 900;
 const SAVE_MS = 150;
 const FAULTS = [["kill", "kill"], ["power_off", "cut the power of"], ["slow", "slow the links of"],

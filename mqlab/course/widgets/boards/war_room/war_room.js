@@ -1,5 +1,7 @@
-// uses: element, slider, controls
 // The war room: one group's day in charts under one cursor, and findings noted at a moment.
+import { buttonControl, choiceControl, textControl } from "../../frame/page/controls.js";
+import { element, svgElement } from "../../frame/page/element.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .wr-room { display: flex; flex-wrap: wrap; gap: 16px; }

@@ -1,5 +1,7 @@
-// uses: element, slider, controls
 // The watermark board: what a count by time keeps, gives and drops, batch by batch, for the delay, window and mode chosen.
+import { choiceControl } from "../../frame/page/controls.js";
+import { element, svgElement } from "../../frame/page/element.js";
+import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .wm-picture { width: 100%; display: block; }

@@ -3,7 +3,7 @@
 const isAlone = () => document.documentElement.hasAttribute("data-mqlab-alone");
 
 // The state with what the address says; a name that the board does not have, or a value of another kind, is left out.
-function stateOfAddress(state) {
+export function stateOfAddress(state) {
   const found = { ...state };
   if (!isAlone()) return found;
   for (const [name, text] of new URLSearchParams(location.hash.slice(1))) {
@@ -22,7 +22,7 @@ function jsonOrText(text) {
 }
 
 // What differs from the state that the board begins with, so that a link says one thing.
-function keepInAddress(values, state) {
+export function keepInAddress(values, state) {
   if (!isAlone()) return;
   const named = new URLSearchParams();
   for (const name of Object.keys(state)) {

@@ -1,7 +1,8 @@
-// uses: element
 // Shows the run that a board's controls name: the recorded one at once, else the kernel's answer. What cannot be shown
 // is said in `problem`; an answer that comes after a newer choice is dropped.
-function chosenRun({ model, kernel, recorded, show }) {
+import { element } from "./element.js";
+
+export function chosenRun({ model, kernel, recorded, show }) {
   const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
   let asking = 0;
 

@@ -1,14 +1,15 @@
-// uses: element
 // Native controls with labels. Each gives { el, input, value(), put(value) }; onValue gets the new value.
 // A choice has refill(choices) as well.
-function buttonControl(label, onPress, title) {
+import { element, freshId } from "./element.js";
+
+export function buttonControl(label, onPress, title) {
   const isOff = () => button.getAttribute("aria-disabled") === "true";
   const button = element("button", { type: "button", title, onclick: (event) => isOff() || onPress(event) }, label);
   // Not "disabled": a disabled button loses the keyboard's focus, and who pressed it has to look for the place again.
   return { el: button, input: button, off: (value) => button.setAttribute("aria-disabled", value ? "true" : "false") };
 }
 
-function numberControl({ label, value, min, max, step, onValue }) {
+export function numberControl({ label, value, min, max, step, onValue }) {
   const id = freshId();
   const input = element("input", { type: "number", id, min, max, step: step ?? "any", value });
   const read = () => (input.value === "" ? null : Number(input.value));
@@ -16,14 +17,14 @@ function numberControl({ label, value, min, max, step, onValue }) {
   return field(id, label, input, read, (next) => (input.value = next));
 }
 
-function textControl({ label, value, onValue }) {
+export function textControl({ label, value, onValue }) {
   const id = freshId();
   const input = element("input", { type: "text", id, value, size: 12 });
   input.addEventListener("change", () => onValue && onValue(input.value));
   return field(id, label, input, () => input.value, (next) => (input.value = next));
 }
 
-function checkControl({ label, value, onValue }) {
+export function checkControl({ label, value, onValue }) {
   const id = freshId();
   const input = element("input", { type: "checkbox", id });
   input.checked = Boolean(value);
@@ -32,7 +33,7 @@ function checkControl({ label, value, onValue }) {
 }
 
 // choices: texts, or [value, text] pairs.
-function choiceControl({ label, value, choices, onValue }) {
+export function choiceControl({ label, value, choices, onValue }) {
   const id = freshId();
   const input = element("select", { id });
   let pairs = [];

@@ -1,9 +1,9 @@
 // Milliseconds since the beginning of a story as text: +0 ms, +1.250 s, +4:45:40.
-function afterText(ms) {
+export function afterText(ms) {
   return (ms < 0 ? "-" : "+") + durationText(Math.abs(ms));
 }
 
-function durationText(ms) {
+export function durationText(ms) {
   if (ms < 1000) return `${ms} ms`;
   const rest = ms % 1000 ? `.${String(ms % 1000).padStart(3, "0")}` : "";
   const seconds = Math.floor(ms / 1000);

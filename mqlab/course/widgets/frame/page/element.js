@@ -1,9 +1,9 @@
 // element("button", { type: "button", onclick: go, "aria-label": "Go" }, "Go") and the same for SVG.
-function element(tag, attributes = {}, ...children) {
+export function element(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
 
-function svgElement(tag, attributes = {}, ...children) {
+export function svgElement(tag, attributes = {}, ...children) {
   return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
@@ -20,7 +20,7 @@ function filled(node, attributes, children) {
 let lastElementNumber = 0;
 
 // A label needs the id of its control, and ids must differ between all boards of a page.
-function freshId() {
+export function freshId() {
   lastElementNumber += 1;
   return `mqlab-${Math.random().toString(36).slice(2, 8)}-${lastElementNumber}`;
 }

@@ -1,25 +1,29 @@
-// uses: address, element, leaving, places, theme
 // Makes a board alive: live() in a notebook through anywidget, still() in a page without a kernel. A notebook has the
 // box of still() in its output; a widget of a running kernel takes the box over.
+import { keepInAddress, stateOfAddress } from "./address.js";
+import { element } from "./element.js";
+import { leaveOnEscape } from "./leaving.js";
+import { mounts, offerMount } from "./places.js";
+import { addTheme } from "./theme.js";
 
 const WIDGET_MS = 1000; // so long a box waits for its widget before it shows what needs no kernel
 
 // base64 of a zlib stream -> the JSON in it.
-async function unpacked(text) {
+export async function unpacked(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(stream).text());
 }
 
 // In a view of the widget's own: for notebooks whose pages do not share a window with their widgets.
-async function live(board, { model, el }, label) {
+export async function live(board, { model, el }, label) {
   const box = element("div", { class: "mqlab-board", role: "group", "aria-label": label });
   el.append(box);
   return liveIn(board, model, box);
 }
 
 // In the box that the cell's output has as HTML.
-function offerBoard(board, model) {
+export function offerBoard(board, model) {
   offerMount(model.get("mount_name"), async (box) => {
     await box.waking;
     const giveBack = focusIn(box);
@@ -68,7 +72,7 @@ function liveModel(model, data) {
     const question = waiting.get(message.answer);
     if (!question) return;
     if (message.share !== undefined) {
-      question.progress && question.progress(message.share, message.words);
+      question.progress?.(message.share, message.words);
       return;
     }
     waiting.delete(message.answer);
@@ -105,7 +109,7 @@ function liveModel(model, data) {
 }
 
 // All boxes of the page with this name become alive; what stood in them is kept, folded, as their text.
-function still(board, name, label) {
+export function still(board, name, label) {
   for (const box of document.querySelectorAll(`[data-mqlab="${name}"]:not([data-alive])`)) {
     box.setAttribute("data-alive", "");
     wakeAlone(board, box).catch((problem) => {

@@ -1,6 +1,6 @@
 // Escape leads out of a box: to the notebook's cell around it, where JupyterLab's own keys work again; in a page
 // without cells that take the focus it is given up. What Escape has closed inside the box prevents its default.
-function leaveOnEscape(box) {
+export function leaveOnEscape(box) {
   box.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented) return;
     event.preventDefault();

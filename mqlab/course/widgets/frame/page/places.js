@@ -3,16 +3,16 @@
 // the page under which name ("place") it mounts, and whichever of the two comes second, box or widget, finds the other.
 // A box's own script calls mountedAt; it may run again, and in other pages it finds nothing.
 
-function mounts() {
+export function mounts() {
   return (window.mqlabMounts ||= new Map());
 }
 
-function boxesAt(place) {
+export function boxesAt(place) {
   return document.querySelectorAll(`[data-mqlab-place="${place}"]`);
 }
 
 // The widget's side: mount(box) makes a box alive; it is called once for each box.
-function offerMount(place, mount) {
+export function offerMount(place, mount) {
   const once = (box) => {
     if (box.dataset.mounted === place) return;
     box.dataset.mounted = place;

@@ -1,5 +1,5 @@
 // Buttons of a panel are one stop of the Tab key; the arrow keys go from button to button.
-function roving(container) {
+export function roving(container) {
   const buttons = () => [...container.querySelectorAll("button")];
   container.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];

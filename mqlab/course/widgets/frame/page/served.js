@@ -1,7 +1,9 @@
-// uses: element, theme
 // A board alone in a page that `mqlab console` serves: its questions go to the process that serves it.
+import { element } from "./element.js";
+import { unpacked } from "./frame.js";
+import { addTheme } from "./theme.js";
 
-async function served(board, label) {
+export async function served(board, label) {
   const box = element("main", { class: "mqlab-board", "aria-label": label });
   document.body.append(box);
   addTheme(box);

@@ -1,7 +1,6 @@
-// uses: element
 // Settings that play at once: a change of any control inside el, or Enter in one of its fields, asks for wish(), but only
 // if it differs from the last one. JupyterLab keeps the change event of Enter away from fields, so Enter is heard here.
-function onceChanged(el, wish, onWish) {
+export function onceChanged(el, wish, onWish) {
   let last = null;
   const look = () => {
     const now = JSON.stringify(wish());

@@ -1,7 +1,8 @@
-// uses: element
 // A slider that moves with the pointer and the arrow keys. text(value) is what a screen reader says.
 // At most one onValue a frame: a fast drag gives many more events than the screen has frames.
-function slider({ label, min = 0, max, step = 1, value = 0, text, onValue }) {
+import { element, freshId } from "./element.js";
+
+export function slider({ label, min = 0, max, step = 1, value = 0, text, onValue }) {
   const id = freshId();
   const input = element("input", { type: "range", id, min, max, step, style: "flex:1 1 160px;min-width:120px" });
   input.value = value;

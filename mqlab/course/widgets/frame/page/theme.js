@@ -1,5 +1,6 @@
-// uses: element
 // Colours of a board from the page's theme; --mq-1 to --mq-6 are six inks that are legible on --mq-paper.
+import { element } from "./element.js";
+
 const THEME = `
 .mqlab-board { --mq-ink: var(--jp-content-font-color1, #1f2430); --mq-muted: #5b6472;
   --mq-paper: var(--jp-layout-color0, #ffffff); --mq-card: var(--jp-layout-color1, #f6f7f9); --mq-rule: #cfd4dc;
@@ -43,6 +44,6 @@ const THEME = `
 .mqlab-board .mqlab-readable { overflow-x: auto; }
 `;
 
-function addTheme(box) {
+export function addTheme(box) {
   box.prepend(element("style", {}, THEME));
 }

@@ -1,4 +1,3 @@
-// uses: element, durations
 // The space-time picture: a lane for each node, time downwards, a slanted arrow for each frame, bars for what waits.
 //
 //   time      shop-1         broker-a        billing-1
@@ -7,6 +6,9 @@
 //   +1.5 s                    ┃ held pull
 //
 // happened: mqlab/course/widgets/happened.py. Rows are in the order of steps, not to scale; a long pause has its own line.
+import { afterText, durationText } from "../../frame/page/durations.js";
+import { element, freshId, svgElement } from "../../frame/page/element.js";
+
 const SPACE_TIME_STYLE = `
 .mq-space { overflow: auto; height: 440px; position: relative; contain: content; }
 .mq-space svg { display: block; }
@@ -47,7 +49,7 @@ const [LANE, LEFT, TOP, ROW, LETTER, MARGIN, LONG_PAUSE] = [216, 104, 12, 24, 6,
 const LOOK_WORDS = { stored: "■ written", read: "▶ read or handled", progress: "◆ progress", trouble: "✕ trouble",
   held: "‖ begins to wait", other: "● other" };
 
-function spaceTime({ happened, name, links, onMoment, marked = null }) {
+export function spaceTime({ happened, name, links, onMoment, marked = null }) {
   const { lanes, texts, moments, bars } = happened;
   const prefix = freshId();
   const x = (lane) => LEFT + 24 + lane * LANE;

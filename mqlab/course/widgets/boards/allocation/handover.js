@@ -1,5 +1,8 @@
-// uses: element, controls, durations
 // A running group while a member comes or goes: owners and calls of each queue over time, overlaps marked.
+import { buttonControl, checkControl, choiceControl } from "../../frame/page/controls.js";
+import { afterText, durationText } from "../../frame/page/durations.js";
+import { element, svgElement } from "../../frame/page/element.js";
+
 const HANDOVER_STYLE = `
 .ho-picture { width: 100%; display: block; }
 .mqlab-board svg.ho-picture text { font-size: 12px; fill: var(--mq-ink); }
@@ -11,7 +14,7 @@ const CHANGES_IN_WORDS = { join: "billing-3 joins", leave: "billing-2 leaves", k
 const LANE_HEIGHT = 17;
 const OVERLAP_LOOKS = { "two owners": ["var(--mq-4)", "▩"], "two at work": ["var(--mq-3)", "▨"], "no owner": ["var(--mq-muted)", "□"] };
 
-function handover({ ask, kernel, ink, runs, changes }) {
+export function handover({ ask, kernel, ink, runs, changes }) {
   let shown = 0;
   let strategyNow = "";
   const recorded = choiceControl({ label: "Run", value: 0, choices: runs().map((run, at) => [at, run.name]),

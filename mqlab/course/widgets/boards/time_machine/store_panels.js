@@ -1,6 +1,7 @@
-// uses: element, links
 // What was in the files and tables at a stop: queues as cells, offsets as a table, one unit as bytes with its fields.
 // data: rows, units and places of mqlab/course/widgets/recording.py. A row's element is made once and shown again.
+import { element } from "../../frame/page/element.js";
+
 const STORE_STYLE = `
 .mq-cells { display: flex; flex-wrap: wrap; gap: 3px; margin: 2px 0 6px; }
 .mqlab-board .mq-cells button { padding: 1px 6px; min-height: 36px; text-align: left; line-height: 1.2; font-size: 11px; }
@@ -16,7 +17,7 @@ const STORE_STYLE = `
 .mqlab-board .mq-store .mq-panel:has(tbody:empty)::after { content: "Nothing yet."; color: var(--mq-muted); }
 `;
 
-function storePanels({ data, links, onSelect }) {
+export function storePanels({ data, links, onSelect }) {
   const queues = element("div", {});
   const offsets = element("tbody", {});
   const bytes = element("div", {});

@@ -1,5 +1,5 @@
 // Things that belong together light up together: each element is registered with its links, a link is any text.
-function linkBook() {
+export function linkBook() {
   const byLink = new Map();
   let lit = new Set();
   return {

@@ -1,6 +1,6 @@
 // What is counted of the divisions in an allocation board's data; mqlab/course/widgets/boards/allocation/measures.py counts the same.
 // A set of members is a number: bit n is known[n]. The owners of a queue are such a set, too.
-function divisions(data) {
+export function divisions(data) {
   const places = new Map(data.known.map((name, place) => [name, 1 << place]));
   const at = new Map(data.sets.map((set, number) => [set, number]));
   const members = (set) => data.known.map((_, place) => place).filter((place) => set & (1 << place));
