@@ -26,7 +26,6 @@ class Cell:
     line: int
     tags: list[str] = field(default_factory=list)
     id: str = ""
-    minutes: int = 0
 
 
 def read(text: str, where: str) -> list[Cell]:
@@ -53,11 +52,11 @@ def read(text: str, where: str) -> list[Cell]:
             raise UsageError(f"{where} line {number}: not a cell header: {line!r}")
         finish()
         options = {name: json.loads(value) for name, value in OPTION.findall(header["options"])}
-        unknown = sorted(options.keys() - {"tags", "minutes"})
+        unknown = sorted(options.keys() - {"tags"})
         if unknown:
-            raise UsageError(f"{where} line {number}: unknown option {unknown[0]!r}", hint="there are: tags, minutes")
+            raise UsageError(f"{where} line {number}: unknown option {unknown[0]!r}", hint="there is: tags")
         kind, identity = header["kind"] or "code", (header["id"] or "").strip()
-        cells.append(Cell(kind, "", number, options.get("tags", []), identity, options.get("minutes", 0)))
+        cells.append(Cell(kind, "", number, options.get("tags", []), identity))
     finish()
     return cells
 

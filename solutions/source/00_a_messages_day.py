@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 00: A message's day
 #
 # ## Why
@@ -12,7 +12,7 @@
 # One of them is wrong. You do not have to believe either: you will send messages to a broker, let a service acknowledge
 # them, and look into the broker's own files.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need Python. You do not need to know anything about message brokers, and you install
@@ -25,7 +25,7 @@
 # - find one message in the three files that mention it;
 # - say which messages a service receives again after a crash.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## The world
 #
 # Five terms are enough to begin with. (The [glossary](glossary.ipynb) has all others, in English and Chinese.)
@@ -52,7 +52,7 @@ from mqlab.lab.views.queue import show_queue
 
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 
-# %% [markdown] minutes=5
+# %% [markdown]
 # ## Morning: the shop sends three orders
 #
 # Each `Message` has a topic, a body (bytes: the broker never looks inside) and, optionally, keys to find it by.
@@ -85,7 +85,7 @@ lab.timeline()
 #
 # The picture is made from the journal of your run. "The same as text" below it is for searching and for screen readers.
 
-# %% [markdown] minutes=4
+# %% [markdown]
 # ## Noon: billing reads
 #
 # A service reads with a **listener** (监听器), a function that gets messages and returns `CONSUME_SUCCESS` when it is done
@@ -151,7 +151,7 @@ show_queue(lab, "orders")
 # An acknowledgement moves a number: *billing reads 3 next*. That number is the group's **offset** (消费位点). It always
 # names the **next** message to read, not the last one read.
 
-# %% [markdown] minutes=5
+# %% [markdown]
 # ## Who reads what next?
 #
 # A group is one number per queue. Is that number enough to know what each group still has to read?
@@ -186,7 +186,7 @@ def unread(stored, offsets, groups):
 # %%
 check("lab00.unread")
 
-# %% [markdown] minutes=25
+# %% [markdown]
 # ## Three files know your message
 #
 # The broker is an ordinary program with ordinary files. This map shows how they lead to each other, with the second
@@ -349,7 +349,7 @@ check("lab00.find")
 # claim: In its queue.
 # refutation: The entry only leads to the message; the unit is in the log, at that position.
 
-# %% [markdown] minutes=7
+# %% [markdown]
 # ## What billing tells the broker
 
 # %% [prediction] lab00.known_when
@@ -383,7 +383,7 @@ told = lab.journal.changes("offset.committed")[0][0].now_ms
 print(f"The broker knew {told - noted} ms after the last listener had returned.")
 reveal("lab00.known_when", "later" if told - noted > 1000 else "at once")
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## Nothing is pushed
 #
 # To read is to **pull** (拉取): a client names a queue, a start offset, and a maximum number of messages. It gets
@@ -459,7 +459,7 @@ answer("lab00.held", 2, early_day)
 # answer("lab00.held", ..., early_day)
 ### END SOLUTION
 
-# %% [markdown] minutes=15
+# %% [markdown]
 # ## Read the timeline
 
 # %% [exercise] lab00.timeline
@@ -548,7 +548,7 @@ check("lab00.timeline")
 # claim: At 0.
 # refutation: What did not happen is None, not 0: at 0 something can happen.
 
-# %% [markdown] minutes=16
+# %% [markdown]
 # ## Evening: audit arrives late
 #
 # It is Saturday, 30 seconds later on the story's clock. Billing acknowledged everything long ago, and audit starts for
@@ -647,7 +647,7 @@ answer("lab00.between", 18, explorer)
 # answer("lab00.between", ..., explorer)
 ### END SOLUTION
 
-# %% [markdown] minutes=25
+# %% [markdown]
 # ## Break it
 #
 # Billing starts, handles all three orders, and is killed three seconds after its start. Ten seconds later it is started
@@ -805,7 +805,7 @@ check("lab00.crash")
 # claim: New messages only.
 # refutation: It begins a young queue at offset 0: the queue still has its first message.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **Messages do not stay for ever.** The broker deletes whole files of its log, by default 72 hours old (at 04:00),
@@ -818,7 +818,7 @@ check("lab00.crash")
 #   message exists and is in memory. On an old topic it begins at the *end*, unless it asks for more.
 # - **The network and the clock are simulated,** but the files and frames are real: other tools can read them.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | step | where in RocketMQ |
@@ -835,7 +835,7 @@ check("lab00.crash")
 # You may read otherwise elsewhere: "the broker pushes" (it answers pulls), "the broker marks a message as consumed" (it
 # has no such mark; a group is one number per queue), "an ack deletes" (true for a classic RabbitMQ queue, not here).
 
-# %% [markdown] minutes=4 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # These questions have no check. Say your answer aloud or write it down, then open the model answer.
@@ -861,7 +861,7 @@ check("lab00.crash")
 # answer: Probably RabbitMQ with classic queues, where an acknowledgement removes the message. There a second service
 #   needs its own queue, which gets copies only of messages sent after it was bound. Audit would have come too late.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # You have found one message in three files. [Lab 01](01a-what-the-broker-writes.ipynb) opens all of them, cuts the

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 01a: What the broker writes
 #
 # ## Why
@@ -14,7 +14,7 @@
 # the queue. The [second](01b-finding-a-message.ipynb) finds messages, the [third](01c-what-survives.ipynb) cuts the
 # power.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb) and a little of Python's `struct`. When you are done you
@@ -34,7 +34,7 @@ from mqlab.lab.inspector import StoreInspector
 from mqlab.lab.views import Table
 from mqlab.rocketmq.store import MessageStore
 
-# %% [markdown] minutes=4
+# %% [markdown]
 # ## Five kinds of files
 #
 # Four orders in four seconds. To keep the pictures short, the topic has one queue, message trace is off, the index has
@@ -80,7 +80,7 @@ lab.store_map(second)
 # %%
 (lab.directory / "broker-a" / "abort").read_text()
 
-# %% [markdown] minutes=18
+# %% [markdown]
 # ## The consume queue: twenty bytes per message
 #
 # An entry says where the message is, how long its unit is, and a code of its tag. This is the second order's entry:
@@ -191,7 +191,7 @@ answer("lab01.negative", TAG, tag_day)
 # answer("lab01.negative", ..., tag_day)
 ### END SOLUTION
 
-# %% [markdown] minutes=30
+# %% [markdown]
 # ## The commit log, byte by byte
 #
 # One message in the log is a **unit**. Nothing separates two units. This is the second order. Every byte belongs to
@@ -330,7 +330,7 @@ check("lab01.unit")
 # claim: Two, as that of the properties.
 # refutation: The topic follows its length, which takes one byte in a V1 unit and two in a V2 unit.
 
-# %% [markdown] minutes=15
+# %% [markdown]
 # ## What is written when
 #
 # The message knows its own number in its queue, `queue_offset`. Where does the broker get that number?
@@ -433,7 +433,7 @@ answer("lab01.unseen", 1, xray)
 # answer("lab01.unseen", ..., xray)
 ### END SOLUTION
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
@@ -453,7 +453,7 @@ answer("lab01.unseen", 1, xray)
 # | the index is written with the message | dispatched afterwards, like the queue |
 # | `bodyCRC` is a CRC-32 | with its highest bit cleared |
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -464,7 +464,7 @@ answer("lab01.unseen", 1, xray)
 # answer: The broker then knows from the queue alone how many bytes to send. It adds up sizes until a pull's limit is
 #   reached, and hands those ranges of the log to the network without reading them.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # You can read the two files that matter most. In the [second part](01b-finding-a-message.ipynb) you find messages in them:

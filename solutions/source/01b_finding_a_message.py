@@ -1,4 +1,4 @@
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 01b: Finding a message
 #
 # ## Why
@@ -6,7 +6,7 @@
 # "The index is broken," said the second colleague at 02:40. "The orders are there, we only cannot find them." Consumers
 # find a message by its number in the queue, people by its key. In this part you write both searches.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need the [first part](01a-what-the-broker-writes.ipynb). Afterwards you can
@@ -26,7 +26,7 @@ from mqlab.rocketmq.wire.java_hash import index_key_hash
 
 no_trace = {"enable_trace": False}
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## What does "offset" point at?
 #
 # Two questions about the number with which a consumer moves along a queue.
@@ -105,7 +105,7 @@ pulled = lab.pull_consumer("audit").pull(queue, "refund", 0, max_nums=32)
 print("messages:", [message.queue_offset for message in pulled.msg_found_list])
 reveal("lab01.next_begin", pulled.next_begin_offset)
 
-# %% [markdown] minutes=30
+# %% [markdown]
 # ## Files that roll
 #
 # A queue and a log that grow get new files. A file's name is the position of its first byte, as twenty digits, counted
@@ -249,7 +249,7 @@ check("lab01.lookup")
 # refutation: As many as were written. Where no entry is written yet, there is nothing to read, and the offset stays the
 #   same.
 
-# %% [markdown] minutes=40
+# %% [markdown]
 # ## The index: from a key to positions
 #
 # An index file is a hash table on disk: a header, *S* slots, then entries. A slot contains the number of its newest
@@ -476,7 +476,7 @@ check("lab01.index")
 # refutation: A slot leads to its chain, and only the chain is read, entry by entry: an index of millions of entries
 #   cannot be searched from its beginning.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
@@ -494,7 +494,7 @@ check("lab01.index")
 # | the index's slot count is the number of slots | the number of slots in use |
 # | the committed offset is the last message read | the next one to read |
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -505,7 +505,7 @@ check("lab01.index")
 # answer: The broker finds both, because the index contains hashes. It reads and returns both messages. The client
 #   compares the keys in the messages (`MQAdminImpl.queryMessage` filters the result) and drops the other one.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # Nothing has been broken so far. In the [third part](01c-what-survives.ipynb) the power fails, a page is missing, and a

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 01c: What survives
 #
 # ## Why
@@ -7,7 +7,7 @@
 # "`SUCCESS` means it is on the disk," a colleague had said. In this part you lose queues, pages and power, and see what
 # survives.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need the [first part](01a-what-the-broker-writes.ipynb). Afterwards you can
@@ -34,7 +34,7 @@ from mqlab.rocketmq.wire.java_hash import tags_code
 
 no_trace = {"enable_trace": False}
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## Break it: the queues are gone
 #
 # An operator deleted `consumequeue` while the broker was down.
@@ -123,7 +123,7 @@ check("lab01.rebuild")
 # claim: That of the message's body.
 # refutation: Bytes 8 to 11 are the size of the whole unit.
 
-# %% [markdown] minutes=20
+# %% [markdown]
 # ## Flush: what SUCCESS promises
 #
 # Writing puts bytes into the operating system's memory (the page cache, 页缓存). Every program sees them there, and they
@@ -232,7 +232,7 @@ Table(rows)
 # %%
 lab.unsynced()
 
-# %% [markdown] minutes=5
+# %% [markdown]
 # ## The checkpoint
 #
 # After a flush the broker notes in `checkpoint` up to which time everything is on disk. The file has 4096 bytes and
@@ -247,7 +247,7 @@ lab.store().checkpoint_hexdump()
 # waiting, else once a minute. (RocketMQ moves this number with every entry, synced or not; docs/differences.md says why
 # this project does not.)
 
-# %% [markdown] minutes=35
+# %% [markdown]
 # ## Break it: a page is missing
 #
 # A disk does not write pages in the order in which they were filled. After a power cut an older page may be missing
@@ -433,7 +433,7 @@ check("lab01.torn")
 # claim: Where the zeros begin.
 # refutation: Newer pages may follow what was lost: the log ends at its first unit that is not whole.
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## Retention: what the broker deletes
 #
 # The log grows for ever, the disk does not. The broker deletes whole files, the oldest first, never the last one,
@@ -577,7 +577,7 @@ answer("lab01.age", 72, old_files)
 # answer("lab01.age", ..., old_files)
 ### END SOLUTION
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## The real thing
 #
 # `datasets/` has two store directories of a **real RocketMQ 5.3.3 broker**, copied from its disk. `clean` was stopped
@@ -636,7 +636,7 @@ sent_before = len(list(clean.messages("flow")))
 there_now = len(list(lab.store().messages("flow")))
 print("found of what was sent before the kill:", there_now - sent_before)
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **The disk here is simulated.** The lab counts synced pages and takes back the others. Real disks have their own
@@ -649,7 +649,7 @@ print("found of what was sent before the kill:", there_now - sent_before)
 # - Not opened: files of delayed messages with any time (`timerwheel`), of batch and compaction topics, and the newer
 #   queues in RocksDB. [What is not modelled](not-modelled.ipynb) has the whole list.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
@@ -666,7 +666,7 @@ print("found of what was sent before the kill:", there_now - sent_before)
 # | `bodyCRC` is a CRC-32 | with its highest bit cleared |
 # | files are deleted after 72 hours | when they are that old *and* it is 04:00, or the disk is over 75 % |
 
-# %% [markdown] minutes=5 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -691,7 +691,7 @@ print("found of what was sent before the kill:", there_now - sent_before)
 #   `fileReservedTime` on the brokers (it takes effect at run time), check the disk (over 75 % the hour does not count,
 #   over 85 % not even the age), and find out why the group is slow.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # You know what is on the disk. Messages that a consumer could not handle are stored there as well: [lab

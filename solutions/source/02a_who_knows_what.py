@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 02a: Who knows what
 #
 # ## Why
@@ -18,7 +18,7 @@
 # [second](02b-what-a-send-costs.ipynb) sends in four ways, the [third](02c-sixteen-queues-then-eight.ipynb) removes
 # eight of sixteen queues.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
@@ -34,7 +34,7 @@ from mqlab.course.widgets import knows_board
 from mqlab.course.widgets.boards.knows import KnowsSettings, play_knows
 from mqlab.lab.views import Bars, Table
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## A broker dies
 #
 # A broker registers with every name server (名字服务): at its start, and then every 30 s. A producer and a consumer ask one
@@ -218,7 +218,7 @@ check("lab02.believes")
 # claim: It removes the broker.
 # refutation: A broker counts as alive for 120 s after its last registration: three may be missing.
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## Two name servers that disagree
 #
 # Name servers do not know each other. A broker registers with all of them. A client asks one, and stays with it as long
@@ -335,7 +335,7 @@ answer("lab02.healed", cable.waiting, cable)
 # answer("lab02.healed", ..., cable)
 ### END SOLUTION
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## A topic that the first message creates
 #
 # Three brokers. The shop sends two orders to a topic that does not exist. `autoCreateTopicEnable` is on, as by default.
@@ -445,7 +445,7 @@ answer("lab02.spread", ORDERS, burst)
 # answer("lab02.spread", ..., burst)
 ### END SOLUTION
 
-# %% [markdown] minutes=5
+# %% [markdown]
 # ## Break it: no name server is left
 #
 # Both name servers are killed and not restarted. Five minutes later a second shop opens. What do you expect for the
@@ -491,7 +491,7 @@ except Exception as error:
 # `DIES_TOO` to `"broker-b"`: every order arrives in broker-a, but the shop never learns that it need not try broker-b
 # first.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **The times** follow from when each process started. Start them at other seconds, and half a minute becomes five
@@ -500,7 +500,7 @@ except Exception as error:
 # - **Slaves** do not appear here: with one, a route still names the broker when its master is gone, and consumers keep
 #   reading.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
@@ -521,7 +521,7 @@ except Exception as error:
 # | TopicConfig holds the data of all queues | two numbers of queues, a permission and flags |
 # | the name server scans every 10 s | 5 s since 5.0 |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -540,7 +540,7 @@ except Exception as error:
 #   all groups have read its messages, and then shut it down. Try it on the board: *an operator takes its write
 #   permission*.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # Sends failed, and yet the orders arrived, because the shop retried. The [second part](02b-what-a-send-costs.ipynb)

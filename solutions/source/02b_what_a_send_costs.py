@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 02b: What a send costs
 #
 # ## Why
@@ -14,7 +14,7 @@
 # system. This part sends one order in four ways, and removes the answer, the shop or the broker while the order is on
 # its way.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 02a](02a-who-knows-what.ipynb). Afterwards you can
@@ -32,7 +32,7 @@ from mqlab.course import answer, check, hint, predict, reveal, show_me
 from mqlab.errors import MqlabError
 from mqlab.lab.views import Bars, Curve, Table
 
-# %% [markdown] minutes=13
+# %% [markdown]
 # ## Which queue
 #
 # A producer lists the queues of a route broker by broker, and sends the next message to the next queue.
@@ -278,7 +278,7 @@ check("lab02.strategy")
 # refutation: A failure is reported with isolation=True, which replaces the measured time by 10 s: the class of 5,000
 #   ms, and a ban of 10 s.
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## Four ways, and what they cost
 #
 # A hundred orders. A frame needs 5 ms in each direction.
@@ -429,7 +429,7 @@ Table({"batch": name, "answer": said} for name, said in lab.said.items())
 # The last one is stored as an ordinary message, because no code checks the flag. Both orders of the first batch show
 # the same `msg_id`, that of the batch: search for a key, not for an id.
 
-# %% [markdown] minutes=15
+# %% [markdown]
 # ## What is retried
 #
 # A synchronous send makes up to three attempts (`retryTimesWhenSendFailed=2`). How many do the others make, and where?
@@ -620,7 +620,7 @@ answer("lab02.no_retry", single.said, single)
 # answer("lab02.no_retry", ..., single)
 ### END SOLUTION
 
-# %% [markdown] minutes=13
+# %% [markdown]
 # ## What an answer means, and what its absence means
 #
 # One frame is lost: the broker's answer. The order is stored.
@@ -793,7 +793,7 @@ answer("lab02.flush", 0, survivors)
 # answer("lab02.flush", ..., survivors)
 ### END SOLUTION
 
-# %% [markdown] minutes=30
+# %% [markdown]
 # ## An order and its message
 #
 # The shop has a database. An order is a row in it, and a message for all other services. These are two writes in two
@@ -990,7 +990,7 @@ check("lab02.outbox")
 # refutation: A reader tolerates a duplicate after a crash. A row that is never marked is sent in every round, for ever,
 #   and the table only grows.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **Times**: the broker needs no time of its own here, so the four ways differ by the network alone. In reality a
@@ -998,7 +998,7 @@ check("lab02.outbox")
 # - **A slow disk** was a slow network here. To a producer the two look alike.
 # - **The outbox** polls its table. With many shops, or many orders per second, read the database's log instead.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
@@ -1023,7 +1023,7 @@ check("lab02.outbox")
 # | a batch must not hold transaction messages | no code checks the flag; they are stored as ordinary messages |
 # | SYNC_MASTER waits for its slave | only with `inSyncReplicas` of 2 or more; the default is 1 |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -1042,7 +1042,7 @@ check("lab02.outbox")
 #   One-way for messages that may be lost, such as a log line. A batch for many small messages of one topic that arrive
 #   together.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # An order has several events, which belong in one queue. The [third part](02c-sixteen-queues-then-eight.ipynb) puts

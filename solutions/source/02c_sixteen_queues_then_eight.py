@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 02c: Sixteen queues, then eight
 #
 # ## Why
@@ -15,7 +15,7 @@
 # In this part you put the events of an order into one queue, find out which orders move when there are more or fewer
 # queues, and take eight of sixteen queues away while the shop sells. In the end a shop talks to a real server.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 02a](02a-who-knows-what.ipynb). When you are done you can
@@ -40,7 +40,7 @@ from mqlab.errors import MqlabError
 from mqlab.lab.views import Bars, Table
 from mqlab.rocketmq.wire.java_hash import string_hash as java_hash
 
-# %% [markdown] minutes=13
+# %% [markdown]
 # ## One order, one queue
 #
 # Only a queue keeps an order. So all events of an order go to the queue that a **selector** computes from its id. RocketMQ
@@ -193,7 +193,7 @@ answer("lab02.fewest_move", AFTER, eight, other)
 # answer("lab02.fewest_move", ..., eight, other)
 ### END SOLUTION
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## What a permission does
 #
 # A topic has a permission (权限) on each broker: 4 to read, 2 to write, 6 for both. An operator wants no more orders in it,
@@ -280,7 +280,7 @@ answer("lab02.perm_two", PERM, kept)
 # answer("lab02.perm_two", ..., kept)
 ### END SOLUTION
 
-# %% [markdown] minutes=32
+# %% [markdown]
 # ## Sixteen queues, then eight
 #
 # A topic has **two** numbers. Producers write to queues 0 to `write_queue_nums` - 1, consumers read queues 0 to
@@ -492,7 +492,7 @@ check("lab02.scale_in")
 # refutation: The members go on reading sixteen queues until read_queue_nums is 8 as well, and that may only be set when
 #   those queues are drained.
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## Not only in a Lab
 #
 # So far everything ran inside this notebook, in simulated time. `mqlab serve` starts a name server and a broker as a process
@@ -548,7 +548,7 @@ reveal("lab02.served", happened)
 # In a terminal, `mqlab serve --store run` keeps its messages in a folder; `mqlab console 127.0.0.1:9876` shows them, and
 # RocketMQ's Java client can send to it. The guide is in `docs/serving.md`.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **Two orders a second** show every message that is lost. They do not show how long a drain takes in your cluster: that
@@ -557,7 +557,7 @@ reveal("lab02.served", happened)
 #   *shipped* is read from queue 4. Who needs it stops the producers, drains, changes, and starts them.
 # - **One broker.** With several, the numbers are set on each, one after the other.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
@@ -577,7 +577,7 @@ reveal("lab02.served", happened)
 # | perm=4 stops writes at once | when producers ask for the route next; the broker does not look |
 # | more queues are harmless | for keyed messages they are not: most keys move |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -596,7 +596,7 @@ reveal("lab02.served", happened)
 #   offset beyond the group's. The lag does not show it. Setting the read number back brings the messages that retention
 #   has not deleted yet.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # You know where a message goes. [Lab 03](03a-who-reads-which-queue.ipynb) asks who reads it there. All labs:

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 03a: Who reads which queue
 #
 # ## Why
@@ -18,7 +18,7 @@
 # members come and go. The [third](03c-when-queues-move.ipynb) watches queues on their way from one reader to the next,
 # which is where the money was lost.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
@@ -34,7 +34,7 @@ from mqlab.lab.views import Bars
 from mqlab.lab.views.owners_grid import OwnersGrid
 from mqlab.rocketmq.client.allocate import strategy
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## Three instances, eight queues
 #
 # A topic has queues (消息队列). The members of a consumer group (消费者组) divide them, so that each queue has one reader
@@ -135,7 +135,7 @@ def average(queues, members, me):
 # %%
 check("lab03.average")
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## Dealt like cards
 #
 # The second strategy deals the queues one by one, round and round. A group is told its strategy when a consumer is made:
@@ -208,7 +208,7 @@ def circle(queues, members, me):
 # %%
 check("lab03.circle")
 
-# %% [markdown] minutes=14
+# %% [markdown]
 # ## Monday, 9:00
 #
 # Billing reads two topics: `orders`, with four queues, and `refunds`, with one. Four messages out of five are orders. On
@@ -328,7 +328,7 @@ def fairness(moments):
 # %%
 check("lab03.fairness")
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## Rooms
 #
 # Brokers in two machine rooms (机房), members in both. RocketMQ has two strategies for that, and books often describe a
@@ -393,7 +393,7 @@ OwnersGrid(
     title="MACHINE_ROOM_NEARBY, room/queue",
 )
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **Even numbers of queues are not even work.** A hot key makes a hot queue, whoever reads it. Lab 10 looks for it.
@@ -402,7 +402,7 @@ OwnersGrid(
 # - **Not modelled:** division by the broker (`clientRebalance=false`, QueryAssignmentProcessor) and POP, in which a queue
 #   may have several readers on purpose. [What is not modelled](not-modelled.ipynb) has the whole list.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
@@ -421,7 +421,7 @@ OwnersGrid(
 # | same room first, else all by average | two classes: MACHINE_ROOM never falls back, NEARBY shares only rooms without members |
 # | the strategy is passed to the constructor | to the constructor, or to the setter |
 
-# %% [markdown] minutes=4 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -441,7 +441,7 @@ OwnersGrid(
 #   topic make the difference relatively smaller; a multiple of the number of instances removes it. An own strategy could
 #   begin with another member for each topic.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # Queues have owners now. In the [second part](03b-what-a-change-moves.ipynb) members come and go, and you write a

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 03b: What a change moves
 #
 # ## Why
@@ -8,7 +8,7 @@
 # enough virtual nodes it is fair, too." You count what moves, you build the ring and see what virtual nodes do and what
 # they do not, and then you design a strategy that is fair and moves little.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need the [first part](03a-who-reads-which-queue.ipynb). When you are done you can
@@ -30,7 +30,7 @@ from mqlab.lab.views.hash_ring import HashRing
 from mqlab.lab.views.owners_grid import OwnersGrid
 from mqlab.rocketmq.client.allocate import md5_u32, strategy
 
-# %% [markdown] minutes=20
+# %% [markdown]
 # ## What a join moves
 #
 # A queue that changes its owner is not free: its reader stops, another one begins, and some messages come twice. So it
@@ -133,7 +133,7 @@ def churn(moments):
 # %%
 check("lab03.churn")
 
-# %% [markdown] minutes=24
+# %% [markdown]
 # ## The ring
 #
 # Hashes of members are points on a ring. A queue has a hash too, and belongs to the next point: the first one whose hash
@@ -267,7 +267,7 @@ def ring(queues, members, me, virtual_nodes):
 # %%
 check("lab03.ring")
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## All of it on one board
 #
 # Queues against members, with everything that you have met: strategies, brokers, joins, leaves, a rename (which is what a
@@ -302,7 +302,7 @@ answer("lab03.worst", board.moved, board)
 # %%
 board.compare()
 
-# %% [markdown] minutes=34
+# %% [markdown]
 # ## A strategy that moves little
 #
 # AVG is fair and moves much. The ring moves little and is unfair. Is there one that is both? First the question how good
@@ -553,7 +553,7 @@ answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), g
 # answer("lab03.measured", ..., grid)
 ### END SOLUTION
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **A move was a number here.** How long it takes, and what happens to messages meanwhile, is the third part.
@@ -561,7 +561,7 @@ answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), g
 #   joins of new ids.
 # - **Even numbers of queues are not even work.** A hot key makes a hot queue, whoever reads it.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
@@ -578,7 +578,7 @@ answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), g
 # | virtual nodes make it fair | they make the arcs even; with a few queues the shares stay uneven |
 # | a join moves only the newcomer's queues | with the ring; AVG and AVG_BY_CIRCLE moved 1.5 and 2.7 times what had to |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -598,7 +598,7 @@ answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), g
 #   blocks anew both times. Your strategy moves about one share both times, because an id that it has never seen gets
 #   other weights. With a fixed instance name the same id comes back, and with it the same queues.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # Queues moved in no time here. In the [third part](03c-when-queues-move.ipynb) they take seconds, and sometimes they have

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 03c: When queues move
 #
 # ## Why
@@ -7,7 +7,7 @@
 # orders were charged twice. Nothing had failed and nothing had died. "A queue never has two
 # readers", says the meeting. "Clustering means that a message is consumed once."
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need the [first part](03a-who-reads-which-queue.ipynb), not the second. When you are done
@@ -25,7 +25,7 @@ from mqlab.course import answer, check, hint, predict, reveal, show_me
 from mqlab.course.widgets import allocation_board
 from mqlab.lab.views import Bars, Table
 
-# %% [markdown] minutes=3
+# %% [markdown]
 # ## A slow billing
 #
 # Billing again. Each order takes it four seconds, because it asks a bank. `ordered` is for orderly consumption (顺序消费):
@@ -74,7 +74,7 @@ def orders(lab, a_second=4, seconds=10):
 
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 
-# %% [markdown] minutes=20
+# %% [markdown]
 # ## Two processes, one client id
 #
 # A client id is `address@instance name`. RocketMQ makes it unique by the process's number and a clock, unless somebody
@@ -171,7 +171,7 @@ def twins(admin, groups):
 # %%
 check("lab03.twins")
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## A third instance
 #
 # Two members share four queues. A third one starts: it tells the brokers with a heartbeat (心跳) that it is there, and the
@@ -225,7 +225,7 @@ reveal("lab03.pause", (first.started_ms - joined[-1]) // 1000)
 steps = [record.step for record in lab.journal if record.now_ms >= joined[-1] - 2]
 lab.space_time(steps[0], steps[36])
 
-# %% [markdown] minutes=20
+# %% [markdown]
 # ## Who hears of it
 #
 # "The broker detects every change and notifies at once." Some of them.
@@ -348,7 +348,7 @@ answer("lab03.deaf", 18, deaf)
 # answer("lab03.deaf", ..., deaf)
 ### END SOLUTION
 
-# %% [markdown] minutes=22
+# %% [markdown]
 # ## Two owners
 #
 # Now the deployment of Monday: three instances, two more join, and orders come all the time. Everybody is told, nothing
@@ -461,7 +461,7 @@ def two_owners(lab):
 # %%
 check("lab03.two_owners")
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## In order, with a lock
 #
 # An orderly group has a lock (队列锁) for each queue at the broker, and a member reads a queue only with the lock. The same
@@ -496,7 +496,7 @@ both = any(one[1] > other[0] for one, other in again)
 twice_in_order = "at a time" if both else "one after the other" if again else "no"
 reveal("lab03.in_order", twice_in_order)
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## The window on a board
 #
 # The same kind of deployment with its controls: who comes or goes, how long a call of a listener takes, whether the
@@ -527,7 +527,7 @@ answer("lab03.window", len(window.twice()), window)
 # answer("lab03.window", ..., window)
 ### END SOLUTION
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## Two brokers, two lists
 #
 # A member asks one broker for the list of members, any one of the topic's. Each broker knows those who send it
@@ -553,7 +553,7 @@ lab.queue_owners("billing", from_ms=lab.now_ms - 240_000)
 # Each round is a throw of a coin, every 20 seconds: the queues of broker-b have one owner or two. Nothing is wrong with
 # the strategy. It was given different lists.
 
-# %% [markdown] minutes=6
+# %% [markdown]
 # ## Break it: half a deployment
 #
 # The team likes AVG_BY_CIRCLE better and rolls it out, one member after the other. At noon two of three have it:
@@ -580,7 +580,7 @@ Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows
 # This does not settle: as long as the members disagree, a queue has two readers and another one none. Strategies are
 # not compared with each other anywhere. Try other combinations in `STRATEGIES`.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **Every queue's pause was counted in virtual time.** A real network adds to it, and so does a broker under load.
@@ -589,7 +589,7 @@ Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows
 #   client. Both have a price when they are shortened: false alarms, more questions.
 # - **Not modelled:** division by the broker (`clientRebalance=false`) and POP.
 
-# %% [markdown] minutes=4 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
@@ -612,7 +612,7 @@ Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows
 # | clustering: each message is consumed once | at least once |
 # | orderly consumption cannot deliver twice | not to two at a time; one after the other it can |
 
-# %% [markdown] minutes=5 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -633,7 +633,7 @@ Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows
 #   that queues move once. And have the unique row in the database, because a notice may be lost, a process may die, and then
 #   none of this helps.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # The new owner begins at the offset that the old one has reported. What is in that number, who writes it down when, and

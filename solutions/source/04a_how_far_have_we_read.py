@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 04a: How far have we read
 #
 # ## Why
@@ -17,7 +17,7 @@
 # None of the five is true. The number behind this incident is kept in three places, and this lab looks at all three. In
 # the [second part](04b-beginning-again.ipynb) an operator moves it by hand.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
@@ -34,7 +34,7 @@ from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.timeline import after
 from mqlab.rocketmq.client.consuming.process_queue import ProcessQueue
 
-# %% [markdown] minutes=6
+# %% [markdown]
 # ## One number
 #
 # A queue is a list that only grows, and each message has a number in it, its queue offset (队列位点). How far a group has
@@ -107,7 +107,7 @@ print(
     orders.consumer_offset,
 )
 
-# %% [markdown] minutes=13
+# %% [markdown]
 # ## The smallest that is not done
 #
 # Billing has twenty threads, so it works on the twelve orders at the same time, and they end in any order. Now order 3
@@ -216,7 +216,7 @@ check("lab04.committed")
 # refutation: The offset jumps over what was never pulled, because a filter leaves gaps. The next offset to wait for is
 #   the smallest one that was pulled and is not done.
 
-# %% [markdown] minutes=11
+# %% [markdown]
 # ## Who knows it, and since when
 #
 # The offset moves in billing's memory as soon as an order is done. Who else knows?
@@ -349,7 +349,7 @@ answer("lab04.interval", 9, play(reports, seed=7, client=no_trace))
 # answer("lab04.interval", ..., reported)
 ### END SOLUTION
 
-# %% [markdown] minutes=26
+# %% [markdown]
 # ## What a crash costs
 #
 # Twenty orders: the first takes one second, the second two, and so on. Nineteen and a half seconds after billing's
@@ -540,7 +540,7 @@ check("lab04.crash_cost")
 # claim: What billing knew.
 # refutation: What the last report said. The consumer's memory dies with it.
 
-# %% [markdown] minutes=7
+# %% [markdown]
 # ## 2101
 #
 # This is the morning of the story, with its real numbers: 4,102 orders in one queue, and order 2101 hangs.
@@ -601,7 +601,7 @@ print(stored, "orders are in the log; every one of them was read at least once")
 # own**: a consumer pulls from an offset. And reading deletes nothing; the log keeps an order until its file is 72 hours
 # old, read or not.
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## The limit of two thousand
 #
 # A consumer limits how many messages it holds. Three settings stop its pulls: `pull_threshold_for_queue` (1,000
@@ -684,7 +684,7 @@ answer("lab04.span_of", 30, spanned)
 # answer("lab04.span_of", ..., spanned)
 ### END SOLUTION
 
-# %% [markdown] minutes=9
+# %% [markdown]
 # ## A call that never ends
 #
 # Order 2101 would have hung for ten hours. Billing has a time limit: every 15 minutes (`consume_timeout`) it checks for
@@ -790,7 +790,7 @@ for settings in ({}, {"message_timeout": "30s"}):
 # In RocketMQ you must write such a timer yourself: a time limit for everything that the listener waits for, and
 # `RECONSUME_LATER` when it expires. That is exercise 5 of [lab 07b](07b-stop-in-time.ipynb).
 
-# %% [markdown] minutes=20
+# %% [markdown]
 # ## Write it yourself
 #
 # You have seen what a queue's cache must do. A consumer accepts any class for it, with the setting `process_queue=`.
@@ -895,7 +895,7 @@ check("lab04.process_queue")
 # claim: The consumer, which computes it.
 # refutation: The cache, with what remove_message returns.
 
-# %% [markdown] minutes=6
+# %% [markdown]
 # ## Break it: the largest that is done
 #
 # Two caches. One is RocketMQ's. The other reports the largest finished offset plus one, as in the meeting's first
@@ -960,7 +960,7 @@ matrix.table()
 lost = [row.variant for row in matrix.cells() if not row.good]
 reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **Time is virtual.** The order of events and the timers are RocketMQ's. How long a report or a file write takes is
@@ -972,7 +972,7 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 # - **Not modelled:** POP consumption, where the broker keeps an acknowledgement per message. [What is not
 #   modelled](not-modelled.ipynb) has the whole list.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
@@ -998,7 +998,7 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 # | the broker deletes what was acknowledged | only an offset moves |
 # | 2,000 unfinished messages stop the consumer | a span above 2,000 of what is still cached delays pulls, 50 ms at a time |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -1019,7 +1019,7 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 #   message. For 2101 nothing would change: the reported number would be the same. It would not give exactly once
 #   either, because the process can still die between the work and its report.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # You know how far a group has read. In the [second part](04b-beginning-again.ipynb) an operator makes it begin

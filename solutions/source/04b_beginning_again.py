@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 04b: Beginning again
 #
 # ## Why
@@ -16,7 +16,7 @@
 #
 # None of them is true either.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need the first part. When you are done you can
@@ -63,7 +63,7 @@ def one_queue(lab):
 
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 
-# %% [markdown] minutes=9
+# %% [markdown]
 # ## To a time
 #
 # An order every ten seconds, and billing has read all twelve. Seconds are easier to look at than mornings:
@@ -195,7 +195,7 @@ check("lab04.plan_reset")
 # claim: All that the group reads.
 # refutation: Its queues of this topic. The group's retry topic stays as it is.
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## While they work
 #
 # Now the reset itself, with billing online and waiting for new orders.
@@ -313,7 +313,7 @@ Table(
 # %%
 reveal("lab04.retries", "yes" if rows[-1].reconsume_times else "no")
 
-# %% [markdown] minutes=4
+# %% [markdown]
 # ## Old messages are slow
 #
 # Three days back also means: from the disk. What the broker counts as being in its memory goes out in pulls of 32, what is
@@ -346,7 +346,7 @@ Bars({f"pulls of {n}": pulls.count(n) for n in sorted(set(pulls))}, unit="pulls"
 # Four times as many requests for the same orders, and each of them waits for the disk (which takes no time here; in life it
 # is the longest part). The dry run says so beforehand: *cold reads*.
 
-# %% [markdown] minutes=11
+# %% [markdown]
 # ## Where a group begins
 #
 # A group that has never read a queue has no offset there. `consume_from_where` says what it does then, and its default is
@@ -475,7 +475,7 @@ answer("lab04.from_where", 7, begun)
 # answer("lab04.from_where", ..., begun)
 ### END SOLUTION
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## An offset that leads nowhere
 #
 # Whoever may write an offset may write any number. A tool of somebody's own commits 500 in a queue of three orders.
@@ -557,7 +557,7 @@ print(never, "orders are never read")
 # No error, no log entry of yours, a lag that is suddenly small. A group that may be away for longer than the log keeps its
 # files loses what is between.
 
-# %% [markdown] minutes=7
+# %% [markdown]
 # ## Skip, or sort out
 #
 # A service was down for a night, and its messages are worth nothing after ten minutes. Two ways to be rid of them: move the
@@ -611,7 +611,7 @@ answer("lab04.old", 9, play(overnight, seed=7, client=no_trace))
 # answer("lab04.old", ..., sorted_out)
 ### END SOLUTION
 
-# %% [markdown] minutes=5
+# %% [markdown]
 # ## Where nobody shares
 #
 # A service that has to tell every instance of itself about new prices reads in the other mode, `BROADCASTING`
@@ -670,7 +670,7 @@ Bars(
     }
 )
 
-# %% [markdown] minutes=28
+# %% [markdown]
 # ## Charged once
 #
 # Whatever you do with offsets: orders come again. After a crash, after a reset, when a queue changes its owner, when the
@@ -905,7 +905,7 @@ check("lab04.once")
 # claim: The database remembers what was asked for.
 # refutation: The listener, in the transaction that charges. Whoever looks later finds only what was written.
 
-# %% [markdown] minutes=24
+# %% [markdown]
 # ## Break it, and mend it: a group that does not move
 #
 # An orderly billing whose head fails for ever; one queue of two stands still:
@@ -1068,7 +1068,7 @@ check("lab04.rescue")
 # claim: Yes.
 # refutation: Nobody knows what is behind it. Look again after each step.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **The disk takes no time.** That a cold read is slow is known, and not measured here; only the number of pulls is.
@@ -1079,7 +1079,7 @@ check("lab04.rescue")
 # - **Not modelled:** POP consumption and its own rules for a first offset; RocketMQ 5's proxy.
 #   [What is not modelled](not-modelled.ipynb) has the whole list.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
@@ -1106,7 +1106,7 @@ check("lab04.rescue")
 # | `Offsets.json`, under `ip@DEFAULT` | `offsets.json`; `ip@DEFAULT` is a broadcasting client's id, clustering clients have `ip@pid#nanoTime` |
 # | cache, then table, then act is idempotent | two owners or a crash pass between look and record |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -1131,7 +1131,7 @@ check("lab04.rescue")
 # answer: Its effect is. Its deliveries are not: the listener is called again and again for the same order, asks the rate
 #   service again, and does nothing in the end. Exactly once is a property of an effect in one database, not of a broker.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # You know where a group is, and how to move it. What a message does that cannot be consumed is the subject of

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 05a: Many at a time
 #
 # ## Why
@@ -18,7 +18,7 @@
 # a batch, and when an offset passes work that is not done. The [second part](05b-one-at-a-time.ipynb) puts the events back
 # in order, and shows what that costs.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
@@ -35,7 +35,7 @@ from mqlab.course import answer, check, hint, predict, reveal, show_me
 from mqlab.course.widgets import lanes_board
 from mqlab.lab.views import Bars, Curve, Table
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## Twenty threads and one queue
 #
 # The warehouse needs 600 ms to create an order, 300 ms to note that it is paid, and 150 ms to ship it. The shop sends the
@@ -227,7 +227,7 @@ answer("lab05.fewest", 6, few)
 # answer("lab05.fewest", ..., few)
 ### END SOLUTION
 
-# %% [markdown] minutes=22
+# %% [markdown]
 # ## No exception means success?
 #
 # `consume_message_batch_max_size` is 1 unless somebody sets it. With 8, the listener gets up to eight messages in one call
@@ -403,7 +403,7 @@ answer("lab05.refusals", 3, five)
 # answer("lab05.refusals", ..., five)
 ### END SOLUTION
 
-# %% [markdown] minutes=14
+# %% [markdown]
 # ## Done anyway
 #
 # A call of the bank takes twenty seconds. "We hand it to another thread and return at once." `context.start(function, …)`
@@ -502,7 +502,7 @@ answer("lab05.lost", 8 - len(set(finished)), gone, finished)
 # answer("lab05.lost", ..., gone, finished)
 ### END SOLUTION
 
-# %% [markdown] minutes=9
+# %% [markdown]
 # ## When nothing can be sent back
 #
 # A message that fails goes back to the broker, and comes again later. And if the broker cannot be reached at that moment?
@@ -564,7 +564,7 @@ reveal("lab05.local", "here" if here else "broker" if len(rows) > 1 else "lost")
 step = resubmitted[0].step
 lab.space_time(step - 3, step + 3)
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## More threads cannot hurt
 #
 # The listener now asks a database that has four connections for 100 ms. A hook (钩子) of the consumer is called before and
@@ -650,7 +650,7 @@ sooner = runs[64][0] < 0.8 * runs[4][0]
 longer = runs[64][1] > 4 * runs[4][1]
 reveal("lab05.threads", "sooner" if sooner else "longer" if longer else "same")
 
-# %% [markdown] minutes=5
+# %% [markdown]
 # ## Break it: one thread, one failure
 #
 # On your board one thread kept the order. So the team gives billing one thread, and the warehouse is busy once, when it
@@ -684,7 +684,7 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 # order is kept, because nothing is behind it. A failure that holds back what follows it is the subject of the
 # [second part](05b-one-at-a-time.ipynb).
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **Who overtakes whom** depends on how long each call takes. Here that is a number in a table; in reality it changes from
@@ -692,7 +692,7 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 # - **Twenty threads** is the default of the Java client. Other clients have other pools, and other defaults.
 # - **No time passes in the broker or in the client itself** in these worlds, only in listeners.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
@@ -713,7 +713,7 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 # | no exception means success | the status and `ack_index` mean success; `null` and an exception mean `RECONSUME_LATER` |
 # | what cannot be sent back is retried here | only when the send of its own has failed, too; then after 5 s, with one more in `reconsumeTimes` |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -732,7 +732,7 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 #   in one transaction, and answer for the whole. If the messages of a batch are handled one by one, a batch saves nothing
 #   and makes every failure larger.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # The empty parcel is explained, and not prevented. In the [second part](05b-one-at-a-time.ipynb) the events of an order

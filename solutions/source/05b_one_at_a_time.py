@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 05b: One at a time
 #
 # ## Why
@@ -16,7 +16,7 @@
 # None of the four sentences is true as it stands. In this part you build the life of an order that nothing turns round,
 # a place where a hopeless order waits without stopping the others, and many lanes out of one queue.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need the [first part](05a-many-at-a-time.ipynb). When you are done you can
@@ -40,7 +40,7 @@ from mqlab.course import answer, check, hint, predict, reveal, show_me
 from mqlab.course.widgets import lanes_board
 from mqlab.lab.views import Bars, Curve, Table
 
-# %% [markdown] minutes=27
+# %% [markdown]
 # ## An order has a queue
 #
 # An orderly listener (顺序消费) is registered with `on_messages_orderly`. It gets the messages of a queue one after the
@@ -238,7 +238,7 @@ check("lab05.life_of_an_order")
 # refutation: One queue has one reader with one thread: then all orders of the shop wait for each other. Only the events of
 #   one order have to be in one queue.
 
-# %% [markdown] minutes=14
+# %% [markdown]
 # ## Who holds the lock
 #
 # A queue must not have two readers, not even for a moment, so an orderly member asks the broker for a **lock** of each queue
@@ -389,7 +389,7 @@ Bars(
 # %%
 reveal("lab05.old_lock", 0 if not after else 30 if len(after) <= 30 else 200)
 
-# %% [markdown] minutes=26
+# %% [markdown]
 # ## A head that never succeeds
 #
 # One event fails, again and again. Orderly consumption puts it back and calls the listener again after a second
@@ -580,7 +580,7 @@ check("lab05.poisoned")
 # refutation: Most of what is behind it belongs to other orders: only events of its own order, with the same message.keys,
 #   are parked behind it.
 
-# %% [markdown] minutes=14
+# %% [markdown]
 # ## Commit by hand
 #
 # An invoice comes as several messages, one for each line: `1/3`, `2/3`, `3/3`. The ledger books an invoice as a whole or
@@ -714,7 +714,7 @@ check("lab05.manual")
 # claim: It remembers that something is missing.
 # refutation: COMMIT and SUCCESS take the next message, and nobody books the failed line: answer ROLLBACK when book raises.
 
-# %% [markdown] minutes=24
+# %% [markdown]
 # ## What one queue costs
 #
 # "We want global order (全局顺序)": one queue for the whole shop. Each event takes 100 ms.
@@ -885,7 +885,7 @@ check("lab05.lanes")
 # refutation: One call at a time, but what happens within the call is the listener's: start a lane for each order of the
 #   batch, and wait for them together.
 
-# %% [markdown] minutes=4
+# %% [markdown]
 # ## Break it: one more queue
 #
 # The selector of an order is a number modulo the number of queues. Eight orders are created in four queues; order-6 has a
@@ -939,7 +939,7 @@ Table(of_six)
 # queues were read in order, each by its only reader. Set `PAUSE` to `"1m"`: the group is done with everything before the
 # fifth queue comes, and order-6 is kept.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **A warehouse that knows what it has done** is given here. In reality that is [lab 04b](04b-beginning-again.ipynb)'s
@@ -949,7 +949,7 @@ Table(of_six)
 # - **Not modelled:** `lockInStrictMode`, and the FIFO groups of RocketMQ 5's proxy, which lock message groups instead of
 #   queues. [What is not modelled](not-modelled.ipynb) has the whole list.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
@@ -971,7 +971,7 @@ Table(of_six)
 # | an orderly failure is tried for ever, every second | by default; with `maxReconsumeTimes` it becomes a dead letter, and its order is broken |
 # | another member takes over at once | after a kill when the lock has run out, up to 60 s; after a shutdown at once |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -990,7 +990,7 @@ Table(of_six)
 #   the one that waits in the old queue. Stop the shop's sends, let the group drain, then change the number. Or keep the
 #   old topic for old orders and let new orders go to a new topic.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # You know when two events may not pass each other, and what it costs. What happens when a message is to come later, or

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 06a: Two tags in one group
 #
 # ## Why
@@ -19,7 +19,7 @@
 # have called on Monday. The [second part](06b-what-a-filter-passes-over.ipynb) is about what a filter costs, and about
 # changing one while orders keep coming.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
@@ -40,7 +40,7 @@ from mqlab.lab.views.fates import show_fates
 # %% tags=["setup"]
 from mqlab.rocketmq.wire.java_hash import string_hash as java_hash
 
-# %% [markdown] minutes=20
+# %% [markdown]
 # ## A tag is a number
 #
 # A producer may give a message one **tag** (标签). A consumer subscribes to a topic with a **tag expression**: `paid`, or
@@ -183,7 +183,7 @@ def collide(tag):
 # %%
 check("lab06.collide")
 
-# %% [markdown] minutes=9
+# %% [markdown]
 # ## What a pull carries
 #
 # The broker filters, so it has to know what billing wants. From where?
@@ -247,7 +247,7 @@ lab = play(lambda lab: one_member(lab, "paid"), seed=7, client=no_trace)
 beats = [step.step for step in lab.journal if step.of("subscription.changed")]
 lab.space_time(beats[0] - 4, beats[0] + 34)
 
-# %% [markdown] minutes=38
+# %% [markdown]
 # ## One group, two tags
 #
 # Now the incident. Four queues; billing joins, then shipping. Each queue gets one `paid` and one `shipped` order. First
@@ -572,7 +572,7 @@ lab = play(
 print("your function:", who_gets(*group_of(lab), text_in_pull=False))
 show_fates(lab, "order-service")
 
-# %% [markdown] minutes=30
+# %% [markdown]
 # ## Nobody notices
 #
 # Back to Tuesday. Three places where an operator looks:
@@ -697,7 +697,7 @@ def differing(admin, group, now_ms):
 # %%
 check("lab06.detector")
 
-# %% [markdown] minutes=7
+# %% [markdown]
 # ## Break it: one group, two topics
 #
 # Somebody has understood it: "Different *tags* are the problem. We take different *topics*." Billing reads `orders`,
@@ -757,7 +757,7 @@ reveal("lab06.topics", statuses["CONSUME_SUCCESS"])
 columns = ["topic", "queue_id", "broker_offset", "consumer_offset", "lag", "client"]
 Table(lab.progress("order-service"), columns=columns)
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **Which member wins** is decided here by a simulated clock. On real machines it changes with every deployment, and
@@ -767,7 +767,7 @@ Table(lab.progress("order-service"), columns=columns)
 # - **Not modelled:** POP consumption, in which the broker divides the queues. [What is not modelled](not-modelled.ipynb)
 #   has the whole list.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
@@ -791,7 +791,7 @@ Table(lab.progress("order-service"), columns=columns)
 # | the tag filter compares tags | the broker codes, the client texts |
 # | `mqadmin consumerStatus` waits two minutes before it compares | after the start of the first member only |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -812,7 +812,7 @@ Table(lab.progress("order-service"), columns=columns)
 #   that does not want it. The setting makes the loss predictable and smaller, and it still shows no lag. Two services that
 #   want different things are two groups: a group costs a name and some offsets.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # You know what two filters do to an order. In the [second part](06b-what-a-filter-passes-over.ipynb) you see what they do

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 06b: What a filter passes over
 #
 # ## Why
@@ -14,7 +14,7 @@
 # Again none is true as it stands. In the [first part](06a-two-tags-in-one-group.ipynb) you saw what two filters do to an
 # order. Here you see what they do to the offset, to the broker, and to somebody who waits.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need the first part up to *What a pull carries*. When you are done you can
@@ -33,7 +33,7 @@ from mqlab.course.widgets import long_poll_scope
 from mqlab.lab.views import Bars, Curve, Table
 from mqlab.lab.views.fates import show_fates
 
-# %% [markdown] minutes=25
+# %% [markdown]
 # ## One pull
 #
 # One queue, filled before anybody reads it. (A consume queue file of this lab has 5,000 entries, RocketMQ's has 300,000;
@@ -233,7 +233,7 @@ def scan(tags, wanted, memory_from):
 # %%
 check("lab06.scan")
 
-# %% [markdown] minutes=16
+# %% [markdown]
 # ## A pull that waits
 #
 # Now the end of the queue. `DefaultMQPushConsumer` has *push* in its name, and its listener is called milliseconds after an
@@ -354,7 +354,7 @@ answer("lab06.scope", 6, scope)
 # answer("lab06.scope", ..., scope)
 ### END SOLUTION
 
-# %% [markdown] minutes=14
+# %% [markdown]
 # ## What counts as lag
 #
 # Lag (消费堆积) is the number of entries between the group's offset and the end of the queue. Entries, not orders that the group
@@ -466,7 +466,7 @@ Bars(dict(sorted(asked.items())), title="pulls of orders", unit="pulls")
 # The first pulls have nothing to commit (2: may be held). Then 3: with a commit. To the slave it is 2 again: the *client*
 # takes the bit out, because offsets belong to the master. (Up to RocketMQ 4.x the broker asked for its own role, too.)
 
-# %% [markdown] minutes=22
+# %% [markdown]
 # ## More than tags: SQL
 #
 # A subscription may be an SQL92 condition over a message's properties: `sql="amount > 100 AND region = 'eu'"`. The broker
@@ -677,7 +677,7 @@ def evaluate(tree, properties):
 # %%
 check("lab06.three_valued")
 
-# %% [markdown] minutes=32
+# %% [markdown]
 # ## Change it while it runs
 #
 # Billing reads `paid`. From today on it is also to read `shipped`. Orders keep coming.
@@ -827,7 +827,7 @@ def migrate(lab, members, listener):
 # %%
 check("lab06.migrate")
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **A scan takes no time here.** 800 entries from a cold disk take some in reality, and a network of 20 ms makes 12,500
@@ -838,7 +838,7 @@ check("lab06.migrate")
 # - **Not modelled:** the Bloom filter that saves the broker evaluations of SQL (`enableCalcFilterBitMap`), and class filters.
 #   [What is not modelled](not-modelled.ipynb) has the whole list.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
@@ -862,7 +862,7 @@ check("lab06.migrate")
 # | the broker commits the offset of a pull unless it is a slave | the client takes the bit out; the broker's own test existed in 4.x and is gone since 5.0.0 |
 # | only push consumers can filter by SQL | all can, if `enablePropertyFilter=true` |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -882,7 +882,7 @@ check("lab06.migrate")
 #   after it. If you then try again tomorrow, the `shipped` orders of the time between are behind the offset: either nobody
 #   needs them, or you set the offset back and make sure that `paid` orders may come twice.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # A group that gets everything it asked for can still be too slow for it, or fail at it:

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 07a: Failure takes time
 #
 # ## Why
@@ -17,7 +17,7 @@
 # None of the five is true. This part follows one failing order to its end and brings it back. In the [second
 # part](07b-stop-in-time.ipynb) you write a billing service that survives such a day.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
@@ -34,7 +34,7 @@ from mqlab.lab.views import Table
 from mqlab.lab.views.message import MessageView
 from mqlab.lab.views.timeline import after
 
-# %% [markdown] minutes=2
+# %% [markdown]
 # ## The bank
 #
 # Billing asks a bank for the money of each order. Our bank is a function, and the order itself says how the bank
@@ -78,7 +78,7 @@ def send_orders(lab, *banks):
         shop.send(order)
 
 
-# %% [markdown] minutes=7
+# %% [markdown]
 # ## One failure
 #
 # A listener says "not now" by returning `RECONSUME_LATER`. Raising an exception means the same, and so does returning
@@ -147,7 +147,7 @@ reveal("lab07.first_retry", (second.started_ms - first.ended_ms) // 1000)
 # %%
 lab.timeline(first.msg_id)
 
-# %% [markdown] minutes=18
+# %% [markdown]
 # ## Until it is dead
 #
 # Now an order that the bank will never pay, with all settings at their defaults.
@@ -285,7 +285,7 @@ check("lab07.schedule")
 # claim: At number 3 of the list.
 # refutation: Level 1 is number 0 of the list of delays: the delay of a level is number level - 1 of it.
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## Change the settings
 #
 # Two quantities decide how long a failure takes: the number of retries, and how long the trouble lasts.
@@ -360,7 +360,7 @@ answer("lab07.two_hours", 16, clock)
 # answer("lab07.two_hours", ..., clock)
 ### END SOLUTION
 
-# %% [markdown] minutes=20
+# %% [markdown]
 # ## Where it waits
 #
 # Back to the first order, which failed once. How many units did the broker write for it, and where? (A **unit** is one
@@ -480,7 +480,7 @@ answer("lab07.asks", -1, asked_day)
 # answer("lab07.asks", ..., asked_day)
 ### END SOLUTION
 
-# %% [markdown] minutes=25
+# %% [markdown]
 # ## Build the rewrite
 #
 # An order with two retries (`max_reconsume_times=2`) fails to its end. These are all units of the log:
@@ -619,7 +619,7 @@ check("lab07.rewrite")
 # claim: In the group's retry topic.
 # refutation: A message that is not dead goes to SCHEDULE_TOPIC_XXXX to wait; from there it goes to the retry topic.
 
-# %% [markdown] minutes=20
+# %% [markdown]
 # ## Dead letters
 #
 # No alarm says that the order is dead. It is in its own topic, `%DLQ%billing` (死信队列), which no consumer reads, so an
@@ -816,7 +816,7 @@ check("lab07.redrive")
 # claim: Its body and its keys.
 # refutation: Also its properties. RETRY_TOPIC is among them, and without it the listener sees %RETRY%billing.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
@@ -844,7 +844,7 @@ check("lab07.redrive")
 # rebalance, 21 seconds after its start. That is why our days begin with half a minute of waiting. An order that fails
 # in a new group's first seconds is redelivered after twenty seconds, not ten.
 
-# %% [markdown] minutes=4 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -863,7 +863,7 @@ check("lab07.redrive")
 # answer: For those that change the same thing: *created*, *paid* and *shipped* of one order, two updates of one price. It
 #   does not matter for messages about different things. The second part shows what orderly consumption costs instead.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # You know how long a failure takes. In the [second part](07b-stop-in-time.ipynb) you decide how long it may take, with

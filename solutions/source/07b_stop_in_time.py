@@ -1,4 +1,4 @@
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # Lab 07b: Stop in time
 #
 # ## Why
@@ -7,7 +7,7 @@
 # did not say no. It said nothing, and at 14:13 ninety-nine customers were charged a second time. Somebody had restarted
 # billing, "to be on the safe side".
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need the first part up to *Where it waits*. When you are done you can
@@ -32,7 +32,7 @@ from mqlab.course.widgets import crash_matrix
 from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.timeline import after
 
-# %% [markdown] minutes=3
+# %% [markdown]
 # ## The bank, once more
 #
 # The same bank, with one more word: `hang` means that no answer comes. `timeout_ms` is how long billing is prepared to
@@ -94,7 +94,7 @@ def deliveries(lab):
 
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 
-# %% [markdown] minutes=25
+# %% [markdown]
 # ## Stop sooner
 #
 # Almost five hours are a long time for a customer. Most services give up sooner, and want to know about it.
@@ -247,7 +247,7 @@ check("lab07.three")
 # claim: A success.
 # refutation: A retry. When the bank has paid, the order is done: return CONSUME_SUCCESS.
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## Break it: killed between storing and acknowledging
 #
 # Two listeners that give an order up at its first refusal. Both store it and both return `CONSUME_SUCCESS`. One stores
@@ -349,7 +349,7 @@ answers = {"acknowledge, then store": "later", "store, then acknowledge": "first
 both = "both" if len(lost) == 2 else "none"
 reveal("lab07.crash", answers[lost.pop()] if len(lost) == 1 else both)
 
-# %% [markdown] minutes=15
+# %% [markdown]
 # ## In order, a failure is something else
 #
 # Some messages must not overtake each other: *created*, *paid*, *shipped*. For them there is orderly consumption
@@ -456,7 +456,7 @@ letter = limited_day.admin.query_dlq("billing")[0]
 wanted = ("RETRY_TOPIC", "RECONSUME_TIME", "MAX_RECONSUME_TIMES")
 print({name: letter.properties[name] for name in wanted})
 
-# %% [markdown] minutes=40
+# %% [markdown]
 # ## No answer at all
 #
 # Back to 14:02. The bank does not refuse, it does not answer. The listener does not fail, it does not return.
@@ -659,7 +659,7 @@ check("lab07.stuck")
 # refutation: It keeps the message without a result. Whenever billing dies, only the last 15 seconds come again: no
 #   call may take longer than 10.
 
-# %% [markdown] minutes=30
+# %% [markdown]
 # ## Break it: the order that kills its process
 #
 # An order makes billing crash: a bug in a library, too little memory. The machine starts it again, as good machines do.
@@ -852,7 +852,7 @@ check("lab07.killer")
 # claim: Yes.
 # refutation: When it is committed. Only what is written and committed before the bank is asked survives.
 
-# %% [markdown] minutes=4
+# %% [markdown]
 # ## Break it: the broker is away
 #
 # Billing wants to give an order back, and nobody takes it. First it asks the broker, then it tries to send the order to
@@ -882,7 +882,7 @@ lab.waits(lab.deliveries("billing", absences=False)[0])
 # broker is back, and takes the order. But look at the count behind it: the broker knows its own unit of the log only, and
 # there the order had not been retried. What billing counted in its memory is forgotten.
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## The shop retries as well
 #
 # A producer that gets no answer sends again (发送重试): `retry_times_when_send_failed=2` is its default. Here the broker
@@ -963,7 +963,7 @@ show_queue(lab, "orders")
 # One attempt, no retry: by default the time limit of 3 seconds is for the whole call, and the first lost answer uses it
 # up. The shop gets an error for an order that is stored.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **Time is virtual.** The order of events and the delays are RocketMQ's; a real broker under load is late by more than
@@ -974,7 +974,7 @@ show_queue(lab, "orders")
 # - **Not modelled:** POP consumption, in which the broker itself keeps an invisible time for each message, and the timer
 #   wheel, which knows delays of any length. [What is not modelled](not-modelled.ipynb) has the whole list.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## RocketMQ does it so
 #
 # | what | where in RocketMQ |
@@ -992,7 +992,7 @@ show_queue(lab, "orders")
 # | `reconsume_times >= 2` means three retries | two retries, three deliveries |
 # | an orderly failure goes to the retry topic | it stays where it is, once a second, without end |
 
-# %% [markdown] minutes=5 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Say your answer aloud or write it down, then open the model answer.
@@ -1012,7 +1012,7 @@ show_queue(lab, "orders")
 #   free the thread: the call still hangs, and twenty such orders stop billing. And an order that takes 70 seconds for a
 #   good reason is now handled twice.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # Everything here went through the commit log, so the log can tell how much of a day was retries: in

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 08a Delayed messages: later
 #
 # ## Why
@@ -18,7 +18,7 @@
 #
 # None of them is true.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 04b](04b-beginning-again.ipynb) for the last exercise. Afterwards you can
@@ -36,7 +36,7 @@ from mqlab.lab.views.delay_queues import show_delays
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 WAITING = "SCHEDULE_TOPIC_XXXX"  # the broker's own topic
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## Where a delayed message waits
 #
 # A message asks for a *level*, `delay_time_level=3`, not for a time. The broker has a table of levels,
@@ -160,7 +160,7 @@ answer("lab08.too_high", 60, high)
 # answer("lab08.too_high", ..., clamped)
 ### END SOLUTION
 
-# %% [markdown] minutes=24
+# %% [markdown]
 # ## Crashes of the broker and delays
 #
 # For each level the broker remembers the next entry to check. Every ten seconds it writes these offsets into a file,
@@ -324,7 +324,7 @@ check("lab08.due")
 # claim: Those from number 5 on.
 # refutation: Those of level 2 from entry 5 of *its queue* on. Each level has its own queue and counts its own entries.
 
-# %% [markdown] minutes=5
+# %% [markdown]
 # ## Break it: a shorter table of levels
 #
 # Three orders wait for 30 s, one minute and two minutes. An operator shuts the broker down and starts it with the table
@@ -369,7 +369,7 @@ show_delays(new_table)
 came = [message.keys for message in new_table.store().messages("orders")]
 reveal("lab08.shorter", "first" if came == ["level-4"] else "as sent")
 
-# %% [markdown] minutes=32
+# %% [markdown]
 # ## Any delay: 37 minutes
 #
 # RocketMQ 5 also has a timer wheel (`TIMER_DELIVER_MS`), for any time up to three days. mqlab does not model it. But
@@ -568,7 +568,7 @@ check("lab08.any_delay")
 # refutation: It does: the reader computes from it how late the reminder is. No later program can restore what a hop
 #   removes.
 
-# %% [markdown] minutes=26
+# %% [markdown]
 # ## Paid in the same moment
 #
 # Now the incident. With each order the shop sends a message that is due when the time to pay is over. Its consumer
@@ -782,7 +782,7 @@ answer("lab08.wave", count, downs)
 # answer("lab08.wave", ..., wave)
 ### END SOLUTION
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **A clock that never jumps.** If the broker's clock is set back, every message waits longer; try it with
@@ -792,7 +792,7 @@ answer("lab08.wave", count, downs)
 # - **Not modelled:** the timer wheel of RocketMQ 5, asynchronous delivery (`enableScheduleAsyncDeliver`), acting
 #   masters. [The whole list](not-modelled.ipynb).
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
@@ -813,7 +813,7 @@ answer("lab08.wave", count, downs)
 # | it comes exactly after its delay | at the broker's next check, up to 100 ms later |
 # | a level that does not exist is refused | the highest one is taken |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -831,7 +831,7 @@ answer("lab08.wave", count, downs)
 # answer: Not with levels: a queue cannot erase. The message arrives and finds the order paid, which costs nothing.
 #   (RocketMQ 5's timer messages can be recalled.)
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # In the [second part](08b-or-not-at-all.ipynb), an order is in the database, but its message was never sent. All labs:

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 08b Transactions: or not at all
 #
 # ## Why
@@ -16,7 +16,7 @@
 #
 # All five are wrong.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need the [first part](08a-later.ipynb); without an interest in delays, lab 00 is enough.
@@ -40,7 +40,7 @@ from mqlab.lab.views.queue import show_queue
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 HALF, OP = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## Two systems, one crash
 #
 # The shop does two things for an order: it writes the money into its database and notifies the warehouse. Here are
@@ -122,7 +122,7 @@ reveal("lab08.inside", "message" if ghost else "never")
 # the same database, in the same transaction, to be sent later. A **half message** (半消息) is stored at the broker first,
 # where no consumer reads it, and the broker remembers to ask.
 
-# %% [markdown] minutes=34
+# %% [markdown]
 # ## Half messages: in a queue, but not in yours
 #
 # A *transaction producer* sends a half message, calls the listener's `execute_local_transaction`, and reports its
@@ -326,7 +326,7 @@ check("lab08.outbox_or_half")
 # claim: Two: the order, and its row in the outbox.
 # refutation: Three, because the mark after the send is an update. Without marks, each sweep would re-send everything.
 
-# %% [markdown] minutes=27
+# %% [markdown]
 # ## The broker asks after a crash
 #
 # The local transaction is committed, and the process crashes before it reports to the broker. It restarts two seconds
@@ -484,7 +484,7 @@ answer("lab08.patience", 149, short)
 # answer("lab08.patience", ..., patient)
 ### END SOLUTION
 
-# %% [markdown] minutes=9
+# %% [markdown]
 # ## Asked too early
 #
 # A question can also come while the local transaction is still running. This bank is slow: the listener may take the
@@ -545,7 +545,7 @@ print(f"money: {money}, messages: {arrived}")
 found = "both" if arrived else "money" if money else "neither"
 reveal("lab08.no_row", found)
 
-# %% [markdown] minutes=14
+# %% [markdown]
 # ## Break it: every crash
 #
 # Here half messages meet every crash, in both orders: database, then COMMIT, or COMMIT, then database. The second
@@ -668,7 +668,7 @@ answer("lab08.your_way", twice, theirs)
 # answer("lab08.your_way", ..., mine)
 ### END SOLUTION
 
-# %% [markdown] minutes=30
+# %% [markdown]
 # ## A listener that survives
 #
 # You know what the broker asks, which process, and when. Write one listener that survives every crash.
@@ -771,7 +771,7 @@ check("lab08.transaction")
 # refutation: That is safe but slow: each order waits for the broker's next check and costs another half message. Return
 #   COMMIT_MESSAGE when the database has committed.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **A database on its own machine.** Here the table survives every crash. A database that loses its last commits in a
@@ -781,7 +781,7 @@ check("lab08.transaction")
 #   one-way END: `lab.partition`, `lab.drop`.
 # - **Not modelled:** the escape to another broker, and acting masters. [The whole list](not-modelled.ipynb).
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
@@ -806,7 +806,7 @@ check("lab08.transaction")
 # | a rollback removes the half message | nothing is removed; an op message names it |
 # | with transactions each message comes exactly once | at least once: a commit may be stored twice |
 
-# %% [markdown] minutes=4 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -833,7 +833,7 @@ check("lab08.transaction")
 #   warehouse needs its own table of completed work, as in lab 04. And no transaction of the shop has asked whether the
 #   warehouse has the book.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # Messages come late, or not at all, when you want them to. What if they come late because there are too many? That is

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 09a Capacity: falling behind
 #
 # ## Why
@@ -17,7 +17,7 @@
 #
 # None of them is true.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 03a](03a-who-reads-which-queue.ipynb) and [lab 05a](05a-many-at-a-time.ipynb).
@@ -36,7 +36,7 @@ from mqlab.lab.views.charts import Curve
 
 no_trace = {"enable_trace": False}
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## Threads: a call takes a second
 #
 # One instance has ten threads. A call computes for 50 ms, then waits 950 ms for the bank. Three messages per second
@@ -117,7 +117,7 @@ answer("lab09.slower", 5, slower_bank)
 # answer("lab09.slower", ..., slower_bank)
 ### END SOLUTION
 
-# %% [markdown] minutes=24
+# %% [markdown]
 # ## How many threads?
 #
 # So take more threads. In mqlab, `context.compute` needs a core of its machine and `context.sleep` only its thread. 160
@@ -307,7 +307,7 @@ check("lab09.threads")
 # claim: 1000 / (T1 + T2), because a call takes that long.
 # refutation: One thread ends that many. A core serves other threads while one waits, and ends 1000 / T1.
 
-# %% [markdown] minutes=16
+# %% [markdown]
 # ## More instances
 #
 # There are four queues. The team adds instances of two threads each, up to eight of them.
@@ -366,7 +366,7 @@ answer("lab09.idle", 1, fifth)
 # %% tags=["explorer"]
 backlog_tank()
 
-# %% [markdown] minutes=22
+# %% [markdown]
 # ## When is the lag gone?
 #
 # Back to the first tank: it can process ten per second, and after the peak three per second arrive. When the peak ends,
@@ -456,7 +456,7 @@ check("lab09.catch_up")
 # claim: No; it still exists when the curve ends.
 # refutation: The last rate continues, and any capacity above it shrinks the lag.
 
-# %% [markdown] minutes=4
+# %% [markdown]
 # ## Several messages per call
 #
 # The bank takes several charges at once, and waits once for all of them. So the listener gets up to eight messages per
@@ -506,7 +506,7 @@ Table(fuller)
 one, eight, _ = (row["largest lag"] for row in fuller)
 reveal("lab09.full_calls", "same" if abs(eight - one) < 0.1 * one else "smaller")
 
-# %% [markdown] minutes=26
+# %% [markdown]
 # ## A size for a day
 #
 # Now combine everything: what each instance can do, whole queues, money, and a goal for the time that a message may
@@ -611,7 +611,7 @@ check("lab09.size")
 # claim: At least twenty; a thread for each waiting message.
 # refutation: A call waits once for all of its messages. If a pull brings five, a quarter of the threads are enough.
 
-# %% [markdown] minutes=3
+# %% [markdown]
 # ## Break it: one instance less
 #
 # Four queues and calls that compute: four instances survive the peak. How bad are three, with three quarters of the
@@ -638,7 +638,7 @@ Bars(
 # One of the three has two queues, like each of the two, and is behind as long. The others may not help. More queues,
 # such as 12 or 24, spread more evenly.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **A thread costs nothing here.** Real threads cost memory and switches; the curve falls again beyond its knee.
@@ -647,7 +647,7 @@ Bars(
 #   shared database.
 # - **Not modelled:** disk time, network bandwidth, garbage collection. [The whole list](not-modelled.ipynb).
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
@@ -668,7 +668,7 @@ Bars(
 # | nodes = peak / rate of a node | at least; add whole queues and a reserve, and no more nodes than queues work |
 # | the pool grows to 64 threads | it stays at its minimum ([lab 05a](05a-many-at-a-time.ipynb)) |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -686,7 +686,7 @@ Bars(
 # answer: A tenth of the capacity is left for the lag, so an hour of lag takes about nine to ten hours. Or the shop
 #   decides to skip it ([lab 04b](04b-beginning-again.ipynb)), and lists the messages that will never be processed.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # [Lab 09b](09b-what-gives-way.ipynb): many instances wait for one database. All labs: [index](index.ipynb).

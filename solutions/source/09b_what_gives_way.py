@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 09b Overload: what gives way
 #
 # ## Why
@@ -18,7 +18,7 @@
 #
 # None of them is true.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 09a](09a-falling-behind.ipynb). Afterwards you can
@@ -54,7 +54,7 @@ def billing_with(lab, listener, queues=4, threads=20, **settings):
     return billing
 
 
-# %% [markdown] minutes=14
+# %% [markdown]
 # ## One database for all
 #
 # Each call of billing computes for 50 ms and then waits 950 ms for a query. The database runs eight queries at a time:
@@ -218,7 +218,7 @@ check("lab09.bottleneck")
 # refutation: At the beginning the database has free slots. Name a row in which it is full, from a second with waiting
 #   messages.
 
-# %% [markdown] minutes=20
+# %% [markdown]
 # ## A time limit
 #
 # The team limits each call to three seconds. But an abandoned query continues in the database, and keeps its slot until
@@ -355,7 +355,7 @@ answer("lab09.most_threads", max(n for n in tried if tried[n] == 0), tried)
 # answer("lab09.most_threads", ..., too_late)
 ### END SOLUTION
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## The client's own brake
 #
 # Messages that have no thread yet wait in the client, until it has enough of them. Then it delays its pulls by 50 ms at
@@ -433,7 +433,7 @@ answer("lab09.second_brake", max(n for _, n in wider), 100, wider)
 # answer("lab09.second_brake", ..., THRESHOLD, wider)
 ### END SOLUTION
 
-# %% [markdown] minutes=16
+# %% [markdown]
 # ## A lag that feeds itself
 #
 # A broker keeps the end of its log in memory. A pull for older messages gets 8 instead of 32 ([lab
@@ -546,7 +546,7 @@ answer("lab09.more_queues", 2, found)
 # answer("lab09.more_queues", ..., by_queues)
 ### END SOLUTION
 
-# %% [markdown] minutes=24
+# %% [markdown]
 # ## A slow step of its own
 #
 # After the charge an invoice is printed, which takes eight seconds per page. "We start it and continue":
@@ -680,7 +680,7 @@ check("lab09.safe_async")
 # refutation: Then each call of billing takes eight seconds and keeps its thread and its queue's offset. Only the second
 #   listener may print.
 
-# %% [markdown] minutes=26
+# %% [markdown]
 # ## An adaptive brake
 #
 # Back to the database. A fixed number of threads is also a brake if you know the number of slots and it stays the same.
@@ -835,7 +835,7 @@ check("lab09.brake")
 # refutation: Two slots work as well as before. If you send nothing, they are idle and the lag grows faster. Hold back
 #   only what would wait.
 
-# %% [markdown] minutes=3
+# %% [markdown]
 # ## Break it: a limit that is too short
 #
 # The same evening, with eight harmless threads. But a query takes a second, and this time the limit is 700 ms.
@@ -855,7 +855,7 @@ Curve(
 # No query is answered in time, and more and more abandoned queries wait in the database. A limit must be longer than
 # the work plus the allowed wait.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **Every query takes a second here.** Real ones differ, and a few slow ones can fill all slots.
@@ -863,7 +863,7 @@ Curve(
 # - **Some drivers cancel a query when its caller gives up.** Then less is wasted. Find out whether yours does.
 # - **A cold read costs only its smaller answer here.** Disk time is not modelled. [The whole list](not-modelled.ipynb).
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
@@ -882,7 +882,7 @@ Curve(
 # | the thread count is C * (T1 + T2) / T1 | advice about cores: with eight slots behind the calls, twenty threads did what eight do |
 # | a pull brings `pullBatchSize` messages | at most that many from memory, 8 from the disk |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -902,7 +902,7 @@ Curve(
 #   threads (`updateCorePoolSize`). The lag waits in the broker, where it costs nothing. Then add them again a few at a
 #   time. A longer time limit also helps; more consumers make it worse.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # [Lab 10a](10a-spark-reads-the-broker.ipynb) reads a cluster's logs as one table. All labs: [index](index.ipynb).

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 10a Spark reads the broker: hot queues and hot keys
 #
 # ## Why
@@ -9,7 +9,7 @@
 # "Give the topic four times as many queues," says a colleague, "then each is a quarter as full." At the end of this
 # part you can answer with numbers. A broker's commit log is a table, and this lab reads it with Apache Spark.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need Python, the terms of [lab 00](00-a-messages-day.ipynb), and Spark's `groupBy`. You
@@ -38,7 +38,7 @@ from mqlab.data.spark import plan_of, rows_of, session
 from mqlab.data.traffic import write
 from mqlab.lab.views import Bars, Curve, Table, ranked
 
-# %% [markdown] minutes=9
+# %% [markdown]
 # ## A morning's work
 #
 # The shop sends orders to a topic of four queues and letters to a topic of two. Billing fails with every tenth order at
@@ -176,7 +176,7 @@ real = spark.read.format("rocketmq").load(str(real_store("clean")))
 per_topic = dict(map(tuple, real.groupBy("topic").count().collect()))
 Bars(sorted(per_topic.items()), title="The log of a real broker", unit="messages")
 
-# %% [markdown] minutes=3
+# %% [markdown]
 # ## A day of a platform
 #
 # Forty-eight messages are a toy. `write` makes what brokers of an order platform would have on disk after a day: orders
@@ -212,7 +212,7 @@ Table(
     for column in messages.schema
 )
 
-# %% [markdown] minutes=13
+# %% [markdown]
 # ## Options: say what you read
 #
 # A query rarely needs all columns of all messages. With options, the source skips the rest before it decodes anything:
@@ -298,7 +298,7 @@ check("lab10.options")
 # claim: queue_id, like the column.
 # refutation: The options have the names of the table: topic, queues, startTime, endTime, columns.
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## What a filter reads
 #
 # Most queries use `where`. Does the source learn of it?
@@ -398,7 +398,7 @@ answer("lab10.share", 56, by_option, by_where, TOPIC)
 # answer("lab10.share", ..., by_option, by_where, TOPIC)
 ### END SOLUTION
 
-# %% [markdown] minutes=25
+# %% [markdown]
 # ## The hot queue
 #
 # Each customer belongs to one of the two brokers. The producers choose one of its eight queues by a hash of the
@@ -555,7 +555,7 @@ reveal("lab10.more_queues", happened)
 # **A good place to stop.** The rest of this part takes half an hour. When you come back, *Run > Run All Above Selected
 # Cell* restores everything.
 
-# %% [markdown] minutes=25
+# %% [markdown]
 # ## The hot key
 #
 # Which customer is it? The keys of each message name its customer. (From here on we read what we use.)
@@ -681,7 +681,7 @@ answer("lab10.floor", max(customers.values()), customers, your_fill)
 # answer("lab10.floor", ..., customers, your_fill)
 ### END SOLUTION
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **What is being written now.** A read is a snapshot: it ends where the log ended when it was planned.
@@ -690,7 +690,7 @@ answer("lab10.floor", max(customers.values()), customers, your_fill)
 # - **That the generated day is a real one.** It was written to obey Zipf's law and has the incidents of its seed. The
 #   bytes are a broker's; the shop is invented.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what you saw | where in RocketMQ |
@@ -705,7 +705,7 @@ answer("lab10.floor", max(customers.values()), customers, your_fill)
 # RocketMQ has connectors for Spark that consume from a running broker. This lab uses none: the files are enough, and
 # reading them changes no consumer's offsets.
 
-# %% [markdown] minutes=5 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -723,7 +723,7 @@ answer("lab10.floor", max(customers.values()), customers, your_fill)
 #   help only while there are more queues than consumers. More threads help where order within the customer is not
 #   needed and the listener mostly waits. Otherwise divide the customer's key, and with it the order.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # You have found the full queue, and the reason. What did your queries cost, and what does a group cost that wants one

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 10b Spark costs: what a query costs
 #
 # ## Why
@@ -9,7 +9,7 @@
 # In this part you find out what the other cores were doing, and repair the job. You also measure what a tag costs the
 # broker, and what failures cost the disk.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need the [first part](10a-spark-reads-the-broker.ipynb). Afterwards you can
@@ -38,7 +38,7 @@ from mqlab.data.traffic import write
 from mqlab.lab.views import Bars, Table
 from mqlab.rocketmq.wire import record
 
-# %% [markdown] minutes=3
+# %% [markdown]
 # ## The day, once more
 #
 # This is the day of the first part. Spark takes 5 to 20 seconds to start, then the day some more. **This one number is
@@ -59,7 +59,7 @@ used = {"topic": "orders", "columns": "broker_name,queue_id,physical_offset,keys
 events = spark.read.format("rocketmq").options(**used).load(path)
 events.select("keys", "tags", "queue_id").show(3, truncate=False)
 
-# %% [markdown] minutes=18
+# %% [markdown]
 # ## What a tag costs
 #
 # The group `notification` wants `shipped || refunded || cancelled`. The broker scans **all** entries of the queues and
@@ -172,7 +172,7 @@ answer("lab10.looked", round(sum(tags.values()) / fits, 1), tags, WANTED)
 # answer("lab10.looked", ..., tags, WANTED)
 ### END SOLUTION
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## Where rows move
 #
 # Spark splits the logs into pieces, and a **task** (任务) reads each. Tasks run in parallel, one per core, and share
@@ -234,7 +234,7 @@ answer("lab10.moves", 1, plan_of(query))
 # answer("lab10.moves", ..., plan_of(query))
 ### END SOLUTION
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## What each stage did
 #
 # A plan shows what Spark will do. `stages_of` runs a query and shows what it did: one row per stage, with its tasks and
@@ -274,7 +274,7 @@ bars = {
 }
 Bars(bars, title="Rows that left each stage", unit="rows")
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## A join: the log, its queues, and each group's offsets
 #
 # "Which orders has `analytics` not read yet?" The log has the orders; each group's offsets are in another file,
@@ -339,7 +339,7 @@ checked = stages_of(lambda: print(lost.count(), "entries without a message"))
 bars = {"entries": entries.count(), "rows moved": int(checked.rows_out.sum())}
 Bars(bars, title="Queues against the log", unit="rows")
 
-# %% [markdown] minutes=25
+# %% [markdown]
 # ## Break it: one task does all the work
 #
 # Back to the job of six o'clock. To follow every order, its messages must come together. Its author chose the customer
@@ -478,7 +478,7 @@ check("lab10.parts")
 # claim: A number from 0 to 15.
 # refutation: A part is a number from 0 to parts - 1. A hash may be negative, and % keeps its sign; pmod does not.
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## A second cure: salt the hot key
 #
 # The first cure was another key. Often you cannot choose it: to join messages with their customers, the key is the
@@ -558,7 +558,7 @@ answer("lab10.pieces", copies.count(), sides, PIECES)
 # **A good place to stop.** The rest takes an hour and needs only the day. When you come back, run the cells of the
 # sections *Objectives* and *The day, once more*, and continue below.
 
-# %% [markdown] minutes=14
+# %% [markdown]
 # ## Retries: how often did it come back?
 #
 # The first part showed it: a failed message comes back as a new one, in `%RETRY%` and the group's name (重试主题). Until
@@ -637,7 +637,7 @@ check("lab10.failures")
 # refutation: copies is the number of messages in the group's retry topic: count("*"). Their reconsume_times count
 #   earlier attempts: 1, 2 and 3 add up to 6.
 
-# %% [markdown] minutes=14
+# %% [markdown]
 # ## Parquet, and an honest comparison
 #
 # The log is laid out for appending, row by row. If you ask the same question often, keep its columns in **Parquet**
@@ -752,7 +752,7 @@ Bars(times, title="Messages and bytes of each queue", unit="s")
 # machine, pandas, DuckDB and polars need no cluster, and Parquet pays if you ask often enough. This picture cannot show
 # Spark's case: the same lines on fifty brokers' disks and fifty machines.
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## Pushdown: what a format does for a condition
 #
 # A query states which rows and columns it wants. Which source uses that?
@@ -800,7 +800,7 @@ Bars(bars, title="What leaves the source, and what is wanted", unit="messages")
 # is in Parquet's `PushedFilters`, but the source has no option for it, so Spark alone checks it. And `upper(topic) =
 # 'ORDERS'` is pushed to no source: a function hides the column.
 
-# %% [markdown] minutes=6
+# %% [markdown]
 # ## Break it: a wrong byte
 #
 # What if a disk returns a wrong byte? Every message in the log begins with four bytes for its size, and four that mark
@@ -842,7 +842,7 @@ except Exception as error:
 # %%
 reveal("lab10.torn", counted if counted in ("1", "error") else "one less")
 
-# %% [markdown] minutes=6
+# %% [markdown]
 # ## Break it: a bit in a body
 #
 # The next message depends on that byte. But most bytes of a log are bodies. Flip one bit in one of them.
@@ -893,7 +893,7 @@ except Exception as error:
     line = next(line for line in str(error).splitlines() if "commitlog" in line)
     print(line[line.index("commitlog") :])
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **That Spark is needed.** For a log of this size it is too much: see the bars above. It pays with many brokers, more
@@ -901,7 +901,7 @@ except Exception as error:
 # - **How long your job would take.** The parts show how evenly messages are divided, not how long one takes. A customer
 #   with few messages may still be the slow one.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what you saw | where in RocketMQ |
@@ -912,7 +912,7 @@ except Exception as error:
 # | what a group has not read | `ConsumerOffsetManager` (`consumerOffset.json`) and the end of each `ConsumeQueue` |
 # | a wrong byte, a wrong bit | `CommitLog.checkMessageAndReturnSize`, with `checkCRC` for bodies; every recovery uses it |
 
-# %% [markdown] minutes=5 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -936,7 +936,7 @@ except Exception as error:
 #   own file. RocketMQ chose the writer, and made the queues for the readers. You have seen the price: with the option
 #   `topic` the source still reads all bytes of the log.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # All labs: [index](index.ipynb).

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 11a Message lives: what happened to each message
 #
 # ## Why
@@ -10,7 +10,7 @@
 # and when. A file of offsets shows how far each group is. None of the three can answer alone. In this lab you combine
 # them until each message has a life that you can look up.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 10a](10a-spark-reads-the-broker.ipynb) for Spark, [lab
@@ -48,7 +48,7 @@ from mqlab.data.spark import session
 from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.day_charts import Stacked
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## A day with every kind of trouble
 #
 # `played_day` plays a day in a Lab and leaves the stores of two brokers. A shop sends orders. `billing` and `audit`
@@ -94,7 +94,7 @@ Bars(lag, title="Behind at the end of the day", unit="messages")
 #   = No member got them, and no number of the broker shows it.
 # note: You will find each of them, with its key, so the letters can still be sent.
 
-# %% [markdown] minutes=22
+# %% [markdown]
 # ## Trace entries: the diary of the clients
 #
 # Clients with `enableMsgTrace` record what they do. A client writes an entry when it has sent a message (`Pub`), calls
@@ -266,7 +266,7 @@ answer("lab11.cut", reasons["read"], bodies[0], CUT)
 # answer("lab11.cut", ..., bodies[0], CUT)
 ### END SOLUTION
 
-# %% [markdown] minutes=24
+# %% [markdown]
 # ## Two halves of a call
 #
 # In the evening, billing is called with the order `k-never`. Its listener waits for a database, and still waits when
@@ -455,7 +455,7 @@ answer("lab11.again", sum(of_message.values()) - len(of_message), told, GROUP)
 # answer("lab11.again", ..., told, GROUP)
 ### END SOLUTION
 
-# %% [markdown] minutes=32
+# %% [markdown]
 # ## A life for each message
 #
 # A failed message is stored several times: a copy waits in `SCHEDULE_TOPIC_XXXX`, another one is delivered from the
@@ -676,7 +676,7 @@ answer("lab11.lost_when", fates["lost"], day.lives, TAG)
 # answer("lab11.lost_when", ..., day.lives, TAG)
 ### END SOLUTION
 
-# %% [markdown] minutes=7
+# %% [markdown]
 # ## The same tickets, on a platform
 #
 # No Lab saw the platform's day. Accounting asks again: were all letters sent? There `notification` sends them, about
@@ -726,7 +726,7 @@ answer("lab11.letters", sum(lost_by.values()), big)
 # answer("lab11.letters", ..., big)
 ### END SOLUTION
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## Break it: gaps in the trace
 #
 # Trace messages are sent without waiting, and a client that cannot send one throws it away. What if every tenth of them
@@ -808,7 +808,7 @@ answer("lab11.alone", ends_alone(EVERY), day.stores, EVERY)
 # answer("lab11.alone", ..., day.stores, EVERY)
 ### END SOLUTION
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **That a consumed message has done its work.** `SUCCESS` is what the listener returned. Its effects are in the bank
@@ -818,7 +818,7 @@ answer("lab11.alone", ends_alone(EVERY), day.stores, EVERY)
 # - **That clocks agree.** `started_ms` comes from the client's clock, `store_timestamp` from the broker's. The second
 #   part has a client whose clock is wrong.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what you saw | where it is |
@@ -830,7 +830,7 @@ answer("lab11.alone", ends_alone(EVERY), day.stores, EVERY)
 # | the outcome of one message in each group | `mqadmin queryMsgById`, `MessageTrack` and its `TrackType` |
 # | committed offsets | `ConsumerOffsetManager`, `config/consumerOffset.json` |
 
-# %% [markdown] minutes=5 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -857,7 +857,7 @@ answer("lab11.alone", ends_alone(EVERY), day.stores, EVERY)
 #   brokers (customizedTraceTopic), a shorter retention, or one member in ten: then you know a share of the calls, and
 #   which share.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # [Part b](11b-slow-and-again.ipynb) asks *when* messages were slow and *why* they came again. All labs: [index](index.ipynb).

@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 11b Delays and duplicates: slow, and again
 #
 # ## Why
@@ -9,7 +9,7 @@
 # In [part a](11a-what-happened-to-each-message.ipynb) you found the outcome of each message. Here you ask when it was
 # slow, why it was delivered again, and what the repetitions cost. Each question has a popular number that is wrong.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [part a](11a-what-happened-to-each-message.ipynb). Afterwards you can
@@ -41,7 +41,7 @@ from mqlab.lab.views import Bars, Curve, Table
 from mqlab.lab.views.day_charts import Ecdf, Heat, Lines, Stacked
 from mqlab.scales import time_text
 
-# %% [markdown] minutes=9
+# %% [markdown]
 # ## The same day once more
 #
 # This is the day of part a: a shop, and the groups `billing`, `audit` and `mail`. How long does an order wait for mail?
@@ -118,7 +118,7 @@ Bars(p99_of_both, title="p99 of both queues", unit="ms")
 # %%
 reveal("lab11.two_queues", "unknown" if together(5) != together(1_000) else "mean")
 
-# %% [markdown] minutes=22
+# %% [markdown]
 # ## When was it slow?
 #
 # A dashboard shows the p99 of the messages that were *done* in each minute. When the listener hangs, no message is
@@ -240,7 +240,7 @@ answer("lab11.slow_minute", minute, yours, GROUP)
 # answer("lab11.slow_minute", ..., yours, GROUP)
 ### END SOLUTION
 
-# %% [markdown] minutes=24
+# %% [markdown]
 # ## Why again?
 #
 # Here are the calls of a group. The row is the time of storing, the column the time of the call. A call that comes at
@@ -392,7 +392,7 @@ Table(
 # trace was sent, so these calls have no result in the trace. And after audit's offsets were set back, the order that
 # was stored twice was read twice again. The Lab knows the unit of each call, the trace does not.
 
-# %% [markdown] minutes=20
+# %% [markdown]
 # ## The storm
 #
 # A listener fails from 11:00 to 11:20, with every message. One message arrives per second. Each failure stores two
@@ -617,7 +617,7 @@ answer("lab11.longer", round(len(retries) / 3_600, 1), retries, FAILS_MIN)
 # answer("lab11.longer", ..., every, FAILS_MIN)
 ### END SOLUTION
 
-# %% [markdown] minutes=18
+# %% [markdown]
 # ## The day of a platform
 #
 # The played day has 400 messages, and you know its story. This one has 200,000, on two brokers. Six things went wrong,
@@ -818,7 +818,7 @@ Table(
     if told_by["harmed"]
 )
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## Break it: a wrong clock
 #
 # `started_ms` and `ended_ms` come from the client's clock, `store_timestamp` from the broker's. What if the clock of
@@ -873,7 +873,7 @@ by_host = early.groupBy("broker_name", "born_host").agg(
 )
 Table([row.asDict() for row in by_host.collect()])
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **That two messages of one minute waited for the same reason.** A minute is a place to look, not a cause.
@@ -881,7 +881,7 @@ Table([row.asDict() for row in by_host.collect()])
 #   lost its offsets.
 # - **That retries were useless work.** Most of them succeeded. The log shows their cost, not what they saved.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what you saw | where it is |
@@ -892,7 +892,7 @@ Table([row.asDict() for row in by_host.collect()])
 # | a sender that sends again | `DefaultMQProducerImpl.sendDefaultImpl`, `retryTimesWhenSendFailed` |
 # | times of client and broker | `bornTimestamp`, `storeTimestamp` of `MessageExt` |
 
-# %% [markdown] minutes=4 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -910,7 +910,7 @@ Table([row.asDict() for row in by_host.collect()])
 #   commit, and then the message is redelivered. A listener must know what it has done, by the key of the order (lab
 #   04b).
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # [Lab 12a](12a-every-number-twice.ipynb) asks while the brokers are at work. All labs: [index](index.ipynb).

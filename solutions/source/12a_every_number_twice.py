@@ -1,4 +1,4 @@
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 12a Exactly once: every number twice
 #
 # ## Why
@@ -10,7 +10,7 @@
 # "But Spark is exactly once. The manual says so." The manual is right about Spark's own parts. In this lab you kill a
 # job and delete its checkpoint. Then you write the fifteen lines that keep all this off the board.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 10a](10a-spark-reads-the-broker.ipynb) for Spark and [lab
@@ -45,7 +45,7 @@ from mqlab.lab.inspector import StoreInspector
 from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.batch_strip import BatchStrip
 
-# %% [markdown] minutes=5
+# %% [markdown]
 # ## A store that grows
 #
 # `traffic.live` replays a day of a shop. Two brokers, each a separate process, append that day's messages to their
@@ -73,7 +73,7 @@ new = {
 }
 Bars(new, title=f"It is {broker.now}. Stored in {MINUTES} minutes", unit="messages")
 
-# %% [markdown] minutes=16
+# %% [markdown]
 # ## Where a stream begins
 #
 # A stream of Spark is a query that runs again and again, each time over the new rows. Each run is a **batch**. With the
@@ -225,7 +225,7 @@ answer("lab12.four_batches", MOST_BYTES, MOST_BYTES, limited)
 # answer("lab12.four_batches", ..., MOST_BYTES, limited)
 ### END SOLUTION
 
-# %% [markdown] minutes=14
+# %% [markdown]
 # ## Killed in the middle of a batch
 #
 # The board's sink puts the rows of a batch into a table, one by one. `into` gives a sink what `foreachBatch` has: a
@@ -408,7 +408,7 @@ answer("lab12.rows_twice", 25, your_rows)
 # answer("lab12.rows_twice", ..., your_rows)
 ### END SOLUTION
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## The night of 03:00
 #
 # Here is a clean board, with a job that never crashed:
@@ -443,7 +443,7 @@ found = ledger("clean")
 is_twice = found["in the sink"] == 2 * found["different ones"]
 reveal("lab12.no_memory", "twice" if is_twice else "same")
 
-# %% [markdown] minutes=32
+# %% [markdown]
 # ## Who is exactly once?
 #
 # Three parties must agree on what is done. The **source** can read the same data again. The **checkpoint** knows the
@@ -633,7 +633,7 @@ broker.advance("10min")
 run(once, "safe", {"maxBytesPerTrigger": "400k"})
 Bars(ledger("safe"), title="03:00, with your sink", unit="orders")
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## Break it: deleted log files
 #
 # The job has an offset in each log. What if there is no data at it any more? The job is off for four hours, and
@@ -696,7 +696,7 @@ try:
 except StreamingQueryException as error:
     print(first_words(error))
 
-# %% [markdown] minutes=30
+# %% [markdown]
 # ## A lag of 22, all is well
 #
 # The other half of the board is a list of groups: how far is each behind (消费堆积)? The committed offsets are in a file
@@ -909,7 +909,7 @@ answer("lab12.waited", max(billing), your_board, MORE_MINUTES)
 open_days.close()
 shutil.rmtree(folder)
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **That any sink can do this.** A table with a key can. A file with appended lines cannot, and a sent e-mail cannot
@@ -919,7 +919,7 @@ shutil.rmtree(folder)
 # - **That offsets show finished work.** A group commits what its listeners returned, see [lab
 #   04b](04b-beginning-again.ipynb).
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ and Spark do it
 #
 # | what you saw | where it is |
@@ -931,7 +931,7 @@ shutil.rmtree(folder)
 # | committed offsets, every five seconds | `ConsumerOffsetManager`, `flushConsumerOffsetInterval` |
 # | lag | `mqadmin consumerProgress -g billing` |
 
-# %% [markdown] minutes=5 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -958,7 +958,7 @@ shutil.rmtree(folder)
 #   false alarm each evening when many orders arrive and all goes well. Seconds behind grow for the stuck group and fall
 #   for the busy one.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # All labs: [index](index.ipynb).

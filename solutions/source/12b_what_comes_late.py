@@ -1,4 +1,4 @@
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 12b Watermarks: what comes late
 #
 # ## Why
@@ -10,7 +10,7 @@
 # A count is kept until no more rows can come to it. If you decide that too early, you lose late rows. If you never
 # decide, you keep everything for ever. In this lab you decide it for counts, duplicates, and calls without an answer.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 12a](12a-every-number-twice.ipynb). Afterwards you can
@@ -44,7 +44,7 @@ from mqlab.lab.views import Bars, Histogram, Table
 from mqlab.lab.views.streams.ledger import Ledger
 from mqlab.lab.views.streams.state_board import StateBoard
 
-# %% [markdown] minutes=11
+# %% [markdown]
 # ## A minute that is never over
 #
 # Two brokers replay a day of a shop. Two things go wrong on it: answers to a sender get lost, and a listener hangs. It
@@ -280,7 +280,7 @@ check("lab12.per_minute")
 # refutation: Never. Without a watermark Spark does not know when a minute is over, so it keeps each minute for ever.
 #   Use withWatermark.
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## State: what is kept
 #
 # Rows in state are rows that Spark keeps from batch to batch, here one per open group. They are in memory, and in the
@@ -358,7 +358,7 @@ answer("lab12.rows_given", len(in_mode["rows"]), in_mode)
 # answer("lab12.rows_given", ..., in_mode)
 ### END SOLUTION
 
-# %% [markdown] minutes=26
+# %% [markdown]
 # ## Duplicates: the same message twice
 #
 # An answer got lost, and the sender sent again, as it should. Both copies are stored. These are the first three pairs
@@ -512,7 +512,7 @@ answer("lab12.too_far", 2_500, GAPS, small_run)
 # answer("lab12.too_far", ..., GAPS, small_run)
 ### END SOLUTION
 
-# %% [markdown] minutes=34
+# %% [markdown]
 # ## A call that never answers
 #
 # In 12a a queue was stuck for an hour, and the board's lag was 22. The trace (消息轨迹) shows it sooner: a client records
@@ -716,7 +716,7 @@ answer("lab12.alarms", len(told["rows"]), told, LATE_MINUTES, hung)
 # answer("lab12.alarms", ..., told, LATE_MINUTES, hung)
 ### END SOLUTION
 
-# %% [markdown] minutes=16
+# %% [markdown]
 # ## Break it: a changed query
 #
 # Now the logs themselves, with a checkpoint that stays. If you change a query, you want to continue where the old one
@@ -899,7 +899,7 @@ reveal("lab12.two_sinks", outcome.get((page_is_same, list_is_same), "neither"))
 open_days.close()
 shutil.rmtree(folder)
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **That a delay is right.** It is another team's promise. A broker that is cut off for a day breaks it, and only one
@@ -909,7 +909,7 @@ shutil.rmtree(folder)
 # - **That state is small.** Here it is some hundred rows in memory. For millions Spark has a state store on disk
 #   (RocksDB).
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ and Spark do it
 #
 # | what you saw | where it is |
@@ -921,7 +921,7 @@ shutil.rmtree(folder)
 # | offset_msg_id | RocketMQ: `MessageDecoder.createMessageId`: the broker's address and the offset |
 # | SubBefore, SubAfter | RocketMQ: `ConsumeMessageTraceHookImpl`, `TraceDataEncoder` |
 
-# %% [markdown] minutes=5 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -947,7 +947,7 @@ shutil.rmtree(folder)
 # answer: None. There are no calls, so none hangs; and without new rows the watermark stands still. The count shows
 #   orders, which continue. The lag in seconds of 12a reports it: the age of the first unfinished message grows.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # All labs: [index](index.ipynb).

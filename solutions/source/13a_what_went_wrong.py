@@ -1,4 +1,4 @@
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 13a Post-mortem: what went wrong
 #
 # ## Why
@@ -10,7 +10,7 @@
 # You have files only: stored messages, committed offsets, and the clients' trace of each call. That is enough. One of
 # your colleagues is right, one cannot know what she says, and four make the usual mistakes of midnight.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 07a](07a-failure-takes-time.ipynb), [lab 04b](04b-beginning-again.ipynb) and a
@@ -39,7 +39,7 @@ from mqlab.lab.views import Bars, Histogram, Table
 # %%
 from mqlab.scales import SECOND, time_text
 
-# %% [markdown] minutes=7
+# %% [markdown]
 # ## Yesterday's disks
 #
 # The day is generated, so you can have as many as you like. Each name gives another one, with three incidents and two
@@ -113,7 +113,7 @@ Table(
     for entry in made.calendar
 )
 
-# %% [markdown] minutes=35
+# %% [markdown]
 # ## Lost, late, or twice
 #
 # A slow listener alone harms no customer, nor does a failed call with a successful retry. So define harm first. A
@@ -279,7 +279,7 @@ check("lab13.when")
 # refutation: Harm begins when the first harmed message is stored, or the first needless call begins. It is noticed
 #   later: when a late message is done, or a dead letter is stored.
 
-# %% [markdown] minutes=14
+# %% [markdown]
 # ## What six people say
 #
 # All times are UTC, as in the files. In Shanghai, subtract eight hours from your watch.
@@ -361,7 +361,7 @@ Table(
 # %%
 reveal("lab13.dead_letters", "none" if all(for_the_test) else "three")
 
-# %% [markdown] minutes=35
+# %% [markdown]
 # ## Exactly which messages
 #
 # The duty manager wants the orders rather than a number, because each customer gets a letter. One name too many is an
@@ -471,7 +471,7 @@ answer("lab13.another_night", max(counts.values()), other_night, NAME)
 # answer("lab13.another_night", ..., other_night, NAME)
 ### END SOLUTION
 
-# %% [markdown] minutes=30
+# %% [markdown]
 # ## Which process did it
 #
 # "Billing was slow" is not enough at eight o'clock: which machine do we switch off? A group is several processes, and
@@ -626,7 +626,7 @@ check("lab13.why")
 # refutation: Some of these only took over another's messages. Name only those whose calls never ended, were slow or
 #   failed in that time.
 
-# %% [markdown] minutes=45
+# %% [markdown]
 # ## Three findings, no more
 #
 # Now the first page of the report: what went wrong, the worst first. The war room has a place for your notes. Look at
@@ -777,7 +777,7 @@ answer("lab13.false_claims", 4, board)
 # answer("lab13.false_claims", ..., board)
 ### END SOLUTION
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **That the trace is complete.** A killed process loses its last half second of trace, and a broker may lose what was
@@ -786,7 +786,7 @@ answer("lab13.false_claims", 4, board)
 #   04b](04b-beginning-again.ipynb)).
 # - **That a cause is a reason.** You know which process. Ask people why it had fewer tags.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what you used | where it is |
@@ -798,7 +798,7 @@ answer("lab13.false_claims", 4, board)
 # | dead letters | `%DLQ%` and the group's name, by `SendMessageProcessor` after the last attempt |
 # | the broker keeps one subscription of a group, the latest | `ConsumerManager.registerConsumer`, `ConsumerGroupInfo.updateSubscription` |
 
-# %% [markdown] minutes=5 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -822,7 +822,7 @@ answer("lab13.false_claims", 4, board)
 # answer: From offsets alone, very little: its position, and its history if there are old copies of consumerOffset.json.
 #   A jump forward is a skip, a step back is a reset. You cannot tell what its listener did with each message.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # The [second part](13b-what-now.ipynb): a repair, and an alarm for the next time.

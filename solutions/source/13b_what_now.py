@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 13b Repair and alarm: what now
 #
 # ## Why
@@ -9,7 +9,7 @@
 # "Set the offsets back to noon," says a colleague, "then everything is delivered again." That is true, and last year it
 # did exactly that: everything was delivered again.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need the first part. Afterwards you can
@@ -38,7 +38,7 @@ from mqlab.lab.views import Bars, Curve, Table
 # %%
 from mqlab.scales import time_text
 
-# %% [markdown] minutes=4
+# %% [markdown]
 # ## The same night, smaller
 #
 # A repair is carried out in a Lab, so this night has 12,000 messages. Notification lost letters: a third member joined
@@ -53,7 +53,7 @@ life = facts.life.query("reads")
 lost = life[(life["successes"] == 0) & ~life["dead"]]
 Bars(lost.groupby("broker").size().to_dict(), title="Lost letters", unit="letters")
 
-# %% [markdown] minutes=45
+# %% [markdown]
 # ## A plan, before it is carried out
 #
 # An operator can do three things about a group, and a `Plan` has all three:
@@ -226,7 +226,7 @@ comes = {
 }
 Bars(comes, title="Carried out", unit="calls")
 
-# %% [markdown] minutes=45
+# %% [markdown]
 # ## An alarm before a customer calls
 #
 # Suppose a collector had watched that day. Every five minutes it writes a row per group and tag, with only what can be
@@ -402,7 +402,7 @@ def waits(so_far):
 
 league({"yours": alarm, f"one waits for {WAITS_S} s": waits})
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **That the repair is right tomorrow.** Here no producer sends during the repair. On a running cluster new messages
@@ -410,7 +410,7 @@ league({"yours": alarm, f"one waits for {WAITS_S} s": waits})
 # - **That the alarm finds an unknown kind.** It was tried on six kinds. Reality has a seventh.
 # - **That a skip list is free.** Build it into the listener before you need it.
 
-# %% [markdown] minutes=4 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -427,7 +427,7 @@ league({"yours": alarm, f"one waits for {WAITS_S} s": waits})
 # answer: Group and tag, the measured and the usual value, since when, the oldest message's id, and a link to the page
 #   of the group. Not the word "critical".
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # All labs: [index](index.ipynb).

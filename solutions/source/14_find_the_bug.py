@@ -1,4 +1,4 @@
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 14 Simulation: find the bug
 #
 # ## Why
@@ -16,7 +16,7 @@
 # replays the same bad day, and a time machine, you find **on which day, at which step and which rule** each of them
 # breaks.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need labs [01](01a-what-the-broker-writes.ipynb), [04](04a-how-far-have-we-read.ipynb)
@@ -36,7 +36,7 @@ from mqlab.course.given.lab14.hunting import hunt, message_ids
 from mqlab.lab.simulation.planted import cluster, history
 from mqlab.lab.views import Bars, Table
 
-# %% [markdown] minutes=7
+# %% [markdown]
 # ## A day in Bern
 #
 # We practise with a fourth cluster, Bern. A cluster has numbered days, and the number is the seed (随机种子) of everything:
@@ -102,7 +102,7 @@ print(first, second, sep="\n")
 again = bern.alarm(day)
 reveal("lab14.again", "same" if first == second else "other")
 
-# %% [markdown] minutes=16
+# %% [markdown]
 # ## What happened to message 9?
 #
 # The alarm names message 9: stored, and `billing` never finished it. What happened to it? All copies of a message share
@@ -237,7 +237,7 @@ print("given again: ", twice)
 # %%
 reveal("lab14.when_wrong", "stored" if twice["id"] == ids[9] else "end")
 
-# %% [markdown] minutes=10
+# %% [markdown]
 # ## The time machine
 #
 # Move through the same day. *Seed* is the number of the day, *follow* the number of a message whose rows are next to
@@ -268,7 +268,7 @@ answer("lab14.twice", 317, machine)
 # answer("lab14.twice", ..., machine)
 ### END SOLUTION
 
-# %% [markdown] minutes=18
+# %% [markdown]
 # ## Shrink the schedule
 #
 # There are nineteen events. You can find out which of them matter without knowing the cause: leave some out, play, and
@@ -412,7 +412,7 @@ Bars({name: len(lines) for name, lines in outcomes.items()}, title="Lines of the
 killed = [e if e["do"] == "send" else {**e, "do": "kill"} for e in few]
 reveal("lab14.kill_too", "yes" if bern.alarm(day, killed) else "no")
 
-# %% [markdown] minutes=32
+# %% [markdown]
 # ## The first wrong step
 #
 # An alarm compares the end with the beginning. Between them are some thousand steps, and only one is the first wrong
@@ -607,7 +607,7 @@ answer("lab14.quiet", QUIET, quiet_alarm, quiet_lab)
 # answer("lab14.quiet", ..., quiet_alarm, quiet_lab)
 ### END SOLUTION
 
-# %% [markdown] minutes=6
+# %% [markdown]
 # ## In which component?
 #
 # A cluster's code has three components: store, broker, client. To find the one at fault, roll back (回滚) one after the
@@ -674,7 +674,7 @@ answer("lab14.room", "broker", oslo_alarm, oslo_rooms)
 # answer("lab14.room", ..., oslo_alarm, oslo_rooms)
 ### END SOLUTION
 
-# %% [markdown] minutes=40
+# %% [markdown]
 # ## Three clusters
 #
 # Now they are yours: Tunis, Turin, Warsaw. Each has a different defect. One way that works:
@@ -779,7 +779,7 @@ check("lab14.finding")
 # refutation: The rule is broken here, but not for the first time. Go back: only before the first step is everything
 #   right.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **That the rest is right.** A defect that breaks none of the nine rules stays unseen, however many days you play.
@@ -791,7 +791,7 @@ check("lab14.finding")
 # - **That you could do it in production.** You had the seed. There you have logs of five machines and one chance; the
 #   rules are the same.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Where else this technique is used
 #
 # | what you did | where it is done |
@@ -802,7 +802,7 @@ check("lab14.finding")
 # | defects on purpose | mutation testing: do your tests find them? mqlab has fifty of its own |
 # | where RocketMQ keeps these rules | `CommitLog`, `ReputMessageService`, `ConsumeQueue.correctMinOffset`, `RebalanceLockManager`, `ProcessQueue` |
 
-# %% [markdown] minutes=4 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -827,7 +827,7 @@ check("lab14.finding")
 # answer: The short schedule as a test that fails with the old code, and the rule as a check in the simulation. Then a
 #   seed finds the next violation before a customer does.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # All labs: [index](index.ipynb).

@@ -114,6 +114,7 @@ def test_jupytext_reads_the_same_cells() -> None:
         ("x = 1\n# %%\n", "text before the first cell"),
         ("# %% [raw]\n", "line 1: not a cell header"),
         ('# %% id="x"\n', "unknown option 'id'"),
+        ("# %% minutes=3\n", "unknown option 'minutes'"),
         ("# %% [prediction]\n# Why?\n", "line 1: not a cell header"),
         ("# %% [markdown] lab99.kept\n# Why?\n", "line 1: not a cell header"),
         ("# %% [markdown]\nplain\n", "every line of a text cell begins with '# ', found 'plain'"),
