@@ -58,7 +58,7 @@ FROM_SEED: dict[str, Callable[[int], tuple[Case, ...]]] = {
     ),
     "lab06.detector": variants(
         detector.DETECTOR,
-        Variant("two changes, one after the other", lambda seed: (detector.two_changes(seed), seed)),
+        Variant("two changes, one after another", lambda seed: (detector.two_changes(seed), seed)),
         Variant("the first member is new", lambda seed: (detector.first_is_new(seed), seed)),
     ),
     "lab06.scan": variants(

@@ -1,5 +1,5 @@
 # %% [markdown] tags=["reading"]
-# # Lab 00: A message's day
+# # 00 Message flow: a message's day
 #
 # ## Why
 #

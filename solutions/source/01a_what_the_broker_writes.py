@@ -1,5 +1,5 @@
 # %% [markdown] tags=["reading"]
-# # Lab 01a: What the broker writes
+# # 01a Commit log: what the broker writes
 #
 # ## Why
 #
@@ -10,15 +10,14 @@
 #
 # "Then the index is broken," says another. "We only cannot find the orders."
 #
-# Both opinions are about files. A broker has five kinds of them. This part opens the log and
-# the queue. The [second](01b-finding-a-message.ipynb) finds messages, the [third](01c-what-survives.ipynb) cuts the
-# power.
+# Both opinions are about files. A broker has five kinds of them. This part opens the log and the queue. The
+# [second](01b-finding-a-message.ipynb) finds messages, the [third](01c-what-survives.ipynb) cuts the power.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb) and a little of Python's `struct`. When you are done you
-# can
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb) and a little of Python's `struct`. When you are
+# done you can
 #
 # - name every field of a message in the log and of a queue entry, and read them from bytes;
 # - say which files are written when a message is sent, and which later.
@@ -411,8 +410,8 @@ files.map("order-1")
 # You drive this store; it dispatches only on command. Two steps are done: one order was appended and dispatched. Move
 # *Step* back and forth, and see what each step changed in the log, the queue and the index.
 #
-# At the last step, press *Append* twice, and nothing else. How many of the three orders can a consumer read, and a
-# search find?
+# At the last step, press *Append* twice (under *More settings*), and nothing else. How many of the three orders can a
+# consumer read, and a search find?
 #
 # wrong all: All three are in the log. Look at the queue: how many entries does it have?
 # wrong none: One order was dispatched earlier: click on it in the log, and see what is highlighted in the queue and the
@@ -467,5 +466,5 @@ answer("lab01.unseen", 1, xray)
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You can read the two files that matter most. In the [second part](01b-finding-a-message.ipynb) you find messages in them:
-# by number, and by key. All labs: [index](index.ipynb).
+# You can read the two files that matter most. In the [second part](01b-finding-a-message.ipynb) you find messages in
+# them: by number, and by key. All labs: [index](index.ipynb).

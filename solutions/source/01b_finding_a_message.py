@@ -1,5 +1,5 @@
 # %% [markdown] tags=["reading"]
-# # Lab 01b: Finding a message
+# # 01b Offsets and index: finding a message
 #
 # ## Why
 #

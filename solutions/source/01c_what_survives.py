@@ -1,5 +1,5 @@
 # %% [markdown] tags=["reading"]
-# # Lab 01c: What survives
+# # 01c Durability: what survives
 #
 # ## Why
 #
@@ -646,8 +646,9 @@ print("found of what was sent before the kill:", there_now - sent_before)
 #   The store of this project notices slightly more; docs/differences.md lists where it differs.
 # - **One broker.** With a second copy on another machine, messages survive a power cut without `SYNC_FLUSH`.
 # - **Speed.** The cost of a sync depends on the disk; this lab's clock does not charge for it.
-# - Not opened: files of delayed messages with any time (`timerwheel`), of batch and compaction topics, and the newer
-#   queues in RocksDB. [What is not modelled](not-modelled.ipynb) has the whole list.
+# - Not opened here: the files of messages with a delay of any length (`timerwheel`, `timerlog`), which mqlab also
+#   writes. Not modelled: files of batch and compaction topics, and the newer queues in RocksDB. [What is not
+#   modelled](not-modelled.ipynb) has the whole list.
 
 # %% [markdown] tags=["reading"]
 # ## How RocketMQ does it

@@ -1,5 +1,5 @@
 # %% [markdown] tags=["reading"]
-# # Lab 02a: Who knows what
+# # 02a Routes: who knows what
 #
 # ## Why
 #

@@ -1,5 +1,5 @@
 # %% [markdown] tags=["reading"]
-# # Lab 02b: What a send costs
+# # 02b Sending: what a send costs
 #
 # ## Why
 #

@@ -1,24 +1,21 @@
 # %% [markdown] tags=["reading"]
-# # Lab 02c: Sixteen queues, then eight
+# # 02c Queue numbers: sixteen queues, then eight
 #
 # ## Why
 #
-# The week after. broker-b has a new disk, the topic has sixteen queues, and eight would do. "We made sixteen out of eight
-# last spring, so we can make eight out of sixteen. It is one command." At noon somebody types it. For half a minute a
-# part of the orders cannot be sent. In the evening the report of the day lacks 148 orders; they are in queues that
-# nobody reads any more. And *shipped* overtook *paid* for some of the others.
+# A week later the topic has sixteen queues, and eight would do. "We made sixteen out of eight last spring, so we can
+# make eight out of sixteen. It is one command." At noon an operator types it. For half a minute some orders cannot be
+# sent. In the evening 148 orders are missing from the day's report, in queues that no consumer reads any more. And for
+# some other orders *shipped* overtook *paid*.
 #
 # - "A topic with permission 4 takes no message."
 # - "The orders that were in queues 8 to 15 move, the others stay where they are."
 # - "The numbers are changed, so everybody uses the new ones."
-#
-# In this part you put the events of an order into one queue, find out which orders move when there are more or fewer
-# queues, and take eight of sixteen queues away while the shop sells. In the end a shop talks to a real server.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 02a](02a-who-knows-what.ipynb). When you are done you can
+# About {minutes} minutes. You need [lab 02a](02a-who-knows-what.ipynb). Afterwards you can
 #
 # - write a selector (队列选择器) that other programs agree with;
 # - say what a topic's permission and its two numbers of queues change, and for whom;
@@ -43,8 +40,9 @@ from mqlab.rocketmq.wire.java_hash import string_hash as java_hash
 # %% [markdown]
 # ## One order, one queue
 #
-# Only a queue keeps an order. So all events of an order go to the queue that a **selector** computes from its id. RocketMQ
-# has one, `SelectMessageQueueByHash`: the absolute value of the id's Java hash, modulo the number of queues.
+# Only a queue keeps messages in order. So all events of an order go to the queue that a **selector** computes from its
+# id. RocketMQ has one, `SelectMessageQueueByHash`: the absolute value of the id's Java hash, modulo the number of
+# queues.
 
 
 # %% tags=["parameter"]
@@ -65,16 +63,16 @@ def sends_by_hash(lab, queues=8, orders=400):
 
 
 # %% [prediction] lab02.moves
-# The topic has eight queues; then it gets four more. What part of all orders have their next event in **another** queue?
+# A topic with eight queues gets four more. For what part of all orders does the next event go to **another** queue?
 #
 # - none: none; the new queues are for new orders
 #   > The selector does not know which orders are new. It divides by 12 now.
 # - third: a third, so that the new queues get their share {lab02.only_removed}
-#   > Not only orders of the queues that come or go move: the remainder is computed anew for every order, and most get another
+#   > Orders in queues that stay move as well: the remainder is computed again for every order, and most get another
 #   > one.
 # - most: two thirds
-#   = A remainder modulo 8 and one modulo 12 agree for a third of all numbers only.
-# note: With 8 and 9 it would be eight of nine. For as long as old events wait in the old queue, the new ones may overtake.
+#   = A remainder modulo 8 and one modulo 12 agree for only a third of all numbers.
+# note: With 8 and 9 it would be eight of nine. As long as old events wait in the old queue, new ones may overtake them.
 
 # %%
 eight = play(sends_by_hash, seed=7, client=no_trace).queue
@@ -91,23 +89,23 @@ share = moved_now / len(eight)
 reveal("lab02.moves", "none" if share < 0.05 else "third" if share < 0.5 else "most")
 
 # %% [exercise] lab02.selector
-# ### Exercise 1: one queue per order, and who moves
+# ### Exercise 1: one queue per order, and which orders move
 #
 # Write two functions.
 #
 # - `selector(queues, message, arg)` is called for each event of the shop; `arg` is the order's id. It returns one of
-#   `queues`. The payment service is another program, in Java, and uses `SelectMessageQueueByHash`: both must come to the same
+#   `queues`. The payment service is a Java program that uses `SelectMessageQueueByHash`, and both must choose the same
 #   queue. `java_hash(text)` is Java's `hashCode`, which may be negative.
-# - `moved(orders, before, after)` gets ids of orders and two numbers of queues. It returns a list of the orders that have
-#   another queue after the change.
+# - `moved(orders, before, after)` gets order ids and two numbers of queues. It returns a list of the orders whose queue
+#   differs after the change.
 #
-# hint: The number of queues is `len(queues)`. Two programs that share nothing but the order's id must compute the same.
-# hint: `abs(java_hash(arg)) % len(queues)` is the place in the list. Without `abs`, Python and Java divide negative numbers
-#   differently.
-# hint: For `moved`, compute the place twice, with `before` and with `after`, and keep the orders for which they differ.
-# note: `SelectMessageQueueByHash.select`. (It divides first and takes `Math.abs` of Java's remainder, which comes to
-#   the same.) At work: never change the number of queues under keyed messages without draining them first; a Python
-#   `hash("order-1")` is another number in each process.
+# hint: The number of queues is `len(queues)`. Two programs that share only the order's id must compute the same queue.
+# hint: `abs(java_hash(arg)) % len(queues)` is the index in the list. Without `abs`, Python and Java divide negative
+#   numbers differently.
+# hint: For `moved`, compute the index twice, with `before` and with `after`, and keep the orders for which they differ.
+# note: `SelectMessageQueueByHash.select`. (It divides first and takes `Math.abs` of Java's remainder, with the same
+#   result.) At work: drain keyed messages before you change the number of queues; and never use Python's
+#   `hash("order-1")`, which differs in each process.
 
 # %% tags=["picture"]
 Table(
@@ -147,36 +145,36 @@ check("lab02.selector")
 # %% [belief] lab02.one_queue
 # question: How do all events of an order get into one queue?
 # claim: All orders go to one queue.
-# refutation: One queue for all orders keeps the order of everything, and has one reader: the orders are to be spread, each
-#   by its own id.
+# refutation: One queue for all orders keeps everything in order, but has only one reader. Spread the orders, each by
+#   its own id.
 
 # %% [belief] lab02.stays
 # question: The topic has another number of queues. Where do the next events of an old order go?
 # claim: To the queue that the order always had.
-# refutation: Nobody remembers where an order was: RocketMQ's selector divides by the number of queues that there are now,
-#   and so must yours, or the two programs disagree.
+# refutation: No table says where an order was. RocketMQ's selector divides by the current number of queues, and so must
+#   yours, or the two programs disagree.
 
 # %% [belief] lab02.any_hash
 # question: Which hash should a selector use?
 # claim: Any, if equal ids get equal numbers.
-# refutation: The one that all producers of the topic use. Another program with another hash puts the events of the same
-#   order into another queue.
+# refutation: The one that all producers of the topic use. A program with another hash puts events of the same order
+#   into another queue.
 
 # %% [belief] lab02.hash_is_positive
-# question: hash % queues, and hash is that of Java. Is that a queue?
+# question: hash is Java's. Is hash % queues the number of a queue?
 # claim: Yes, a number from 0 on.
-# refutation: A Java hash may be negative, and Java's % then is negative, too. Take the value without its sign, as
+# refutation: A Java hash may be negative, and then Java's % is negative. Drop the sign first, as
 #   `SelectMessageQueueByHash` does.
 
 # %% [answer] lab02.fewest_move
 # ### Your turn: the smallest change
 #
-# The topic needs more than eight queues. Change `AFTER` (from 9 to 32) so that as **few** orders move as possible. Answer with
-# that number of queues.
+# The topic needs more than eight queues. Change `AFTER` (from 9 to 32) so that as **few** orders move as possible.
+# Answer with that number of queues.
 #
-# wrong nine: Adding one queue is the smallest change of the number, and moves eight of nine orders.
-# wrong: Try numbers that have to do with 8.
-# note: Twice the number: about half of the orders stay. That is why one doubles queues, if one must have more.
+# wrong nine: 9 is the smallest change of the number, but it moves eight of nine orders.
+# wrong: Try numbers that are related to 8.
+# note: With twice the number about half of the orders stay. That is why queues are doubled, if there must be more.
 
 # %% tags=["parameter"]
 AFTER = 12
@@ -196,8 +194,8 @@ answer("lab02.fewest_move", AFTER, eight, other)
 # %% [markdown]
 # ## What a permission does
 #
-# A topic has a permission (权限) on each broker: 4 to read, 2 to write, 6 for both. An operator wants no more orders in it,
-# and sets 4.
+# A topic has a permission (权限) on each broker: 4 to read, 2 to write, 6 for both. An operator wants to close it to new
+# orders, and sets 4.
 
 
 # %% tags=["parameter"]
@@ -237,15 +235,15 @@ def no_more(lab, perm=4):
 
 
 # %% [prediction] lab02.perm
-# The shop sends another order at once, and again every 12 s. What happens to them?
+# The shop sends another order at once, and then one every 12 s. What happens to them?
 #
 # - refused: the broker refuses all of them; the topic is not writable
-#   > The broker stores what comes. The permission is part of the route, and it is the client that obeys it.
-# - late: the first ones are stored; when the shop has asked for the route, it finds no queue to send to
-#   = A permission acts at the clients, when they ask next. Until then the broker takes what they send.
+#   > The broker stores what arrives. The permission is part of the route, and it is the client that obeys it.
+# - late: the first ones are stored; once the shop has fetched the route, it finds no queue to send to
+#   = A permission takes effect at a client when it next fetches the route. Until then the broker stores what it sends.
 # - all: all are stored; a permission is for new topics
-#   > The shop obeys it, once it knows.
-# note: Whoever must keep messages out **now** has to stop the producers.
+#   > The shop obeys it as soon as it knows.
+# note: To keep messages out **now**, stop the producers.
 
 # %% tags=["picture"]
 lab = play(no_more, seed=7, client=no_trace)
@@ -258,12 +256,12 @@ reveal("lab02.perm", "all" if all(ok) else "late" if ok[0] else "refused")
 # %% [answer] lab02.perm_two
 # ### Your turn: to write and not to read
 #
-# Set `PERM` so that the shop can go on, and billing gets nothing more after a while. Answer with the number.
+# Set `PERM` so that the shop can keep sending, and billing soon gets nothing more. Answer with the number.
 #
-# wrong four: That is to read and not to write.
-# wrong both: That is both.
+# wrong four: 4 is to read and not to write.
+# wrong both: 6 is both.
 # wrong: It is one of 0, 2, 4 and 6.
-# note: With 2, orders wait in their queues until 6 is set again. What billing had read already it has read.
+# note: With 2, orders wait in their queues until 6 is set again. What billing had already read stays read.
 
 # %% tags=["parameter"]
 PERM = 4
@@ -283,8 +281,8 @@ answer("lab02.perm_two", PERM, kept)
 # %% [markdown]
 # ## Sixteen queues, then eight
 #
-# A topic has **two** numbers. Producers write to queues 0 to `write_queue_nums` - 1, consumers read queues 0 to
-# `read_queue_nums` - 1. Both are in the route.
+# A topic has **two** numbers, and both are in the route. Producers write to queues 0 to `write_queue_nums` - 1,
+# consumers read queues 0 to `read_queue_nums` - 1.
 
 
 # %% tags=["parameter"]
@@ -322,18 +320,21 @@ def one_command(lab):
 
 
 # %% [prediction] lab02.reverse
-# `update_topic(read_queue_nums=8, write_queue_nums=8)`, while the shop sells and billing has a backlog. What goes wrong?
+# An operator runs `update_topic(read_queue_nums=8, write_queue_nums=8)` while the shop sells and billing has a backlog.
+# What goes wrong?
 #
-# - nothing: nothing; eight out of sixteen is sixteen out of eight the other way round
-#   > A new queue is empty and nobody misses it. A queue that goes may hold messages, and producers may know it still.
+# - nothing: nothing; shrinking is growing the other way round
+#   > A new queue is empty, so its absence harms nothing. A queue that goes may hold messages, and producers may still
+#   > know it.
 # - sends: for up to half a minute some sends fail
-#   > Yes, and that is the half of it that somebody notices.
+#   > Yes, and that is the half that gets noticed.
 # - unread: what is in queues 8 to 15 is not read any more
 #   > Yes, and sends fail as well.
 # - both: both of these
-#   = The shop sends to queues that are gone until it asks for the route; billing stops reading them when it does.
-# note: Nothing is deleted: the messages lie in the log, in queues that no route names. With the old number of read queues
-#   they can be read again, within the three days that the log is kept.
+#   = The shop sends to the removed queues until it next fetches the route. Billing stops reading them when it fetches
+#   = its own.
+# note: Nothing is deleted: the messages are in the log, in queues that no route names. Set the old number of read
+#   queues within the three days that the log is kept, and they can be read again.
 
 # %%
 lab = play(one_command, seed=7, client=no_trace)
@@ -356,7 +357,7 @@ happened = (
 reveal("lab02.reverse", happened)
 
 # %% [markdown]
-# In which queues they are, and that the lag of the group does not show them, because it is a sum over the queues of the
+# The unread orders are in these queues. The group's lag does not show them, because it is a sum over the queues of the
 # route:
 
 # %% tags=["picture"]
@@ -376,12 +377,12 @@ Table(
 # %% [answer] lab02.back_again
 # ### Your turn: get them back
 #
-# Set `READ` so that billing reads what was stranded, after the damage is done. The cell waits for two minutes. Answer with
-# the number of orders that nobody has read then.
+# The damage is done. Set `READ` so that billing reads what was stranded. The cell waits for two minutes. Answer with
+# the number of orders that are unread after that.
 #
-# wrong before: That is how many there were before.
-# wrong: Run the cell with a READ that takes in queues 8 to 15 again.
-# note: The group's offsets of these queues were kept. So nothing is read twice, and nothing is left out.
+# wrong before: That is the number before the repair.
+# wrong: Run the cell with a READ that includes queues 8 to 15 again.
+# note: The group's offsets of these queues were kept, so nothing is read twice and nothing is left out.
 
 # %% tags=["parameter"]
 READ = 8
@@ -407,24 +408,24 @@ answer("lab02.back_again", repair.left, repair)
 ### END SOLUTION
 
 # %% [exercise] lab02.scale_in
-# ### Exercise 2: without a failed send, without a message left behind
+# ### Exercise 2: no failed send, no message left behind
 #
-# Write the story `scale_in(lab)`. It begins while the shop sells (two orders a second, on the topic `orders`) and two groups
-# read: `billing` and `reports`, one of which may have a backlog. When it returns, the topic has eight queues to write and
-# eight to read; it has ten minutes, and returns at most a minute and a half after queues 8 to 15 are drained. You may use
-# `lab.admin` and `lab.run_for`; setting offsets is not allowed. The check plays three such days and looks at every call of
-# your story on the way, which takes some five seconds.
+# Write the story `scale_in(lab)`. When it begins, the shop sells two orders a second on `orders`, and two groups read:
+# `billing` and `reports`. Either may have a backlog. When it returns, the topic has eight queues to write and eight to
+# read. It has ten minutes, and returns at most 90 seconds after queues 8 to 15 are drained.
 #
-# No send may fail, and every order has to be consumed by both groups.
+# Use `lab.admin` and `lab.run_for`; do not set offsets. No send may fail, and both groups must consume every order. The
+# check plays three such days, in some five seconds.
 #
-# hint: Which of the two numbers has to go first? Think of a message that is in queue 12.
-# hint: After the write number has changed, the shop may send to queue 12 for another 30 s. After that, nothing comes to
-#   queues 8 to 15 any more, and both groups will have read them some time.
-# hint: `lab.admin.examine_consume_stats(group, "orders").queues` has a row per queue with `message_queue`, `broker_offset` and
-#   `consumer_offset`. Look every few seconds whether all rows of queues 8 to 15 of both groups are equal.
-# note: `updateTopic` with `-w 8`, then `consumerProgress`, then `-r 8`. Brokers take messages for queues below the larger of the
-#   two numbers (`AbstractSendMessageProcessor.msgCheck`), which is what makes the first step safe. At work: ask
-#   `queryTopicConsumeByWho` which groups there are; the group that everybody has forgotten has a backlog, too.
+# hint: Which of the two numbers must go first? Think of a message that is in queue 12.
+# hint: After the write number has changed, the shop may send to queue 12 for another 30 s. After that, nothing arrives
+#   in queues 8 to 15 any more, and both groups will finish reading them.
+# hint: `lab.admin.examine_consume_stats(group, "orders").queues` has a row per queue with `message_queue`,
+#   `broker_offset` and `consumer_offset`. Check every few seconds whether the two offsets are equal in queues 8 to 15
+#   of both groups.
+# note: `updateTopic` with `-w 8`, then `consumerProgress`, then `-r 8`. Brokers take messages for queues below the
+#   larger of the two numbers (`AbstractSendMessageProcessor.msgCheck`), which makes the first step safe. At work: list
+#   the groups with `queryTopicConsumeByWho`; a forgotten group has a backlog, too.
 
 # %% tags=["picture"]
 lab = play(selling, seed=7, client=no_trace)
@@ -465,38 +466,39 @@ check("lab02.scale_in")
 # %% [belief] lab02.numbers_alone
 # question: How does a topic of sixteen queues get eight?
 # claim: One command sets both numbers; it is the growth the other way round.
-# refutation: A queue that goes may be written to for 30 s more, and what is in it has to be read first: set the write number,
-#   wait until the shop has asked for the route and both groups have read queues 8 to 15, and then set the read number.
+# refutation: A queue that goes may be written to for another 30 s, and what is in it must be read first. Set the write
+#   number, wait until the shop has fetched the route and both groups have read queues 8 to 15, and then set the read
+#   number.
 
 # %% [belief] lab02.routes_at_once
 # question: The write number is 8. Who still writes to queue 12?
 # claim: Nobody.
-# refutation: The shop asks for the route every 30 s, and writes to queue 12 until it has asked: wait so long, however empty
-#   the queues look, before the read number changes.
+# refutation: The shop fetches the route every 30 s, and writes to queue 12 until then. Wait that long before the read
+#   number changes, however empty the queues look.
 
 # %% [belief] lab02.drained_somewhere
 # question: When may the read queues go?
 # claim: When the producers have stopped using them; or when the group that I look at has read them.
-# refutation: A queue may go when every group has read all of it: look at the offsets of both groups in queues 8 to 15, and
-#   not at the clock.
+# refutation: A queue may go when every group has read all of it. Compare the offsets of both groups in queues 8 to 15
+#   instead of waiting by the clock.
 
 # %% [belief] lab02.lag_of_all_queues
 # question: When are the queues that go drained?
 # claim: When the lag of both groups is 0.
-# refutation: Under traffic the lag of the queues that stay is never 0 for long. Only the lag of the queues that go has to
+# refutation: Under traffic the lag of the queues that stay is never 0 for long. Only the lag of the queues that go must
 #   be 0.
 
 # %% [belief] lab02.no_writer_is_done
-# question: Nobody writes to queues 8 to 15 any more. Is the topic smaller?
+# question: No producer writes to queues 8 to 15 any more. Is the topic smaller?
 # claim: Yes, the rest goes by itself.
-# refutation: The members go on reading sixteen queues until read_queue_nums is 8 as well, and that may only be set when
+# refutation: The members keep reading sixteen queues until read_queue_nums is also 8, and you may set that only when
 #   those queues are drained.
 
 # %% [markdown]
-# ## Not only in a Lab
+# ## Outside a Lab
 #
-# So far everything ran inside this notebook, in simulated time. `mqlab serve` starts a name server and a broker as a process
-# of its own, over TCP and in real time, for any RocketMQ client. Here it is, on free ports:
+# So far everything ran inside this notebook, in simulated time. `mqlab serve` starts a name server and a broker in a
+# process of their own, over TCP and in real time, for any RocketMQ client. Here it is, on free ports:
 
 
 # %% tags=["parameter"]
@@ -514,17 +516,17 @@ def server(folder):
 
 
 # %% [prediction] lab02.served
-# The shop sends an order. Then the server's process is killed (`kill -9`), and the shop sends another one. What is it told,
-# and how soon?
+# The shop sends an order. Then the server's process is killed (`kill -9`), and the shop sends another one. What does
+# that send return, and how soon?
 #
 # - waits: a time-out, after three seconds
-#   > So it would be if the machine had lost its power. A process that is killed leaves its connections to the operating
-#   > system, which closes them.
+#   > That would be true if the machine had lost its power. The operating system closes the connections of a killed
+#   > process.
 # - at_once: an error, at once
 #   = The connection is closed, a new one is refused, and there is no other broker to try.
 # - ok: SEND_OK; the client keeps the order and sends it when the server is back
 #   > A producer keeps nothing. That is what the outbox of the second part is for.
-# note: The same code, the same rules: what you have seen in simulated time holds here.
+# note: The same code follows the same rules: what you have seen in simulated time holds here.
 
 # %% tags=["picture"]
 folder = tempfile.TemporaryDirectory()
@@ -551,14 +553,14 @@ reveal("lab02.served", happened)
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **Two orders a second** show every message that is lost. They do not show how long a drain takes in your cluster: that
-#   is the backlog of the slowest group.
-# - **The order of events** across a change of queues is not kept, also not by the safe way: *paid* may wait in queue 12 while
-#   *shipped* is read from queue 4. Who needs it stops the producers, drains, changes, and starts them.
-# - **One broker.** With several, the numbers are set on each, one after the other.
+# - **Two orders a second** show every message that is lost. They do not show how long a drain takes in your cluster:
+#   that is the backlog of the slowest group.
+# - **The order of events** across a change of queues is not kept, even by the safe way: *paid* may wait in queue 12
+#   while *shipped* is read from queue 4. If you need it, stop the producers, drain, change, and start them again.
+# - **One broker.** With several, set the numbers on each, one after another.
 
 # %% [markdown] tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -568,14 +570,14 @@ reveal("lab02.served", happened)
 # | a pull needs a queue below the read number | `PullMessageProcessor` |
 # | permissions | `PermName`: 4 read, 2 write, 1 inherit; obeyed by clients |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
-# | "expansion": 16 queues become 8 | that is a shrink; writing ends first, reading last |
-# | wait until the queues are empty | and for 30 s at least, and for all groups |
-# | perm=4 stops writes at once | when producers ask for the route next; the broker does not look |
-# | more queues are harmless | for keyed messages they are not: most keys move |
+# | "expansion": 16 queues become 8 | a shrink; writing ends first, reading last |
+# | wait until the queues are empty | and for at least 30 s, and for all groups |
+# | perm=4 stops writes at once | when producers next fetch the route; the broker does not check it |
+# | more queues are harmless | not for keyed messages: most keys move |
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
@@ -586,15 +588,15 @@ reveal("lab02.served", happened)
 # **1.** And eight to sixteen? What can go wrong when a topic grows?
 #
 # answer: Producers may learn of the new queues up to 50 s before consumers read them, so orders wait a little. A group
-#   reads a new queue from its beginning, because its first message is young. To be sure, set the read number first and the
-#   write number half a minute later. And keyed messages move, as when it shrinks.
+#   reads a new queue from its beginning, because its first message is young. To be safe, set the read number first and
+#   the write number half a minute later. Keyed messages move, as when the topic shrinks.
 
 # %% [reflection] lab02.forgotten
-# **2.** How do you find out that somebody has shrunk a topic the wrong way a week ago?
+# **2.** A topic was shrunk the wrong way a week ago. How do you find out?
 #
-# answer: In the queue files: `mqlab inspect` (or the directory `consumequeue/orders`) shows queues 8 to 15 with a maximal
-#   offset beyond the group's. The lag does not show it. Setting the read number back brings the messages that retention
-#   has not deleted yet.
+# answer: From the queue files: `mqlab inspect` (or the directory `consumequeue/orders`) shows queues 8 to 15 with a
+#   maximal offset beyond the group's. The lag does not show it. Setting the read number back recovers the messages that
+#   retention has not deleted yet.
 
 # %% [markdown] tags=["reading"]
 # ## Next

@@ -1,31 +1,28 @@
 # %% [markdown] tags=["reading"]
-# # Lab 03a: Who reads which queue
+# # 03a Queue allocation: who reads which queue
 #
 # ## Why
 #
 # Monday, 9:00. Over the weekend billing was scaled from three instances to five. One of the five still does 40 % of the
 # work, one does nothing at all, and for half a minute after the deployment orders were charged twice.
 #
-# The meeting knows why it cannot have been the broker:
+# The meeting is sure that the broker is innocent:
 #
 # - "The strategy is called *averagely*. Averaging is fair."
 # - "We will take consistent hashing, it moves nothing that need not move. With enough virtual nodes it is fair, too."
 # - "A queue never has two readers."
 # - "Clustering means that a message is consumed once."
 #
-# Each of the four is wrong in a way that can be seen. This first part divides queues: you write two strategies
-# (分配策略), and measure how fair they are. The [second part](03b-what-a-change-moves.ipynb) counts what moves when
-# members come and go. The [third](03c-when-queues-move.ipynb) watches queues on their way from one reader to the next,
-# which is where the money was lost.
+# Each of the four is wrong in a way that you can see. Here you write two allocation strategies (分配策略).
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
 #
 # - say which instance reads which queue, for each strategy of RocketMQ;
 # - find the instance that does too much, and say why more instances do not help it;
-# - say what strategies with machine rooms do, and what they do not.
+# - say what strategies with machine rooms do, and what they do not do.
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
@@ -37,10 +34,10 @@ from mqlab.rocketmq.client.allocate import strategy
 # %% [markdown]
 # ## Three instances, eight queues
 #
-# A topic has queues (消息队列). The members of a consumer group (消费者组) divide them, so that each queue has one reader
-# and the work is shared. Nobody hands the queues out: every member fetches the same two lists, the queues of the topic
-# and the client ids of the group, sorts both, and computes its own share (重平衡, rebalance). If all compute the same,
-# every queue is read.
+# The members of a consumer group (消费者组) divide the queues (消息队列) of a topic, so that each queue has one reader. No
+# server hands the queues out. Every member fetches the same two lists, the queues of the topic and the client ids of
+# the group, sorts both, and computes its own share (重平衡, rebalance). If all members compute the same division, every
+# queue is read.
 #
 # A member of billing, and a group of them:
 
@@ -74,13 +71,13 @@ def owners_in(lab, topic="orders"):
 # `orders` has eight queues, 0 to 7, and billing has three members with RocketMQ's default strategy, AVG. Which queues
 # does the second member read?
 #
-# - 3 4 5: a block of three, behind the block of the first
-#   = Eight divided by three is two, and two are left over: the first two members get one more each.
+# - 3 4 5: a block of three, after the block of the first
+#   = Eight divided by three is two, and two are left over. The first two members get one more each.
 # - 1 4 7: every third one; queues are dealt like cards {lab03.one_by_one}
 #   > That is another strategy, AVG_BY_CIRCLE. AVG counts first, and then hands out blocks.
 # - 2 3: two; the last member takes what is left over
 #   > The remainder goes to the first members, one queue each.
-# note: The members are in the order of their client ids, as texts. So 10.0.0.10 comes before 10.0.0.9.
+# note: Members are sorted by client id as strings, so 10.0.0.10 comes before 10.0.0.9.
 
 
 # %%
@@ -101,18 +98,18 @@ reveal("lab03.eight_by_three", " ".join(map(str, second)))
 # %% [exercise] lab03.average
 # ### Exercise 1: AVG (平均分配)
 #
-# Write it for any two lists. The members are called by their client ids; `me` is the one that asks. Your answer is
-# compared with those of RocketMQ's own class, whose queues are on several brokers: that makes no difference, the list
-# of all queues is divided. One call comes from a member that is not in the list: its heartbeat has not reached the
-# broker yet. It gets nothing.
+# Write it for any two lists. The members are client ids; `me` is the one that asks. The check compares your answer with
+# that of RocketMQ's own class, on queues of several brokers. That makes no difference, because the list of all queues
+# is divided. One call comes from a member that is not in the list, because its heartbeat has not reached the broker
+# yet. It gets nothing.
 #
 # hint: `each, extra = divmod(len(queues), len(members))` gives the even share, and how many members get one queue more.
-# hint: Member number n (`members.index(me)`) has all the blocks of the n members before it in front of its own.
-#   `min(n, extra)` of them are larger by one.
-# hint: `start = n * each + min(n, extra)`; the block is `queues[start : start + each + (1 if n < extra else 0)]`. Before
-#   that: `if me not in members: return []`.
+# hint: The blocks of the n members before member number n (`members.index(me)`) come before its own. `min(n, extra)` of
+#   them are larger by one.
+# hint: `start = n * each + min(n, extra)`; the block is `queues[start : start + each + (1 if n < extra else 0)]`.
+#   Before that: `if me not in members: return []`.
 # note: This is AllocateMessageQueueAveragely.allocate. At work: if a group has more members than the topic has queues,
-#   the last members in the order of their ids do nothing. Look at the client ids before you look at the code.
+#   the last members by client id do nothing. Look at the client ids before you look at the code.
 
 
 # %%
@@ -138,9 +135,9 @@ check("lab03.average")
 # %% [markdown]
 # ## Dealt like cards
 #
-# The second strategy deals the queues one by one, round and round. A group is told its strategy when a consumer is made:
-# by RocketMQ's name, or as an object. (In Java it is an argument of the constructor, or
-# `setAllocateMessageQueueStrategy` before the start.) Two brokers now, with four queues each:
+# The second strategy, averagely by circle, deals the queues one by one, round and round. A consumer gets its strategy
+# when it is made, by RocketMQ's name or as an object. (In Java it is an argument of the constructor, or
+# `setAllocateMessageQueueStrategy` before the start.) Here are two brokers with four queues each:
 
 
 # %% tags=["parameter"]
@@ -175,13 +172,13 @@ OwnersGrid(
 )
 
 # %% [markdown]
-# Both are equally fair: the same numbers, in another order. With AVG two of the three members read from one broker only.
-# With AVG_BY_CIRCLE every member meets both.
+# Both are equally fair: the same numbers, in another order. With AVG two of the three members read from one broker
+# only. With AVG_BY_CIRCLE every member reads from both.
 
 # %% [exercise] lab03.circle
 # ### Exercise 2: AVG_BY_CIRCLE (环形平均分配)
 #
-# The same lists, the same names. A queue's number is its place in the list of all queues; `queue_id` begins at 0 on each
+# The arguments are the same. A queue's number is its index in the list of all queues; `queue_id` begins at 0 on each
 # broker.
 #
 # hint: Member number n gets the queues number n, n + k, n + 2k, …, where k is the number of members.
@@ -211,19 +208,18 @@ check("lab03.circle")
 # %% [markdown]
 # ## Monday, 9:00
 #
-# Billing reads two topics: `orders`, with four queues, and `refunds`, with one. Four messages out of five are orders. On
-# Friday there were three instances, on Monday there are five.
+# Billing reads two topics: `orders`, with four queues, and `refunds`, with one. Four messages out of five are orders.
+# On Friday there were three instances, on Monday there are five.
 
 # %% [prediction] lab03.idle
-# Five instances, AVG, `orders` with four queues and `refunds` with one. How many of the five get nothing to do?
+# Five instances use AVG. `orders` has four queues and `refunds` has one. How many of the five have nothing to do?
 #
 # - 0: none; five queues, five instances, and averaging is fair {lab03.averaging_is_fair}
-#   > Averaging divides the queues of one topic. Each topic is divided for itself, and each time the first members in the
-#   > order of their ids come first.
+#   > AVG divides each topic on its own, and each division begins with the first member by client id.
 # - 1: one
 #   = The fifth gets nothing of `orders`, and nothing of `refunds` either: both topics begin with the first member.
 # - 2: two; there are fewer queues than instances
-#   > Four instances get a queue of `orders`. Who gets the queue of `refunds`?
+#   > Four instances get a queue of `orders`. Which one gets the queue of `refunds`?
 # note: The surplus of every topic goes to the same members: those whose client ids come first.
 
 
@@ -261,23 +257,23 @@ Bars(work(lab), unit="% of the messages", title="Monday, 9:00")
 reveal("lab03.idle", sum(share == 0 for share in work(lab).values()))
 
 # %% [markdown]
-# There is Monday morning: 40 % for the first, nothing for the last. More instances would not change a thing, because
+# That is Monday morning: 40 % for the first, nothing for the last. More instances would change nothing, because
 # `orders` has four queues. What would?
 
 # %% [answer] lab03.enough
 # ### Your turn: enough queues
 #
-# Change `ORDERS` and `REFUNDS`, the numbers of queues, until each of the five has something to do and nobody gets more
+# Change `ORDERS` and `REFUNDS`, the numbers of queues, until each of the five has something to do and none gets more
 # than a quarter of the messages. What is the smallest number of queues in both topics together with which that works?
 #
-# wrong ten: Five and five is right for everybody, and it is more than needed.
-# wrong orders_only: Look at the first instance: however many queues `orders` has, the one queue of `refunds` brings it 20 %
-#   of all messages, beside its share of the orders.
-# wrong more: That many queues are enough, as your last run shows, but fewer are enough too. Try one queue less for one of
-#   the topics.
+# wrong ten: Ten, five and five, works for every instance, but it is more than needed.
+# wrong orders_only: Look at the first instance. However many queues `orders` has, the one queue of `refunds` brings it
+#   20 % of all messages, in addition to its share of the orders.
+# wrong more: That many queues are enough, as your last run shows, but fewer are enough too. Try one queue less for one
+#   of the topics.
 # wrong: This is not the number of queues in your last run, which works. Find the smallest numbers that work, and answer
 #   their sum.
-# note: Eight, five of them for the orders. Queues are cheap, and they bound how many instances can work: make more than
+# note: Eight, five of them for the orders. Queues are cheap, and they limit how many instances can work: make more than
 #   you need today.
 
 # %% tags=["parameter"]
@@ -297,16 +293,16 @@ answer("lab03.enough", 8, enough)
 # %% [exercise] lab03.fairness
 # ### Exercise 3: how unfair was it?
 #
-# A number for it. `moments` is the history of a group: for each moment a tuple of the members (a list of ids) and of the
-# owners (a dictionary, queue -> member). Return the largest difference between the member with most queues and the
+# Put a number on it. `moments` is the history of a group: for each moment a tuple of the members (a list of ids) and of
+# the owners (a dictionary, queue -> member). Return the largest difference between the member with most queues and the
 # member with fewest, over all moments.
 #
 # hint: For each moment, count for each member how often it is among `owners.values()`.
-# hint: Go through `members`, not through the owners: who owns nothing is not there.
-# hint: `counts = [list(owners.values()).count(member) for member in members]`; the moment's difference is `max(counts) -
-#   min(counts)`; the answer is the largest of them.
-# note: RocketMQ has no such number; this is what to put on a dashboard. At work: count by messages too, because queues are
-#   rarely equally full.
+# hint: Go through `members` instead of the owners: a member without queues is not among the owners.
+# hint: `counts = [list(owners.values()).count(member) for member in members]`; the moment's difference is `max(counts)
+#   - min(counts)`; the answer is the largest of them.
+# note: RocketMQ has no such number; put it on your dashboard. At work: count messages too, because queues are rarely
+#   equally full.
 
 
 # %%
@@ -331,19 +327,20 @@ check("lab03.fairness")
 # %% [markdown]
 # ## Rooms
 #
-# Brokers in two machine rooms (机房), members in both. RocketMQ has two strategies for that, and books often describe a
-# third. `MACHINE_ROOM` is told some rooms, and looks at the names of the brokers: `room1@broker-a` is in room1.
+# Brokers are in two machine rooms (机房), and so are members. RocketMQ has two strategies for that, and books often
+# describe a third. `MACHINE_ROOM` gets a list of rooms and compares it with the brokers' names: `room1@broker-a` is in
+# room1.
 
 # %% [prediction] lab03.rooms
-# Two brokers, `room1@broker-a` and `room2@broker-b`, four queues each. All members use
+# Two brokers, `room1@broker-a` and `room2@broker-b`, have four queues each. All members use
 # `AllocateMessageQueueByMachineRoom` with the rooms {room1}. Who reads the queues of room2?
 #
-# - all: all members; what has no reader in its own room is shared by average
+# - all: all members; queues without a reader in their own room are shared by average
 #   > That is close to what MACHINE_ROOM_NEARBY does. MACHINE_ROOM never falls back to anything.
-# - nobody: nobody
-#   = Queues of rooms that are not listed are given to nobody, and their messages wait for ever.
+# - nobody: no member
+#   = Queues of rooms that are not listed have no reader, and their messages wait for ever.
 # - members in room2: the members that run in room2
-#   > It does not know where a member runs. It looks at the names of brokers only.
+#   > It does not know where a member runs. It looks only at the names of brokers.
 # note: MACHINE_ROOM divides the queues of the listed rooms among all members, wherever those are.
 
 
@@ -379,8 +376,8 @@ readers = {member for place, member in listed.items() if place.startswith("2/")}
 reveal("lab03.rooms", "nobody" if readers == {None} else "all")
 
 # %% [markdown]
-# `MACHINE_ROOM_NEARBY` asks a resolver of yours where brokers and members are. A member reads in its own room. The queues
-# of a room without a single member are shared by all. Now the last member of room2 dies:
+# `MACHINE_ROOM_NEARBY` asks a resolver of yours where brokers and members are. A member reads in its own room. The
+# queues of a room without a single member are shared by all. Now the last member of room2 crashes:
 
 # %% tags=["picture"]
 near = strategy("MACHINE_ROOM_NEARBY", inner="AVG", machine_room_resolver=Rooms())
@@ -396,24 +393,26 @@ OwnersGrid(
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **Even numbers of queues are not even work.** A hot key makes a hot queue, whoever reads it. Lab 10 looks for it.
-# - **Nothing here changed.** What moves when members come and go is the second part; how long it takes, the third.
-# - **A strategy is computed from equal lists.** Members that see different lists divide differently: the third part.
-# - **Not modelled:** division by the broker (`clientRebalance=false`, QueryAssignmentProcessor) and POP, in which a queue
-#   may have several readers on purpose. [What is not modelled](not-modelled.ipynb) has the whole list.
+# - **Even numbers of queues are not even work.** A hot key makes a hot queue, whichever member reads it. Lab 10 looks
+#   for it.
+# - **Nothing changed here.** The second part shows what moves when members come and go, the third how long it takes.
+# - **A strategy is computed from equal lists.** Members that see different lists divide differently, as the third part
+#   shows.
+# - **The members divide.** RocketMQ 5 can also let the broker divide the queues (`clientRebalance=false`), and with POP
+#   several members may read one queue on purpose.
 
 # %% [markdown] tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
 # | the default | `AllocateMessageQueueAveragely`; set in the constructor of `DefaultMQPushConsumer`, or by its setter before the start |
 # | dealing | `AllocateMessageQueueAveragelyByCircle` |
 # | rooms | `AllocateMessageQueueByMachineRoom`, `AllocateMachineRoomNearby` |
-# | a fixed list | `AllocateMessageQueueByConfig`: the list that it was given, for every topic; forget `%RETRY%group` in it, and retries are read by nobody |
+# | a fixed list | `AllocateMessageQueueByConfig`: the same list for every topic; without `%RETRY%group` in it, no member reads retries |
 # | sorting before it | `RebalanceImpl.rebalanceByTopic` |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
@@ -429,17 +428,17 @@ OwnersGrid(
 # %% [reflection] lab03.sixteen
 # **1.** Your topic has 16 queues on four brokers. How many instances can work, and with how many is the work even?
 #
-# answer: Up to 16 can work; a seventeenth reads nothing. It is even with 1, 2, 4, 8 or 16. With 5 one has four queues and
-#   the others three; with 12 four have two queues and eight have one, so the busiest do twice as much. Twelve
+# answer: Up to 16 can work; a seventeenth reads nothing. It is even with 1, 2, 4, 8 or 16. With 5, one has four queues
+#   and the others three. With 12, four have two queues and eight have one, so the busiest do twice as much: twelve
 #   instances finish a burst no sooner than eight.
 
 # %% [reflection] lab03.surplus
-# **2.** A group reads twelve topics with five queues each, and has three instances. Who does how much, and what would you
-# change?
+# **2.** A group reads twelve topics with five queues each, and has three instances. How much does each do, and what
+# would you change?
 #
-# answer: Of each topic the first two instances get two queues and the third gets one: 24, 24 and 12 queues. More queues per
-#   topic make the difference relatively smaller; a multiple of the number of instances removes it. An own strategy could
-#   begin with another member for each topic.
+# answer: Of each topic the first two instances get two queues and the third gets one, which makes 24, 24 and 12 queues.
+#   More queues per topic make the difference smaller; a multiple of the number of instances removes it. A strategy of
+#   your own could begin with another member for each topic.
 
 # %% [markdown] tags=["reading"]
 # ## Next

@@ -1,17 +1,17 @@
 # %% [markdown] tags=["reading"]
-# # Lab 03b: What a change moves
+# # 03b Rebalance: what a change moves
 #
 # ## Why
 #
 # In the [first part](03a-who-reads-which-queue.ipynb) queues had owners. On Monday at 9:00 two instances joined, and
 # queues changed hands. "We will take consistent hashing", says the meeting. "It moves nothing that need not move. With
-# enough virtual nodes it is fair, too." You count what moves, you build the ring and see what virtual nodes do and what
-# they do not, and then you design a strategy that is fair and moves little.
+# enough virtual nodes it is fair, too." You count what moves, build the ring, see what virtual nodes do, and then
+# design a strategy that is fair and moves little.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the [first part](03a-who-reads-which-queue.ipynb). When you are done you can
+# About {minutes} minutes. You need the [first part](03a-who-reads-which-queue.ipynb). Afterwards you can
 #
 # - say how many queues a join or a leave moves, and how many had to;
 # - build RocketMQ's hash ring, and say when it is unfair;
@@ -33,19 +33,19 @@ from mqlab.rocketmq.client.allocate import md5_u32, strategy
 # %% [markdown]
 # ## What a join moves
 #
-# A queue that changes its owner is not free: its reader stops, another one begins, and some messages come twice. So it
-# matters how many queues change hands when a member joins or leaves (扩缩容).
+# A queue that changes its owner has a cost: its reader stops, another one begins, and some messages are delivered
+# twice. So it matters how many queues change hands when a member joins or leaves (扩缩容).
 
 # %% [prediction] lab03.join_moves
-# Eight queues, three members, AVG. A fourth member joins, and its id comes last. How many queues change their owner?
+# Three members divide eight queues by AVG. A fourth joins, and its id comes last. How many queues change their owner?
 #
 # - 0: none; only the queues of a member that leaves have to move {lab03.only_leaving_moves}
-#   > Then the fourth would have nothing to read. Who joins gets its share from the others.
+#   > Then the fourth would have nothing to read. A member that joins gets its share from the others.
 # - 2: two, those that the fourth gets
-#   > Two would be enough: 3, 3 and 2 queues could become 2, 2, 2 and 2. AVG does not know what was before; it draws the
-#   > blocks anew.
+#   > Two would be enough: 3, 3 and 2 queues could become 2, 2, 2 and 2. AVG does not know the former division; it draws
+#   > all blocks again.
 # - 5: five, more than half of them
-#   = The blocks begin at other places now, so members pass queues to their neighbours.
+#   = The blocks begin at other positions now, so members pass queues to their neighbours.
 # note: Two had to move, five did.
 
 
@@ -81,33 +81,32 @@ reveal("lab03.join_moves", len(avg.moved(1)))
 OwnersGrid(history("AVG_BY_CIRCLE"), title="AVG_BY_CIRCLE")
 
 # %% [markdown]
-# Dealing is worse still. And consistent hashing (一致性哈希), which was made for exactly this?
+# Dealing moves even more. And consistent hashing (一致性哈希), which was invented for exactly this?
 
 # %%
 OwnersGrid(history("CONSISTENT_HASH"), title="CONSISTENT_HASH")
 
 # %% [markdown]
-# It moves what it must, and no more. But look at the counts at the end of each line.
+# It moves only what it must. But look at the counts at the end of each line.
 
 # %% [exercise] lab03.churn
 # ### Exercise 4: how much moved that need not have?
 #
-# `moments` as before. `churn` returns the queues that changed their owner from one moment to the next, added up over the
-# history, divided by those that **had to**, added up as well.
+# `churn` gets `moments` as before and returns the queues that changed their owner, summed over the history, divided by the
+# sum of those that **had to**.
 #
-# Which had to? Say n queues and k members, `each, extra = divmod(n, k)`. For even shares a member may keep `each` of the
-# queues that it had, and `extra` of the members may keep one more. What nobody keeps had to move. In the picture of AVG:
-# when 4 joins, each of the four may keep two. Three members have 3, 3 and 2, so they keep six, and two have to move.
+# With n queues and k members, `each, extra = divmod(n, k)`. For even shares a member keeps `each` of its queues, and
+# `extra` of the members keep one more. The rest had to move. In the picture of AVG, when 4 joins, each of the four
+# may keep two. Three members have 3, 3 and 2, so they keep six, and two must move.
 #
-# hint: `pairwise(moments)` gives each moment with the next one. Changed are the queues q with `before[q] !=
-#   after[q]`.
-# hint: Who stays may keep `min(had, each)`. Of those who had more than `each`, `extra` may keep one more; who has left
-#   keeps nothing.
+# hint: `pairwise(moments)` gives each moment with the next one. The queues q with `before[q] != after[q]` changed.
+# hint: A member that stays may keep `min(had, each)`. Of those that had more than `each`, `extra` may keep one more. A
+#   member that has left keeps nothing.
 # hint: `kept = sum(min(had, each) for had in counts) + min(extra, sum(had > each for had in counts))`, where counts are
-#   the queues that each member of the new moment had before. `len(before) - kept` had to move. Divide the two sums at the
-#   end.
-# note: 1.0 is the best that is fair at every moment. Below 1.0 somebody has paid for it with uneven shares: the hash
-#   ring does. At work: each queue that moves is a burst of duplicates, so deploy rarely, or in one step.
+#   the queues that each member of the new moment had before. `len(before) - kept` had to move. Divide the two sums at
+#   the end.
+# note: 1.0 is the best that is fair at every moment. Below 1.0 the price is uneven shares, as on the hash ring. At
+#   work: each queue that moves is a burst of duplicates, so deploy rarely, or in one step.
 
 
 # %%
@@ -136,15 +135,15 @@ check("lab03.churn")
 # %% [markdown]
 # ## The ring
 #
-# Hashes of members are points on a ring. A queue has a hash too, and belongs to the next point: the first one whose hash
-# is not below its own. When a member joins, its points take a piece from whoever was next, and nobody else notices. In
-# the picture an arc belongs to the point at its end.
+# Hashes of members are points on a ring. A queue has a hash too, and belongs to the next point: the first one whose
+# hash is not below its own. When a member joins, its points take a piece from the next point's member, and the others
+# notice nothing. In the picture an arc belongs to the point at its end.
 
 # %% [prediction] lab03.points
 # How many points does a member have on RocketMQ's ring, if you configure nothing?
 #
 # - 1: one: the hash of its client id {lab03.one_point}
-#   > So it is drawn in many books. One point per member would give arcs of very different lengths.
+#   > Many books draw it that way. One point per member would give arcs of very different lengths.
 # - 10: ten, with hashes of `id-0` to `id-9`
 #   = They are called virtual nodes (虚拟节点).
 # - 160: a hundred and sixty, as in other systems
@@ -170,11 +169,11 @@ default = strategy("CONSISTENT_HASH").ring(["10.0.0.3@billing-1"])
 reveal("lab03.points", len(default))
 
 # %% [prediction] lab03.more_nodes
-# Twelve queues, three members. With 10 virtual nodes they have 3, 3 and 6 queues. What will 500 virtual nodes make of it?
+# With 10 virtual nodes, three members have 3, 3 and 6 of twelve queues. What will they have with 500?
 #
 # - even: 4, 4 and 4: with enough virtual nodes it becomes fair
-#   > The pieces of the ring become equally large, and they do. But twelve queues are twelve darts: that each member is
-#   > hit by four of them would be luck.
+#   > The pieces of the ring do become equally large. But twelve queues are twelve darts: it would be luck if each
+#   > member were hit by four.
 # - uneven: something uneven, again
 #   = Virtual nodes make the arcs even, not the queues.
 # - same: 3, 3 and 6, as before
@@ -192,13 +191,13 @@ reveal("lab03.more_nodes", "even" if max(counts) - min(counts) <= 1 else "uneven
 # %% [answer] lab03.unlucky
 # ### Your turn: an unlucky number
 #
-# Somebody reads that ten virtual nodes are too few, and sets another number. Find a number from 11 to 30 with which one
-# of the three members reads nine of the twelve queues: change `NODES` and run the cell. Which number is it?
+# A colleague reads that ten virtual nodes are too few, and sets another number. Find a number from 11 to 30 with which
+# one of the three members reads nine of the twelve queues: change `NODES` and run the cell. Which number is it?
 #
-# wrong ten: With ten the largest has six. Go on trying.
+# wrong ten: With ten the largest has six. Try other numbers.
 # wrong: With this number no member has nine queues. Set `NODES` to it and look at the last column.
-# note: The arcs are quite even there, and the queues are not. Before you set it: draw it for your own client ids. They
-#   hold the process's number, so that the next deployment throws the dice again.
+# note: The arcs are quite even there, and the queues are not. Before you set it, draw it for your own client ids. They
+#   contain the process's number, so the next deployment throws the dice again.
 
 # %% tags=["parameter"]
 NODES = 11
@@ -216,23 +215,23 @@ answer("lab03.unlucky", 20)
 # %% [exercise] lab03.ring
 # ### Exercise 5: CONSISTENT_HASH
 #
-# Build it, so that it answers as RocketMQ's class does. What has to be equal to the byte:
+# Build it, so that it answers as RocketMQ's class does. These must be equal to the byte:
 #
 # | what | how |
 # |---|---|
 # | hash of a text | MD5 of its UTF-8 bytes, the first four bytes of the digest, as a big-endian number |
 # | points of a member | the hashes of `f"{member}-{k}"` for k = 0, 1, …, `virtual_nodes` - 1 |
 # | key of a queue | `str(queue)`, as `MessageQueue [topic=orders, brokerName=broker-a, queueId=0]` |
-# | owner of a queue | the member of the first point not below its hash; behind the last point, of the first point |
+# | owner of a queue | the member of the first point not below its hash; beyond the last point, of the first point |
 #
 # hint: `hashlib.md5(text.encode()).digest()[:4]` are the bytes, `int.from_bytes(…, "big")` is the number.
-# hint: Make a sorted list of (hash, member) for all members and all k. `bisect.bisect_left` finds the place of a queue's
-#   hash in the sorted hashes; behind the last one, take number 0.
+# hint: Make a sorted list of (hash, member) for all members and all k. `bisect.bisect_left` finds the index of a
+#   queue's hash among the sorted hashes; beyond the last one, take number 0.
 # hint: `at = bisect.bisect_left(hashes, hash_of(str(queue)))`; `owner = points[at % len(points)][1]`. Return the queues
 #   whose owner is me, in their order.
-# note: This is AllocateMessageQueueConsistentHash with ConsistentHashRouter, a TreeMap and its tailMap. At work: a member
-#   whose id changes at each start (the default, process id and time) is a new member to the ring. Set instance_name if
-#   you want it to keep its queues.
+# note: This is AllocateMessageQueueConsistentHash with ConsistentHashRouter, a TreeMap and its tailMap. At work: a
+#   member whose id changes at each start (the default, process id and time) is a new member to the ring. Set
+#   instance_name if you want it to keep its queues.
 
 
 # %%
@@ -270,17 +269,17 @@ check("lab03.ring")
 # %% [markdown]
 # ## All of it on one board
 #
-# Queues against members, with everything that you have met: strategies, brokers, joins, leaves, a rename (which is what a
-# restart is to the broker, because RocketMQ's default id holds the process's number), virtual nodes, the ring. Fairness
-# and moves are counted over the history. Change what you like.
+# The board shows queues against members: strategies, brokers, joins, leaves, virtual nodes, the ring. To the broker a
+# restart is a rename, because RocketMQ's default id contains the process's number. Fairness and moves are counted over
+# the history. Change what you like.
 
 # %% [answer] lab03.worst
 # ### Your turn: the worst history
 #
-# Let AVG_BY_CIRCLE divide. Find a history of three changes or more in which it moves at least three times as many queues
-# as had to. How many queues moved in your history? (`board.moved` is that number.)
+# Let AVG_BY_CIRCLE divide. Find a history of three changes or more in which it moves at least three times as many
+# queues as had to. How many queues moved in your history? (`board.moved` is that number.)
 #
-# wrong needed: That is how many had to move, the fewest. Asked for is how many did.
+# wrong needed: That is how many had to move, the fewest. The question is how many did.
 # wrong: The board says it under the history, and `board.table()` has a row for each change.
 # note: `board.compare()` shows the same history under every strategy.
 
@@ -305,25 +304,25 @@ board.compare()
 # %% [markdown]
 # ## A strategy that moves little
 #
-# AVG is fair and moves much. The ring moves little and is unfair. Is there one that is both? First the question how good
-# it can be.
+# AVG is fair and moves much. The ring moves little and is unfair. Can one strategy be both? First see how good it could
+# be.
 
 # %% [prediction] lab03.ideal
-# Can there be a strategy that is even at every moment and moves only what has to move, whoever joins and leaves?
+# Can a strategy be even at every moment and move only what has to move, whichever members join and leave?
 #
-# - remember: yes; it has to remember who had which queue, and change as little as possible {lab03.remembers}
-#   > Remember where? Each member computes alone. One that has started a minute ago remembers nothing, and would divide
-#   > differently from the others.
+# - remember: yes; it has to remember the former owners, and change as little as possible {lab03.remembers}
+#   > Each member computes alone. One that started a minute ago remembers nothing, and would divide differently from the
+#   > others.
 # - hash: yes; consistent hashing moves only what has to move
-#   > And is not even. Look at the counts behind its line.
+#   > But it is not even. Look at the counts at the end of its line.
 # - no: no; from two lists alone it cannot be done
-#   = Whoever comes last should get the smaller share, and nobody can tell from a list who came last.
-# note: It would take somebody who remembers for all, and tells the others. RocketMQ's members have no leader.
+#   = The member that came last should get the smaller share, and a list does not say which one that is.
+# note: It would take a leader that remembers for all, and tells the others. RocketMQ's members have no leader.
 
 # %% [markdown]
-# The argument, by counting. Four queues, members a, b and c. With three members somebody has two queues, say a. If a has
-# been there all along, that is well: c joined and took one queue. But if the group was b and c, and a has joined, then a
-# took two queues where one would do. There are not many possible strategies for four queues, so try all of them:
+# You can prove it by counting. With four queues and members a, b and c, one member has two queues, say a. If a was
+# there first and c joined, c took one queue, which is the minimum. But if b and c were there and a joined, then a took
+# two queues where one would do. There are few possible strategies for four queues, so try all of them:
 
 
 # %% tags=["picture"]
@@ -356,8 +355,8 @@ Bars(
 reveal("lab03.ideal", "no" if min(best) > 3 else "hash")
 
 # %% [markdown]
-# Three moves have to be made, and no strategy makes fewer than four. So 1.0 cannot be reached without a memory, but one
-# can come near it. How near are RocketMQ's? Two hundred joins and leaves of small groups, 32 queues:
+# Three moves are necessary, and no strategy makes fewer than four. So 1.0 cannot be reached without a memory, but you
+# can come close. How close are RocketMQ's strategies? Two hundred joins and leaves of small groups, 32 queues:
 
 
 # %% tags=["parameter"]
@@ -408,34 +407,35 @@ churns = {name: times_what_had_to(of_rocketmq(name)) for name in known}
 Bars(churns, unit="times what had to move", title="200 joins and leaves")
 
 # %% [markdown]
-# The ring is below 1 because it does not pay the price: its shares are uneven, so it need not move what evenness needs.
+# The ring is below 1 because its shares are uneven, so it need not move what evenness requires.
 
 # %% [exercise] lab03.sticky
-# ### Exercise 6: sticky
+# ### Exercise 6: a sticky strategy
 #
-# Design a strategy. `sticky(queues, members)` gets the two sorted lists and returns a dictionary with an entry for each
-# member: the list of its queues. Each member calls it for itself, in its own process, so it may use nothing but the lists.
-# It is judged in three ways:
+# `sticky(queues, members)` gets the two sorted lists and returns a dictionary with an entry for each member: the list
+# of its queues. Each member calls it in its own process, so it may use nothing but the lists. It is judged in three
+# ways:
 #
 # 1. Ten histories of 40 joins and leaves, 32 or 64 queues, 2 to 8 members. After each change every queue has one owner,
 #    and the numbers of queues differ by at most one.
 # 2. Over all ten histories, at most **1.3** times as many queues move as had to.
-# 3. It runs in real consumers that join, leave and die: every queue is read by one member once a change has settled.
+# 3. It runs in real consumers that join, leave and crash: every queue is read by one member once a change has settled.
 #
-# Two things to know. Python's own `hash` of a text differs from process to process; `hashlib` does not. And your answer
-# is asked again in the middle: who remembers is found out.
+# Python's own `hash` of a text differs from process to process; `hashlib` does not. The check also asks your answer
+# again in the middle of a history, so a memory is noticed.
 #
-# hint: Give each pair of a queue and a member a weight that depends on these two alone, such as an MD5 digest. If a queue
-#   always goes to the member of the largest weight, a join takes only what the new member wins. (Rendezvous hashing.)
-# hint: That is not even yet. Give each member a limit: the even share, and one more for as many members as the remainder
-#   says. Go through all pairs from the largest weight to the smallest; skip queues that are taken and members that are
-#   full.
-# hint: `pairs = sorted((md5(f"{queue} {member}"), queue, member) for queue in … for member in …)`; for each pair: if the
-#   queue is free and the member has fewer than `each` queues, or has `each` and `extra` is above 0 (then take one from
-#   `extra`), it gets the queue.
-# note: Rendezvous hashing with a limit moves about 1.15 times what had to. RocketMQ takes any object with allocate(…) as an
-#   AllocateMessageQueueStrategy. At work: bring your own strategy only if a moved queue really costs you something, and
-#   roll it out to all members at once.
+# hint: Give each pair of a queue and a member a weight that depends only on these two, such as an MD5 digest. If a
+#   queue always goes to the member of the largest weight, a join takes only what the new member wins. (Rendezvous
+#   hashing.)
+# hint: That is not even yet. Give each member a limit: the even share, and one more for as many members as the
+#   remainder says. Go through all pairs from the largest weight to the smallest; skip queues that are taken and members
+#   that are full.
+# hint: `pairs = sorted((md5(f"{queue} {member}"), queue, member) for queue in … for member in …)`; for each pair: if
+#   the queue is free and the member has fewer than `each` queues, or has `each` and `extra` is above 0 (then take one
+#   from `extra`), it gets the queue.
+# note: Rendezvous hashing with a limit moves about 1.15 times what had to. RocketMQ takes any object with allocate(…)
+#   as an AllocateMessageQueueStrategy. At work: bring your own strategy only if a moved queue really costs you
+#   something, and roll it out to all members at once.
 
 
 # %%
@@ -471,7 +471,7 @@ def sticky(queues, members):
 check("lab03.sticky")
 
 # %% [markdown]
-# A function becomes a strategy by giving it RocketMQ's form:
+# To make a function a strategy, give it RocketMQ's form:
 
 
 # %% tags=["parameter"]
@@ -532,12 +532,12 @@ def in_consumers(divide):
 # %% [answer] lab03.measured
 # ### Your turn: in real consumers
 #
-# This cell lets a group use a strategy while members come and go. It uses AVG_BY_CIRCLE at first. Set `DIVIDE` to
-# `sticky`, if you have written it, or to `of_rocketmq("AVG")`, and run the cell again. How many queues moved in all, at
-# the three changes?
+# In this cell a group uses a strategy while members come and go, AVG_BY_CIRCLE at first. Set `DIVIDE` to `sticky`, if
+# you have written it, or to `of_rocketmq("AVG")`, and run the cell again. How many queues moved in all, at the three
+# changes?
 #
 # wrong: Add up the numbers at the end of the lines of your own picture.
-# note: The same group, the same changes, other moves. Each of them is a pause, and a chance for a second charge.
+# note: The same group and the same changes, but other moves. Each of them is a pause, and a chance for a second charge.
 
 # %% tags=["parameter"]
 DIVIDE = of_rocketmq("AVG_BY_CIRCLE")
@@ -556,21 +556,21 @@ answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), g
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **A move was a number here.** How long it takes, and what happens to messages meanwhile, is the third part.
-# - **Random histories are not your deployments.** Ten instances that restart one after the other are ten leaves and ten
+# - **A move was a number here.** The third part shows how long it takes, and what happens to messages meanwhile.
+# - **Random histories are not your deployments.** Ten instances that restart one after another are ten leaves and ten
 #   joins of new ids.
-# - **Even numbers of queues are not even work.** A hot key makes a hot queue, whoever reads it.
+# - **Even numbers of queues are not even work.** A hot key makes a hot queue, whichever member reads it.
 
 # %% [markdown] tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
 # | the ring | `AllocateMessageQueueConsistentHash`, `ConsistentHashRouter`, `ConsistentHashRouter.MD5Hash` |
-# | ten virtual nodes | the constructor of `AllocateMessageQueueConsistentHash`; 0 makes a ring on which nobody owns anything |
+# | ten virtual nodes | the constructor of `AllocateMessageQueueConsistentHash`; 0 makes a ring on which no member owns anything |
 # | a strategy of your own | `AllocateMessageQueueStrategy.allocate`; an exception in it leaves the old division as it is |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
@@ -584,22 +584,22 @@ answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), g
 # Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab03.choice
-# **1.** Somebody wants CONSISTENT_HASH "because we deploy ten times a day". What do you ask?
+# **1.** A colleague wants CONSISTENT_HASH "because we deploy ten times a day". What do you ask?
 #
-# answer: Do the client ids stay the same over a deployment? By default they do not, so all points move. How many queues
-#   does the busiest member have on the ring, for our ids? And what does a moved queue cost us? If listeners are idempotent,
-#   it costs a second.
+# answer: Do the client ids survive a deployment? By default they do not, so all points move. How many queues does the
+#   busiest member have on the ring, for our ids? And what does a moved queue cost us? If listeners are idempotent, it
+#   costs a second.
 
 # %% [reflection] lab03.rename
-# **2.** All instances are restarted, one after the other, and each comes back with another client id. What does that cost
+# **2.** All instances are restarted, one after another, and each comes back with another client id. What does that cost
 # AVG, and what does it cost your strategy?
 #
-# answer: To the group each restart is a leave and a join of somebody new, at another place of the sorted list. AVG draws its
-#   blocks anew both times. Your strategy moves about one share both times, because an id that it has never seen gets
-#   other weights. With a fixed instance name the same id comes back, and with it the same queues.
+# answer: To the group each restart is a leave and a join of a new member, at another position of the sorted list. AVG
+#   draws its blocks again both times. Your strategy moves about one share both times, because a new id gets other
+#   weights. With a fixed instance name the same id comes back, and with it the same queues.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# Queues moved in no time here. In the [third part](03c-when-queues-move.ipynb) they take seconds, and sometimes they have
-# two readers. All labs: [index](index.ipynb).
+# Here queues moved in no time. In the [third part](03c-when-queues-move.ipynb) they take seconds, and sometimes they
+# have two readers. All labs: [index](index.ipynb).

@@ -1,20 +1,20 @@
 # %% [markdown] tags=["reading"]
-# # Lab 03c: When queues move
+# # 03c Handover: when queues move
 #
 # ## Why
 #
-# On Monday at 9:00 two instances of billing joined, [queues moved](03b-what-a-change-moves.ipynb), and for half a minute
-# orders were charged twice. Nothing had failed and nothing had died. "A queue never has two
-# readers", says the meeting. "Clustering means that a message is consumed once."
+# On Monday at 9:00 two instances of billing joined, [queues moved](03b-what-a-change-moves.ipynb), and for half a
+# minute orders were charged twice. Nothing had failed and nothing had crashed. "A queue never has two readers", says
+# the meeting. "Clustering means that a message is consumed once."
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the [first part](03a-who-reads-which-queue.ipynb), not the second. When you are done
-# you can
+# About {minutes} minutes. You need the [first part](03a-who-reads-which-queue.ipynb), not the second. Afterwards you
+# can
 #
 # - find two processes with one client id;
-# - say who is told of a join, a crash and a power cut, and how long a queue is without a reader;
+# - say who learns of a join, a crash and a power cut, and how long a queue is without a reader;
 # - make two members work on one message, and say what protects you and what does not.
 
 # %%
@@ -28,7 +28,7 @@ from mqlab.lab.views import Bars, Table
 # %% [markdown]
 # ## A slow billing
 #
-# Billing again. Each order takes it four seconds, because it asks a bank. `ordered` is for orderly consumption (顺序消费):
+# Billing takes four seconds for each order, because it asks a bank. `ordered` is for orderly consumption (顺序消费):
 
 
 # %% tags=["setup"]
@@ -77,21 +77,21 @@ no_trace = {"enable_trace": False}  # nothing but orders in the log
 # %% [markdown]
 # ## Two processes, one client id
 #
-# A client id is `address@instance name`. RocketMQ makes it unique by the process's number and a clock, unless somebody
-# sets the instance name, and then copies the configuration. Containers on two machines often have the same address. Then
-# two instances call themselves the same, and nobody objects.
+# A client id is `address@instance name`. RocketMQ makes it unique with the process's number and a clock, unless you set
+# the instance name. If that configuration is copied to two machines whose containers have the same address, two
+# instances have the same id, and RocketMQ accepts both.
 
 # %% [prediction] lab03.one_id
 # Three processes read eight queues with AVG. Two of them have the same client id. How many queues does nobody read?
 #
 # - 0: none; the second of the two is refused, or takes over from the first
-#   > Nobody refuses it. The broker keeps connections, and lists the id twice.
+#   > The broker refuses neither. It keeps connections, and lists the id twice.
 # - 3: three
-#   = The list has three places. Both processes find themselves at the first of the two equal ones, so both read the first
-#   = block, and the second block is nobody's.
+#   = The list has three entries. Both processes find their id first at the first of the two equal ones, so both read
+#   = the first block, and the second block has no reader.
 # - 4: four; the broker counts two members, so each has four queues
 #   > The list has three entries, one for each connection. The shares are thirds.
-# note: The three queues before them are read by two processes at once, for as long as both run.
+# note: Two processes read the three queues before them at once, for as long as both run.
 
 
 # %%
@@ -121,8 +121,8 @@ reveal("lab03.one_id", sum(not row.client for row in rows))
 lab.progress("billing")
 
 # %% [markdown]
-# Thirty orders were charged twice, thirty were never charged, and three queues have a lag that nobody works on. What an operator's tool
-# shows of it (`mqadmin consumerConnection`):
+# Thirty orders were charged twice, thirty were never charged, and three queues have a lag that no member works on. An
+# operator's tool shows this much of it (`mqadmin consumerConnection`):
 
 # %%
 lab.admin.examine_consumer_connection_info("billing")
@@ -130,16 +130,15 @@ lab.admin.examine_consumer_connection_info("billing")
 # %% [belief] lab03.one_id_in_the_world
 # question: Two groups have a member with the same client id. Is that a pair of twins?
 # claim: Yes: a client id must be there only once in the whole cluster.
-# refutation: Queues are divided within a group. One process with a consumer in each of two groups has one id, and does no
-#   harm.
+# refutation: Queues are divided within a group. One process with a consumer in each of two groups has one id, and does
+#   no harm.
 
 # %% [exercise] lab03.twins
 # ### Exercise 7: find the twins
 #
 # `admin.examine_consumer_connection_info(group).connections` are the members of a group; each has `client_id` and
-# `client_addr`. Write `twins`: look at each of the groups and return a tuple for each id that two members of one group
-# share: the group, the id, and the list of their addresses. An id that two groups have is harmless, because queues are
-# divided within a group.
+# `client_addr`. Write `twins`. For each id that two members of one group share, it returns a tuple: the group, the id,
+# and the list of their addresses. An id in two groups is harmless, because queues are divided within a group.
 #
 # hint: For each group make a dictionary: client_id -> list of client_addr.
 # hint: `by_id.setdefault(member.client_id, []).append(member.client_addr)`; a new dictionary for each group.
@@ -174,21 +173,21 @@ check("lab03.twins")
 # %% [markdown]
 # ## A third instance
 #
-# Two members share four queues. A third one starts: it tells the brokers with a heartbeat (心跳) that it is there, and the
-# broker tells the others that the list of members has changed. Each of them computes its share anew (重平衡).
+# Two members share four queues. A third one starts and sends the brokers a heartbeat (心跳). The broker notifies the
+# others that the list of members has changed, and each of them computes its share again (重平衡).
 
 # %% [prediction] lab03.pause
-# The third member gets queue 3 from the second. How long after the start of the third member is a new order of queue 3
-# given to a listener, at the earliest?
+# The third member gets queue 3 from the second. How long after its start does a listener get a new order of queue 3, at
+# the earliest?
 #
 # - 0: at once; the queue has a reader at every moment
-#   > The old owner lets go within milliseconds. The new one needs a second until its first round, and half a second until
-#   > its first pull.
+#   > The old owner lets go within milliseconds. The new one needs a second until its first round, and half a second
+#   > until its first pull.
 # - 1: after one to two seconds
-#   = About a second until the new member looks for the first time, and 500 ms before its first pull.
+#   = The new member's first round comes after about a second, and its first pull 500 ms later.
 # - 20: after 20 seconds, at the next round of the timer
-#   > The timer is there for those who were not told. The broker told them.
-# note: The pause is short, and it is there for every queue that moves. AVG moved more of them than it had to.
+#   > The timer is for members that were not notified. The broker notified these.
+# note: The pause is short, but every queue that moves has it. AVG moved more of them than it had to.
 
 
 # %%
@@ -218,7 +217,7 @@ reveal("lab03.pause", (first.started_ms - joined[-1]) // 1000)
 
 # %% [markdown]
 # The same second as calls between nodes: the heartbeat, the notice to the others (`NOTIFY_CONSUMER_IDS_CHANGED`), the
-# question for the list of members, and for the first offset. The old owner reports its offset (消费位点) when it lets go;
+# requests for the list of members and for the first offset. The old owner reports its offset (消费位点) when it lets go;
 # the new one begins there.
 
 # %%
@@ -226,31 +225,32 @@ steps = [record.step for record in lab.journal if record.now_ms >= joined[-1] - 
 lab.space_time(steps[0], steps[36])
 
 # %% [markdown]
-# ## Who hears of it
+# ## Which changes the broker announces
 #
-# "The broker detects every change and notifies at once." Some of them.
+# "The broker detects every change and notifies at once." It does so for some changes.
 
 # %% [prediction] lab03.more_queues
-# Somebody doubles the queues of `orders`, from 8 to 16. When do the members read the new queues?
+# An operator doubles the queues of `orders`, from 8 to 16. When do the members read the new queues?
 #
 # - 0: at once; the broker notifies the group
 #   > The broker notifies a group when its members or their topics change. The number of queues is neither.
 # - 30: after half a minute or so
-#   = They ask for the route every 30 seconds, and look at their share at the next round, every 20 seconds.
+#   = They fetch the route every 30 seconds, and compute their share at the next round, every 20 seconds.
 # - never: when they are restarted
-#   > The route is polled. Nothing has to be restarted.
+#   > The route is polled, so no restart is needed.
 # note: At most 30 + 20 seconds. What producers write into the new queues meanwhile waits there.
 
 # %% [prediction] lab03.power
-# The machine of one member loses its power. Its queues are read by somebody else after …
+# The machine of one member loses its power. When do other members read its queues?
 #
-# - a second: … a second, as if its process had been killed
+# - a second: after a second, as if its process had been killed
 #   > A process that is killed closes its connections, because its machine still works. Here nothing is closed.
-# - 20 seconds: … 20 seconds, when the others look at their share
-#   > They look, and the broker's list still has the dead member in it.
-# - two minutes: … about two minutes
-#   = The broker takes a member off its list when it has not heard of it for 120 seconds.
-# note: Heartbeats come every 30 seconds, the broker looks every 10 seconds, and it allows 120 seconds without one.
+# - 20 seconds: after 20 seconds, when the others compute their share
+#   > They do, but the broker's list still contains the dead member.
+# - two minutes: after about two minutes
+#   = The broker removes a member that has sent nothing for 120 seconds.
+# note: Heartbeats come every 30 seconds, the broker scans its list every 10 seconds, and it allows 120 seconds without
+#   one.
 
 
 # %% tags=["parameter"]
@@ -305,20 +305,20 @@ names = {1: "a second", 20: "20 seconds", 120: "two minutes"}
 reveal("lab03.power", names[min(names, key=lambda seconds: abs(seconds - dark))])
 
 # %% [markdown]
-# A change of tags moves nothing and notifies nobody: lab 06 is about what that does. And a notice is best effort. It can
-# get lost, or be switched off for a group; then every member finds out by itself, at its next round. Nobody waits for the
-# others: the new member takes its share at once, while the old ones still read it.
+# A change of tags moves nothing and notifies no member; lab 06 shows the consequences. A notice is best effort: it can
+# get lost, or be switched off for a group. Then every member finds out on its own, at its next round. Members do not
+# wait for each other. The new member takes its share at once, while the old ones still read it.
 
 # %% [answer] lab03.deaf
-# ### Your turn: nobody is told
+# ### Your turn: no notices
 #
-# In this world the broker notifies nobody. The third member joins `PAUSE` seconds after the others have settled. Which
-# moment is the worst? Find a whole number of seconds, from 0 to 20, with which some queue has two owners for more than 15
-# seconds. Answer with how many seconds it had two owners.
+# In this world the broker notifies no member. The third member joins `PAUSE` seconds after the others have settled.
+# Which moment is the worst? Find a whole number of seconds, from 0 to 20, with which some queue has two owners for more
+# than 15 seconds. Answer with how many seconds it had two owners.
 #
-# wrong pause: That is `PAUSE`. Asked for is how long the two bars of one queue overlap.
-# wrong: Read it from the picture: from the moment at which billing-3 owns the queue until the other one lets go, in whole
-#   seconds.
+# wrong pause: That is `PAUSE`. The question is how long the two bars of one queue overlap.
+# wrong: Read it from the picture: from the moment at which billing-3 owns the queue until the other one lets go, in
+#   whole seconds.
 # note: The timer of the old owner decides: up to 20 seconds. Your listeners must stand this, because notices are best
 #   effort.
 
@@ -351,21 +351,21 @@ answer("lab03.deaf", 18, deaf)
 # %% [markdown]
 # ## Two owners
 #
-# Now the deployment of Monday: three instances, two more join, and orders come all the time. Everybody is told, nothing
-# fails, nothing dies, no offset is set back.
+# Now Monday's deployment: to three instances come two more, and orders arrive all the time. Every member is notified,
+# nothing fails or crashes, and no offset is set back.
 
 # %% [prediction] lab03.twice
-# Forty orders come while the two instances join. How many of them are charged twice?
+# Forty orders arrive while the two instances join. How many of them are charged twice?
 #
 # - none: none; a queue has one reader, and the old one commits its offset before it lets go {lab03.one_reader}
-#   > It reports the offset up to which everything is done. An order that is still in its listener is not done: the new
-#   > owner gets it, and the old listener goes on working.
+#   > It reports the offset up to which everything is done. An order that is still in its listener is not done. The new
+#   > owner gets it, and the old listener continues.
 # - some: those that were with a listener of a queue that moved
-#   = Their results count for nothing: the old owner finishes them, and nobody asks for its offset any more.
+#   = The old owner finishes them, but its results no longer count.
 # - all: all forty
 #   > Most queues stayed where they were, or had nothing in a listener.
-# note: A message is consumed at least once. That it is with one consumer at a time is where the group is heading, not
-#   what holds at every moment.
+# note: A message is consumed at least once. A group tends towards one reader per message; it does not guarantee it at
+#   every moment.
 
 
 # %%
@@ -393,8 +393,8 @@ how_many = "none" if twice == 0 else "all" if twice == len(charged) else "some"
 reveal("lab03.twice", how_many)
 
 # %% [markdown]
-# The last colour of the legend marks what both were given. A call goes on after its queue has moved: nobody stops a
-# listener in the middle. When it returns, its result is thrown away (`RESULT_DISCARDED`):
+# The last colour of the legend marks what both members got. A call continues after its queue has moved, because the
+# client does not interrupt a listener. When the call returns, its result is thrown away (`RESULT_DISCARDED`):
 
 # %%
 rows = [
@@ -414,12 +414,12 @@ Table(
 )
 
 # %% [exercise] lab03.two_owners
-# ### Exercise 8: a story of your own
+# ### Exercise 8: one message, two members
 #
-# Write the smallest story that you can think of in which one stored message (the same entry of the same queue,
-# `reconsume_times` 0) is with two members at a time: the second call begins before the first has ended. No kill, no power
-# cut, no reset of an offset, no listener that fails, no broadcasting. You get an empty Lab: make a topic, members of one
-# group, a producer, and let time pass. `start` from above makes a member: `start(lab, "billing-1", listener)`.
+# Write the smallest story in which one stored message (the same entry of the same queue, `reconsume_times` 0) is with
+# two members at the same time: the second call begins before the first has ended. Do without a kill, a power cut, a
+# reset, a failing listener and broadcasting. You get an empty Lab: make a topic, members of one group, a producer, and
+# let time pass. `start(lab, "billing-1", listener)` from above makes a member.
 #
 # ```python
 # def listener(messages, context):
@@ -427,13 +427,13 @@ Table(
 #     return CONSUME_SUCCESS
 # ```
 #
-# hint: The first member has to be at work on an order of a queue that moves. How long must its listener take?
+# hint: The first member must be at work on an order of a queue that moves. How long must its listener take?
 # hint: A topic with two queues; one member, which gets both; two orders, so that there is one in each queue. Then the
 #   second member.
 # hint: Listeners of 20 s. Start the first member, `lab.run_for("5s")`, send, `lab.run_for("1s")`, start the second,
 #   `lab.run_for("60s")`. The second member begins two seconds after its start.
-# note: ProcessQueue.setDropped makes the result worthless, in ConsumeMessageConcurrentlyService.processConsumeResult. At
-#   work: the unique row in your own database is what protects you (lab 04), not the broker.
+# note: ProcessQueue.setDropped makes the result worthless, in ConsumeMessageConcurrentlyService.processConsumeResult.
+#   At work: what protects you is the unique row in your own database (lab 04), not the broker.
 
 
 # %%
@@ -464,17 +464,17 @@ check("lab03.two_owners")
 # %% [markdown]
 # ## In order, with a lock
 #
-# An orderly group has a lock (队列锁) for each queue at the broker, and a member reads a queue only with the lock. The same
-# deployment, in order:
+# An orderly group has a lock (队列锁) for each queue at the broker, and a member reads a queue only with the lock. The
+# same deployment, in order:
 
 # %% [prediction] lab03.in_order
 # Are orders charged twice now?
 #
 # - no: no; with the lock a queue has one reader at every moment
-#   > One reader, yes. But the old owner's last result is thrown away all the same, and the order comes again to the new
-#   > one, afterwards.
+#   > It has one reader, yes. But the old owner's last result is still thrown away, and the order is then redelivered to
+#   > the new one.
 # - at a time: yes, and some are with two members at a time
-#   > That is what the lock prevents: the old owner lets go of it when its listener has returned.
+#   > The lock prevents that: the old owner releases it only when its listener has returned.
 # - one after the other: yes, but one after the other
 #   = The lock keeps two listeners apart. It does not make the old result count.
 # note: Orderly consumption protects the order. It does not make anything exactly once.
@@ -499,21 +499,21 @@ reveal("lab03.in_order", twice_in_order)
 # %% [markdown]
 # ## The window on a board
 #
-# The same kind of deployment with its controls: who comes or goes, how long a call of a listener takes, whether the
-# members are told, in order or not. They are at the foot of the board, under *While a queue changes hands, in a running
-# group*.
+# The board plays the same kind of deployment: who comes or goes, how long a listener's call takes, whether the members
+# are notified, in order or not. The controls are at the foot of the board, under *While a queue changes hands, in a
+# running group*.
 
 # %% [answer] lab03.window
-# ### Your turn: short calls, and nobody is told
+# ### Your turn: short calls, and no notices
 #
-# "Our listeners take a tenth of a second. It will not happen to us." Play the running group with calls of 100 ms, a member
-# that joins, and members that are not told. How many messages are given to two members? (`window.twice()` has a row
-# for each.)
+# "Our listeners take a tenth of a second. It will not happen to us." Play the running group with calls of 100 ms, a
+# member that joins, and members that are not notified. How many messages do two members get? (`window.twice()` has a
+# row for each.)
 #
-# wrong queues: That is how often a queue had two owners. Asked for are the messages that both were given.
+# wrong queues: That is how often a queue had two owners. The question is how many messages both got.
 # wrong: Count the rows of `window.twice()` after you have played it.
-# note: A short call makes each loss rare while queues move in milliseconds. It does nothing about the twenty seconds of
-#   those who have not heard.
+# note: Short calls make duplicates rare while queues move in milliseconds. They do nothing about the twenty seconds of
+#   members that were not notified.
 
 # %% tags=["explorer"]
 window = allocation_board("AVG", queues=8, members=2)
@@ -530,7 +530,7 @@ answer("lab03.window", len(window.twice()), window)
 # %% [markdown]
 # ## Two brokers, two lists
 #
-# A member asks one broker for the list of members, any one of the topic's. Each broker knows those who send it
+# A member asks any one of the topic's brokers for the list of members. Each broker knows the members that send it
 # heartbeats. Here billing-2 cannot reach broker-b for a while, and billing-1 can. After two minutes broker-b has
 # forgotten billing-2, broker-a has not, and billing-1 believes whichever it asks:
 
@@ -550,13 +550,13 @@ for name in ("broker-a", "broker-b"):
 lab.queue_owners("billing", from_ms=lab.now_ms - 240_000)
 
 # %% [markdown]
-# Each round is a throw of a coin, every 20 seconds: the queues of broker-b have one owner or two. Nothing is wrong with
-# the strategy. It was given different lists.
+# Each round, every 20 seconds, is a toss of a coin: the queues of broker-b have one owner or two. The strategy works
+# correctly, on different lists.
 
 # %% [markdown]
 # ## Break it: half a deployment
 #
-# The team likes AVG_BY_CIRCLE better and rolls it out, one member after the other. At noon two of three have it:
+# The team prefers AVG_BY_CIRCLE and rolls it out, one member after another. At noon two of three have it:
 
 # %% tags=["parameter"]
 STRATEGIES = ["AVG_BY_CIRCLE", "AVG_BY_CIRCLE", "AVG"]
@@ -577,40 +577,41 @@ rows = [row for row in lab.progress("billing") if row.topic == "orders"]
 Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows)
 
 # %% [markdown]
-# This does not settle: as long as the members disagree, a queue has two readers and another one none. Strategies are
-# not compared with each other anywhere. Try other combinations in `STRATEGIES`.
+# This does not settle. As long as the members disagree, one queue has two readers and another none. RocketMQ never
+# compares the members' strategies. Try other combinations in `STRATEGIES`.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **Every queue's pause was counted in virtual time.** A real network adds to it, and so does a broker under load.
 # - **Nothing here is idempotent (幂等).** Duplicates were counted, not prevented. Lab 04 prevents them.
-# - **The 120 seconds are the broker's setting** `channelExpiredTimeout`, and the 20 seconds are a system property of the
-#   client. Both have a price when they are shortened: false alarms, more questions.
-# - **Not modelled:** division by the broker (`clientRebalance=false`) and POP.
+# - **The 120 seconds are the broker's setting** `channelExpiredTimeout`, and the 20 seconds are a system property of
+#   the client. If you shorten them, you pay with false alarms and more requests.
+# - **The members divided the queues.** RocketMQ 5 can also let the broker do it (`clientRebalance=false`), and has POP,
+#   in which a queue may have several readers.
 
 # %% [markdown] tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
 # | a round | `RebalanceImpl.doRebalance`, `updateProcessQueueTableInRebalance`; every 20 s in `RebalanceService` |
-# | who is there | `ConsumerManager`, `ConsumerGroupInfo`; `ClientHousekeepingService` looks every 10 s |
-# | telling the others | `DefaultConsumerIdsChangeListener`, request `NOTIFY_CONSUMER_IDS_CHANGED` (40), one way |
+# | who is there | `ConsumerManager`, `ConsumerGroupInfo`; `ClientHousekeepingService` scans every 10 s |
+# | notifying the others | `DefaultConsumerIdsChangeListener`, request `NOTIFY_CONSUMER_IDS_CHANGED` (40), one way |
 # | letting go | `RebalancePushImpl.removeUnnecessaryMessageQueue`: reports the offset; in order, unlocks after the listener |
 # | the new owner's beginning | `RebalancePushImpl.computePullFromWhereWithException` |
 # | a result that counts for nothing | `ConsumeMessageConcurrentlyService`: `processQueue.isDropped()` |
 # | locks | `RebalanceLockManager`, 60 s; the client renews them every 20 s |
 # | the client id | `ClientConfig.buildMQClientId`: clientIP, instanceName, unitName |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
-# | the broker detects every change and notifies at once | joins, leaves and topics that are added or removed; queues are found by polling (30 + 20 s), tags by nobody; a notice may get lost |
+# | the broker detects every change and notifies at once | joins, leaves and topics that are added or removed; queues are found by polling (30 + 20 s), tags are not; a notice may get lost |
 # | a queue has one consumer at any time | when all is settled; while queues move, or members see different lists, it may have two or none |
 # | clustering: each message is consumed once | at least once |
-# | orderly consumption cannot deliver twice | not to two at a time; one after the other it can |
+# | orderly consumption cannot deliver twice | not to two at the same time; one after the other it can |
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
@@ -620,21 +621,21 @@ Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows
 # %% [reflection] lab03.monday
 # **1.** The meeting's four sentences: what would you show your colleagues?
 #
-# answer: *Averaging is fair*: the bars of Monday, 40 % and nothing, because two topics begin with the same member. *Enough
-#   virtual nodes*: twelve queues on a ring with 20 of them, nine for one member. *Never two readers*: the two bars of
-#   one queue over each other, and the calls marked below them. *Consumed once*: the count of deliveries per order, with the same
-#   queue offset and reconsume_times 0.
+# answer: *Averaging is fair*: the bars of Monday, 40 % and nothing, because two topics begin with the same member.
+#   *Enough virtual nodes*: twelve queues on a ring with 20 of them, nine for one member. *Never two readers*: the two
+#   overlapping bars of one queue, and the calls marked below them. *Consumed once*: the count of deliveries per order,
+#   with the same queue offset and reconsume_times 0.
 
 # %% [reflection] lab03.quiet
-# **2.** You have to add two instances at noon. How do you do it with as few double charges as possible?
+# **2.** You must add two instances at noon. How do you do it with as few double charges as possible?
 #
-# answer: Make the time short in which results can be lost: short listeners, or pause the members (`suspend`) and let the
-#   listeners finish before the new ones start; their offsets are reported every five seconds. Start both in one go, so
-#   that queues move once. And have the unique row in the database, because a notice may be lost, a process may die, and then
-#   none of this helps.
+# answer: Shorten the time in which results can be discarded. Use short listeners, or pause the members (`suspend`) and
+#   let the listeners finish before the new ones start; their offsets are reported every five seconds. Start both at
+#   once, so that queues move once. And keep the unique row in the database, because a notice may get lost or a process
+#   may crash, and then none of this helps.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# The new owner begins at the offset that the old one has reported. What is in that number, who writes it down when, and
-# what comes again after a crash? That is lab 04. All labs: [index](index.ipynb).
+# The new owner begins at the offset that the old one has reported. What does that number contain, who stores it when,
+# and what is redelivered after a crash? That is lab 04. All labs: [index](index.ipynb).

@@ -1,5 +1,5 @@
 # %% [markdown] tags=["reading"]
-# # Lab 04a: How far have we read
+# # 04a Offsets: how far have we read
 #
 # ## Why
 #
@@ -788,7 +788,7 @@ for settings in ({}, {"message_timeout": "30s"}):
 
 # %% [markdown]
 # In RocketMQ you must write such a timer yourself: a time limit for everything that the listener waits for, and
-# `RECONSUME_LATER` when it expires. That is exercise 5 of [lab 07b](07b-stop-in-time.ipynb).
+# `RECONSUME_LATER` when it expires. That is exercise 2 of [lab 07b](07b-stop-in-time.ipynb).
 
 # %% [markdown]
 # ## Write it yourself
@@ -969,8 +969,8 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 #   older or truncated (then `consumerOffset.json.bak` is read).
 # - **One queue, one member.** When a queue changes its owner, the same rules decide what is redelivered: [second
 #   part](04b-beginning-again.ipynb), and lab 03.
-# - **Not modelled:** POP consumption, where the broker keeps an acknowledgement per message. [What is not
-#   modelled](not-modelled.ipynb) has the whole list.
+# - **One offset per queue is how pulling works.** With POP, RocketMQ 5's other way to consume, the broker keeps an
+#   acknowledgement per message.
 
 # %% [markdown] tags=["reading"]
 # ## How RocketMQ does it

@@ -1,29 +1,27 @@
 # %% [markdown] tags=["reading"]
-# # Lab 04b: Beginning again
+# # 04b Resets: beginning again
 #
 # ## Why
 #
-# The day after (see the [first part](04a-how-far-have-we-read.ipynb)) the two thousand double payments are to be looked
-# at once more, and somebody resets the group "to 9:00". Billing begins to read, and reads, and reads: three days.
+# It is the day after the [first part](04a-how-far-have-we-read.ipynb). The two thousand double payments are checked
+# once more, and an operator resets the group "to 9:00". Billing begins to read, and reads for three days.
 #
-# Again a meeting, again five sentences:
+# The meeting has five sentences again, and none is true:
 #
 # - "It goes to the message that is closest to 9:00."
 # - "A time that makes no sense is refused."
 # - "A new group skips the backlog; `CONSUME_FROM_LAST_OFFSET` is the default."
 # - "We set the start to the first offset, so it will begin at the first one."
 # - "We look in the cache, then in the table, then we charge: billing is idempotent."
-#
-# None of them is true either.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the first part. When you are done you can
+# About {minutes} minutes. You need the first part. Afterwards you can
 #
-# - plan a reset: from where to where, what comes again, what is skipped, before anything is changed;
+# - plan a reset: from where to where, what is redelivered, what is skipped, before anything is changed;
 # - say where a new group begins, and an old one;
-# - write a consumer that charges once, whatever dies;
+# - write a consumer that charges once, whatever crashes;
 # - free a group that does not move, without losing an order.
 
 # %%
@@ -64,9 +62,9 @@ def one_queue(lab):
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 
 # %% [markdown]
-# ## To a time
+# ## Reset to a time
 #
-# An order every ten seconds, and billing has read all twelve. Seconds are easier to look at than mornings:
+# An order arrived every ten seconds, and billing has read all twelve. Seconds are easier to look at than mornings:
 
 
 # %%
@@ -88,12 +86,13 @@ print("stored at second", [(ms - first_ms) // 1000 for ms in stored])
 # begin?
 #
 # - 5: with order 5, which is closest to second 52 {lab04.closest}
-#   > Then a reset to 9:00 could bring something of 8:59. What you get was never stored before the time that you gave.
+#   > Then a reset to 9:00 could return something of 8:59. A reset never returns messages that were stored before its
+#   > time.
 # - 6: with order 6, the first one that was stored at second 52 or later
 #   = The broker searches the queue for the first message whose store time is not smaller.
 # - 0: with order 0; there is no order at second 52
 #   > A time between two messages is the normal case.
-# note: It is the time at which the broker stored a message, not the time at which it was made.
+# note: What counts is the time at which the broker stored a message, not the time at which it was made.
 
 # %% tags=["picture"]
 plan = lab.admin.reset_offset_by_timestamp(
@@ -105,19 +104,19 @@ plan
 reveal("lab04.closest", plan.queues[0].target_offset)
 
 # %% [markdown]
-# `dry_run=True` changes nothing. RocketMQ's `mqadmin resetOffsetByTime` has no such thing: it asks nothing, and shows what
-# it has done. It takes any time at all, too:
+# `dry_run=True` changes nothing. RocketMQ's `mqadmin resetOffsetByTime` has no dry run: it asks nothing, and shows what
+# it has done. It also accepts any time:
 
 # %% [prediction] lab04.any_time
-# Somebody types a wrong year: a time three days before the oldest message. What does the broker say?
+# An operator types a wrong year: a time three days before the oldest message. What does the broker do?
 #
 # - refused: it refuses; the time must lie between the first and the last message
-#   > No such rule is in it. Any number is a time for the search.
+#   > The broker has no such rule. The search accepts any number.
 # - first: it begins at the first message that is there
-#   = The first message that was stored at that time or later is the oldest one: the whole log is read again.
-# - nothing: nothing happens; there is no message of that time
-#   > The search does not look for a message of that time, but for the first one that is not older.
-# note: So "three days" was a typing error that nobody refused. A time in the future skips everything that is there.
+#   = The first message that was stored at that time or later is the oldest one, so the whole log is read again.
+# - nothing: nothing; there is no message of that time
+#   > The search looks for the first message that is not older than that time.
+# note: So "three days" was a typing error that the broker accepted. A time in the future skips everything in the log.
 
 # %%
 days = 86_400_000
@@ -138,25 +137,29 @@ Table([{"beware": warning} for warning in past.warnings])
 # %% [belief] lab04.only_back
 # question: A group is reset to a time that lies after what it has read. What happens?
 # claim: Nothing; a reset only goes back.
-# refutation: It goes to its target, forward too, and what is between is skipped. (Only the old way of resetting, done by
-#   the members and without force, never goes forward.)
+# refutation: The group moves to its target, also forward, and skips what is between. (Only the old way of resetting,
+#   done by the members and without force, never goes forward.)
 
 # %% [exercise] lab04.plan_reset
 # ### Exercise 1: the dry run that mqadmin lacks
 #
-# An operator's tool has three things. `stats` has a row for each queue of the topic: `message_queue`, `min_offset`,
-# `max_offset`. `progress` is the group's, and its `.queues` are rows of `message_queue` and `consumer_offset`; the group's
-# retry topic is among them. `search(message_queue, timestamp_ms)` is the first offset that was stored at that time or
-# later. A `timestamp_ms` below 0 is not a time: it means the end of every queue. Return a row for each queue of the topic:
-# `(queue_id, now, to, again, skipped)`. `again` and `skipped` are lists of offsets; messages that are deleted (before
-# `min_offset`) are in neither of them. mqlab's own reset verbs stay closed here.
+# Your tool gets three things:
+#
+# - `stats` has a row for each queue of the topic: `message_queue`, `min_offset`, `max_offset`.
+# - `progress` is the group's; its `.queues` are rows of `message_queue` and `consumer_offset`, those of its retry topic
+#   among them.
+# - `search(message_queue, timestamp_ms)` is the first offset that was stored at that time or later. A `timestamp_ms`
+#   below 0 is not a time: it means the end of every queue.
+#
+# Return a row for each queue of the topic: `(queue_id, now, to, again, skipped)`. The last two are lists of offsets.
+# Deleted messages (before `min_offset`) are in neither. mqlab's own reset verbs stay closed here.
 #
 # hint: `now = {row.message_queue: row.consumer_offset for row in progress.queues}`, then go through `stats`.
 # hint: `to` is `row.max_offset` if the time is below 0, else `search(row.message_queue, timestamp_ms)`.
-# hint: again: `list(range(max(to, row.min_offset), now))`; skipped: `list(range(max(now, row.min_offset), to))`. One of the
-#   two is empty.
-# note: At work: before you reset anything, write such a table down and show it to a second person. RocketMQ does the real
-#   thing in AdminBrokerProcessor.resetOffset; its console asks "are you sure", and does not say of what.
+# hint: again: `list(range(max(to, row.min_offset), now))`; skipped: `list(range(max(now, row.min_offset), to))`. One of
+#   the two is empty.
+# note: At work: before you reset anything, write down such a table and show it to a second person. RocketMQ does the
+#   real thing in AdminBrokerProcessor.resetOffset; its console asks "are you sure" without this table.
 
 
 # %%
@@ -183,12 +186,12 @@ check("lab04.plan_reset")
 # %% [belief] lab04.minus_one
 # question: What does a reset to the time -1 mean?
 # claim: The first message after that time.
-# refutation: It is not a time: it means the end of every queue.
+# refutation: -1 is not a time: it means the end of every queue.
 
 # %% [belief] lab04.deleted_count
 # question: A group is behind the smallest offset. What does a reset to the end skip?
 # claim: Everything from its offset on.
-# refutation: What is before the smallest offset was deleted: nobody reads it again, and nobody skips it.
+# refutation: What is before the smallest offset was deleted, so it can neither be re-read nor skipped.
 
 # %% [belief] lab04.reset_for_all
 # question: What does a reset of a group on a topic move?
@@ -203,13 +206,14 @@ check("lab04.plan_reset")
 # %% [prediction] lab04.notices
 # The broker has the new offset in its table. When does billing begin again?
 #
-# - at once: at once; the broker tells the members
-#   > A broker has no request for that in this way of resetting. It writes a mark and waits.
+# - at once: at once; the broker notifies the members
+#   > In this way of resetting, the broker has no request for that. It sets a mark and waits.
 # - pull: when it pulls next, which takes up to 20 seconds
-#   = The next pull of the queue is answered with "offset moved". A pull that is being held is not woken for it.
+#   = The next pull of the queue is answered with "offset moved". A pull that the broker already holds is not woken for
+#   = it.
 # - restart: after a restart; a running member has its own memory
-#   > It has, and its reports are ignored until it has heard of the reset. It hears of it with its next pull.
-# note: Until then it works on: what is in its listener is finished, and the result is thrown away.
+#   > It has, and the broker ignores its reports until it has learned of the reset. It learns of it with its next pull.
+# note: Until then it continues. What is in its listener is finished, and the result is thrown away.
 
 
 # %%
@@ -237,14 +241,14 @@ reveal("lab04.notices", "pull" if moved.now_ms - reset.now_ms > 1000 else "at on
 lab.timeline(first_step=reset.step, last_step=moved.step + 30)
 
 # %% [answer] lab04.again
-# ### Your turn: how many come again
+# ### Your turn: how many are redelivered
 #
 # Set `SECOND` to 95 and run the cell. How many orders are delivered a second time?
 #
-# wrong from_the_one_before: Order 9 was stored at second 90, which is before 95: it does not come again.
+# wrong from_the_one_before: Order 9 was stored at second 90, which is before 95, so it is not redelivered.
 # wrong all: Those are all deliveries after the reset to second 52.
 # wrong: Count the rows of the table.
-# note: Orders 10 and 11: the first that was stored at second 95 or later is the one of second 100.
+# note: Orders 10 and 11: the first one stored at second 95 or later is that of second 100.
 
 # %% tags=["parameter"]
 SECOND = 52
@@ -265,18 +269,18 @@ answer("lab04.again", 2, play(reset_to(95), seed=7, client=no_trace))
 ### END SOLUTION
 
 # %% [markdown]
-# And what is waiting for its retry? Order 0 has failed and waits ten seconds (lab 07a). Meanwhile somebody resets the group
-# on `orders` to the end, so that it skips everything.
+# What about an order that waits for its retry? Order 0 has failed and waits ten seconds (lab 07a). Meanwhile an
+# operator resets the group on `orders` to the end, so that it skips everything.
 
 # %% [prediction] lab04.retries
-# Does order 0 come again after the reset?
+# Is order 0 redelivered after the reset?
 #
 # - yes: yes, ten seconds later
-#   = A reset is for one topic. Its copy waits in another one and comes back through the retry topic.
-# - no: no; the group was moved behind it
-#   > The group was moved in `orders`. The copy of a failed order is not there any more.
-# note: To be rid of the retries as well, the retry topic of the group has to be reset too; copies that still wait for their
-#   time come later even then. The Java consumer's own `resetOffsetByTimeStamp` does both topics.
+#   = A reset is for one topic. The order's copy waits in another one and returns through the retry topic.
+# - no: no; the group was moved past it
+#   > The group was moved in `orders`. The copy of a failed order is in another topic by now.
+# note: To drop the retries, reset the group's retry topic as well. Even then, copies that still wait for their time are
+#   delivered later. The Java consumer's own `resetOffsetByTimeStamp` resets both topics.
 
 
 # %%
@@ -316,9 +320,9 @@ reveal("lab04.retries", "yes" if rows[-1].reconsume_times else "no")
 # %% [markdown]
 # ## Old messages are slow
 #
-# Three days back also means: from the disk. What the broker counts as being in its memory goes out in pulls of 32, what is
-# older in pulls of 8 at most. Here 400 orders were read while they were fresh, then the group is reset to the first one. The
-# memory of this broker is 16 KB:
+# Three days back also means reading from the disk. What the broker considers to be in its memory goes out in pulls of
+# 32, older messages in pulls of at most 8. Here 400 orders were read while they were fresh, and then the group is reset
+# to the first one. This broker has 16 KB of memory:
 
 
 # %%
@@ -343,25 +347,27 @@ pulls = [
 Bars({f"pulls of {n}": pulls.count(n) for n in sorted(set(pulls))}, unit="pulls")
 
 # %% [markdown]
-# Four times as many requests for the same orders, and each of them waits for the disk (which takes no time here; in life it
-# is the longest part). The dry run says so beforehand: *cold reads*.
+# The same orders take four times as many requests, and each request waits for the disk. (Here that takes no time; in a
+# real system it is the longest part.) The dry run tells you beforehand: *cold reads*.
 
 # %% [markdown]
 # ## Where a group begins
 #
-# A group that has never read a queue has no offset there. `consume_from_where` says what it does then, and its default is
-# `CONSUME_FROM_LAST_OFFSET`.
+# A group that has never read a queue has no offset there. `consume_from_where` says what it does then, and its default
+# is `CONSUME_FROM_LAST_OFFSET`.
 
 # %% [prediction] lab04.last_offset
 # A topic is an hour old and has 200 orders. A new group with the default starts. How many of them does it read?
 #
 # - 0: none; it skips the backlog
-#   > It would, if the broker said that it knows no offset. For a young topic the broker answers 0, and 0 is an offset.
+#   > It would, if the broker answered that it knows no offset. For a young topic the broker answers 0, and 0 is an
+#   > offset.
 # - 200: all of them
-#   = As long as the first message of the queue is still there and in memory, the broker answers 0 as if it were stored.
+#   = While the first message of the queue is still stored and in memory, the broker answers 0 as if that were the
+#   = group's offset.
 # - 1: the last one, as the name says
-#   > The last offset is one past the last message: the place of the next one.
-# note: The client asks the broker first. Only if the broker says "not found", `consume_from_where` is looked at.
+#   > The last offset is one past the last message: that of the next one.
+# note: The client asks the broker first. It uses `consume_from_where` only if the broker answers "not found".
 
 
 # %%
@@ -407,14 +413,14 @@ Bars(counts, title="orders that a new group reads", unit="orders")
 # And a group that has read before?
 
 # %% [prediction] lab04.set_start
-# Billing has read all 200 orders and is shut down. Another order comes. Billing starts again, now with
+# Billing has read all 200 orders and is shut down. One more order arrives. Billing starts again, now with
 # `CONSUME_FROM_FIRST_OFFSET`. How many orders does it get?
 #
 # - 201: 201, from the first one
 #   > The setting is for a queue without an offset. This group has one.
 # - 1: one, the new one
-#   = It goes on where it was. The setting is not looked at.
-# note: `consume_from_where` is not a button for reading again. That is what a reset is for.
+#   = It resumes where it was, and ignores the setting.
+# note: `consume_from_where` is not a way to read again. That is what a reset is for.
 
 
 # %%
@@ -434,14 +440,14 @@ reveal("lab04.set_start", len(second_life))
 # %% [answer] lab04.from_where
 # ### Your turn: read nothing old, for certain
 #
-# A new group shall read only what is sent after its start, also from a young topic. Which verb of `lab.admin` does it,
-# between creating the group and starting its member? Put it into `before_the_start` and run the cell. How many orders does
-# billing read?
+# A new group must read only what is sent after its start, even from a young topic. Which verb of `lab.admin` does it,
+# between creating the group and starting its member? Put it into `before_the_start` and run the cell. How many orders
+# does billing read?
 #
 # wrong everything: The group begins at 0: nothing has moved it yet.
 # wrong: The bar shows what billing has read. With the right verb it is the number of orders sent after the start.
-# note: `skip_accumulated_message` (or a reset with -1) writes an offset for the group, and a group with an offset goes on from
-#   there. The group has to exist before; that is what the first line of the function is for.
+# note: `skip_accumulated_message` (or a reset with -1) writes an offset for the group, and a group with an offset
+#   resumes from it. The group must exist before; the first line of the function makes it.
 
 
 # %% tags=["parameter"]
@@ -478,17 +484,17 @@ answer("lab04.from_where", 7, begun)
 # %% [markdown]
 # ## An offset that leads nowhere
 #
-# Whoever may write an offset may write any number. A tool of somebody's own commits 500 in a queue of three orders.
+# A client that may write an offset may write any number. A home-made tool commits 500 in a queue of three orders.
 
 # %% [prediction] lab04.out_of_range
 # What does the broker do with the 500?
 #
 # - refused: it refuses it; the largest offset is 3
-#   > It stores what it is told. Neither the smallest nor the largest offset is looked at.
+#   > It stores any number, without comparing it with the smallest or the largest offset.
 # - corrected: it sets it to 3
-#   > Somebody does, later: the next member that pulls from there is told the right place, and commits that.
-# - kept: it keeps 500 until somebody pulls from there
-#   = The pull is answered with "offset moved to 3"; the member goes on there, and its next report is 3.
+#   > Not the broker. The next member that pulls from there gets the right offset, and commits that.
+# - kept: it keeps 500 until a member pulls from there
+#   = The pull is answered with "offset moved to 3". The member continues there, and its next report is 3.
 # note: Until then everything that reads the table believes it: a lag of minus 497.
 
 
@@ -520,8 +526,8 @@ print("after a minute:", a_minute_later, "  after a member has pulled:", in_the_
 reveal("lab04.out_of_range", "kept" if a_minute_later == 500 else "corrected")
 
 # %% [markdown]
-# The same happens without anybody's mistake. A log keeps its files for 72 hours, or less when the disk is full (lab 01c).
-# Here the group was away for a while:
+# The same happens without a mistake. A log keeps its files for 72 hours, or less when the disk is full (lab 01c). Here
+# the group was away for a while:
 
 
 # %%
@@ -554,28 +560,28 @@ print(f"{moved['remark']}: billing goes on at {moved['next_offset']}")
 print(never, "orders are never read")
 
 # %% [markdown]
-# No error, no log entry of yours, a lag that is suddenly small. A group that may be away for longer than the log keeps its
-# files loses what is between.
+# There is no error and no log entry, only a lag that is suddenly small. A group that is away for longer than the log
+# keeps its files loses what is between.
 
 # %% [markdown]
 # ## Skip, or sort out
 #
-# A service was down for a night, and its messages are worth nothing after ten minutes. Two ways to be rid of them: move the
-# group (nobody sees what was skipped), or read everything and throw away what is old.
+# A service was down for a night, and its messages are worthless after ten minutes. You can drop them in two ways. Move
+# the group, and nothing records what was skipped; or read everything and throw away what is old.
 
 # %% [answer] lab04.old
 # ### Your turn: throw away what is old
 #
-# An order came every minute for an hour while billing was down. Billing now reads them all; its listener pays only what is
-# younger than `MINUTES`. Set it to 10 and run the cell. How many orders are paid?
+# While billing was down for an hour, an order arrived every minute. Billing now reads them all; its listener pays only
+# what is younger than `MINUTES`. Set it to 10 and run the cell. How many orders are paid?
 #
-# wrong all_read: Those are all that were read. The listener returns success for the old ones, too, without paying them.
-# wrong ten_exactly: An order that is exactly ten minutes old is not younger than that; and look at how old the youngest is
-#   when billing reads it.
+# wrong all_read: Those are all that were read. The listener also returns success for the old ones, without paying them.
+# wrong ten_exactly: An order that is exactly ten minutes old is not younger than that. Also check how old the youngest
+#   is when billing reads it.
 # wrong thrown_away: Those were read and not paid.
 # wrong: The bar "paid" shows it.
-# note: Reading is cheap, and the listener can write down what it has thrown away. A reset is quicker and says nothing. For
-#   a backlog of millions, reset; for one of thousands, sort out.
+# note: Reading is cheap, and the listener can record what it has thrown away. A reset is quicker and records nothing.
+#   For a backlog of millions, reset; for one of thousands, sort out.
 
 # %% tags=["parameter"]
 MINUTES = 60
@@ -612,21 +618,21 @@ answer("lab04.old", 9, play(overnight, seed=7, client=no_trace))
 ### END SOLUTION
 
 # %% [markdown]
-# ## Where nobody shares
+# ## Broadcasting: an offset per member
 #
-# A service that has to tell every instance of itself about new prices reads in the other mode, `BROADCASTING`
-# (广播消费): each member gets every message. There is no group that could share one number.
+# A service whose every instance must learn new prices reads in the other mode, `BROADCASTING` (广播消费): each member gets
+# every message. So the members cannot share one offset.
 
 # %% [prediction] lab04.broadcast
 # Where is the offset of a broadcasting member kept?
 #
 # - broker: at the broker, like every offset
 #   > The broker has one number per group and queue. Here every member has its own.
-# - file: in a file of the member's own machine
+# - file: in a file on the member's own machine
 #   = `offsets.json`, in a folder named after client id and group.
 # - nowhere: nowhere; a member begins at the newest message each time
-#   > It goes on where it was, as long as it finds its file.
-# note: So a member on a new machine (or in a new container) has no offset at all, and begins like a new group.
+#   > It resumes where it was, as long as it finds its file.
+# note: So a member on a new machine (or in a new container) has no offset, and begins like a new group.
 
 
 # %%
@@ -657,9 +663,9 @@ print("the broker's table for the group:", of_the_group)
 reveal("lab04.broadcast", "broker" if of_the_group else "file")
 
 # %% [markdown]
-# The file is called `offsets.json`, and its text is not quite JSON: a key is an object. The folder begins with the client
-# id. A clustering member has one that is new in each life (`ip@pid#…`); a broadcasting one keeps `ip@DEFAULT`, or it would
-# never find its file again. (Here it is `ip@name`, so that you can tell them apart.)
+# The file is called `offsets.json`, and its text is not quite JSON: a key is an object. The folder's name begins with
+# the client id. A clustering member gets a new id at each start (`ip@pid#…`). A broadcasting one keeps `ip@DEFAULT`, or
+# it would never find its file again. (Here it is `ip@name`, so that you can tell them apart.)
 
 # %% tags=["picture"]
 deliveries = lab.deliveries("tills", absences=False)
@@ -673,11 +679,10 @@ Bars(
 # %% [markdown]
 # ## Charged once
 #
-# Whatever you do with offsets: orders come again. After a crash, after a reset, when a queue changes its owner, when the
-# shop sends twice. So the second time must do nothing: billing has to be **idempotent** (幂等). This is the usual way:
-#
-# 1. look into a cache: was this order charged? 2. if not, look into the table; 3. if it is not there either, charge the
-# account; 4. write the order into the table and into the cache.
+# Orders are redelivered after a crash, after a reset, when a queue changes its owner, when the shop sends twice. So the
+# second time must do nothing: billing must be **idempotent** (幂等). The usual attempt looks into a cache whether the
+# order was charged; if not, into the table; if it is not there either, it charges the account and writes the order into
+# the table and the cache.
 
 
 # %%
@@ -730,17 +735,16 @@ def together(lab):
 
 # %% [prediction] lab04.idempotent
 # Billing is killed once, before some line of its listener, and started again. Which of the three charges the order
-# exactly once, wherever that is?
+# exactly once, whichever line that is?
 #
 # - all: all three; they all look before they charge {lab04.look_then_act}
-#   > Between looking and writing there is a line before which a process can die, and between two processes there is
-#   > more than that.
+#   > A process can crash between looking and writing, and another process can act there.
 # - together: the third, which writes both in one transaction
-#   = Either both are written or none of them is. A second try finds the row, or finds nothing of the first.
+#   = Either both are written or neither. A second attempt finds the row, or no trace of the first.
 # - record: the second and the third; both write the order down before they charge
-#   > The second one, killed between its two transactions, has an order that is written down and not charged, for ever.
-# note: The row alone is not enough, and the transaction alone is not enough. The database has to refuse the second row, in
-#   the transaction that changes the account.
+#   > The second one, killed between its two transactions, leaves an order that is written down and never charged.
+# note: You need both, the row and the transaction. The database must refuse the second row, in the transaction that
+#   changes the account.
 
 
 # %% tags=["parameter"]
@@ -790,23 +794,25 @@ reveal("lab04.idempotent", "together" if len(bad) == 2 else "all")
 # %% [exercise] lab04.once
 # ### Exercise 2: charge once
 #
-# `once(lab)` makes billing's listener. The price has to be asked of a rate service first: `ask_rate(message, context)`
-# takes a while, and nobody can say how long. Then the customer's account is charged. The database of billing has
+# `once(lab)` makes billing's listener. `ask_rate(message, context)` asks a rate service for the price, and takes a
+# while. Then the account is charged. Billing's database has
 #
-# `CREATE TABLE accounts (customer TEXT PRIMARY KEY, paid INTEGER NOT NULL)`, a row for each customer, and
-# `CREATE TABLE charged (order_key TEXT PRIMARY KEY)`.
+# - `CREATE TABLE accounts (customer TEXT PRIMARY KEY, paid INTEGER NOT NULL)`, a row for each customer,
+# - `CREATE TABLE charged (order_key TEXT PRIMARY KEY)`.
 #
-# `message.keys` is the order's key, `message.properties["customer"]` the customer. Your listener is killed before each of
-# its lines; a second member joins while orders are in the first one's listener; the shop's program sends an order again,
-# as a new message. Of the lab, an answer has `database` and nothing else.
+# `message.keys` is the order's key, `message.properties["customer"]` the customer. Your listener is killed before each
+# of its lines, a second member joins while orders are in the first one's listener, and the shop re-sends an order as a
+# new message. Of the lab, use only `database`.
 #
-# hint: Ask for the rate first, outside of any transaction. Everything that may happen only once is in the last three lines.
-# hint: `with database.connect() as connection:` is one transaction: it commits at its end. `"INSERT OR IGNORE INTO charged
-#   VALUES (?)"` does nothing for a row that is there; the cursor's `.rowcount` is then 0, else 1.
-# hint: `if connection.execute(insert, (message.keys,)).rowcount: connection.execute("UPDATE accounts SET paid = paid + ?
-#   WHERE customer = ?", (amount, customer))`, both in one `with`. Return CONSUME_SUCCESS in both cases.
-# note: This is the whole secret: a unique row in the transaction of the effect. If the effect is not in your database (a
-#   bank, a mail), send the order's key along and let the other system keep the row. RocketMQ has nothing that does it for you.
+# hint: Ask for the rate first, outside of any transaction. Everything that may happen only once is in the last three
+#   lines.
+# hint: `with database.connect() as connection:` is one transaction: it commits at its end. `"INSERT OR IGNORE INTO
+#   charged VALUES (?)"` does nothing for a row that exists; the cursor's `.rowcount` is then 0, else 1.
+# hint: `if connection.execute(insert, (message.keys,)).rowcount: connection.execute("UPDATE accounts SET paid = paid +
+#   ? WHERE customer = ?", (amount, customer))`, both in one `with`. Return CONSUME_SUCCESS in both cases.
+# note: This is the whole secret: a unique row in the transaction of the effect. If the effect is not in your database
+#   (a bank, a mail), send the order's key along and let the other system keep the row. RocketMQ has nothing that does
+#   it for you.
 
 
 # %% tags=["setup"]
@@ -841,34 +847,34 @@ def once(lab):
 check("lab04.once")
 
 # %% [belief] lab04.replace_tells
-# question: `INSERT OR REPLACE` of a row that is there: does its rowcount say so?
+# question: After `INSERT OR REPLACE` of a row that exists, does rowcount show that it existed?
 # claim: Yes; replacing a row says whether it was there.
-# refutation: It counts one row in both cases. `INSERT OR IGNORE` counts none when the row is there.
+# refutation: It counts one row in both cases. `INSERT OR IGNORE` counts none when the row exists.
 
 # %% [belief] lab04.account_remembers
 # question: Does the account tell whether an order was charged?
 # claim: Yes; an account that is larger than the order has the order in it.
-# refutation: Other orders of the customer are in it, too. Only a row for the order tells.
+# refutation: It also contains the customer's other orders. Only a row for the order tells.
 
 # %% [belief] lab04.row_of_the_customer
 # question: Whose row says that an order was charged?
 # claim: The customer's.
-# refutation: A customer has many orders; the second one would pass for charged. The row is the order's.
+# refutation: A customer has many orders, and the second one would pass for charged. The row must be the order's.
 
 # %% [belief] lab04.two_transactions
 # question: Are two short transactions as good as one?
 # claim: Yes, if nothing is between them.
-# refutation: A process can die between them: then the account is charged, and nobody has written it down.
+# refutation: A process can crash between them. Then the account is charged, and no row says so.
 
 # %% [belief] lab04.written_first
 # question: An order is written down first, then charged. Is it charged exactly once?
 # claim: Yes; whoever comes second finds the row.
-# refutation: If the process dies between the two, the row says 'charged' of an order that is not.
+# refutation: If the process crashes between the two, the row says 'charged' of an order that is not.
 
 # %% [belief] lab04.msg_id_is_the_order
-# question: Which name has an order that the shop's program sends again?
+# question: When the shop re-sends an order, which field identifies it?
 # claim: The same msg_id.
-# refutation: A new one: msg_id belongs to the message. The order's name is its key.
+# refutation: Its key. The msg_id belongs to the message, and the second message has a new one.
 
 # %% [belief] lab04.set_remembers
 # question: A set remembers what was charged. Is that enough?
@@ -876,24 +882,25 @@ check("lab04.once")
 # refutation: Another process may own the queue by now, and after a crash the set is empty.
 
 # %% [belief] lab04.second_is_an_error
-# question: The row of an order is there already. What is that?
+# question: The order's row exists already. What does that mean?
 # claim: An error, and an error is tried again.
-# refutation: The second copy of something that is done. Change nothing and return CONSUME_SUCCESS.
+# refutation: This is the second copy of something that is done. Change nothing and return CONSUME_SUCCESS.
 
 # %% [belief] lab04.silence_is_done
 # question: A listener ends without an error and returns nothing. Is the message done?
 # claim: Yes, nothing failed.
-# refutation: No. Without CONSUME_SUCCESS the message comes again after ten seconds, and sixteen times in all.
+# refutation: No. Without CONSUME_SUCCESS the message is redelivered after ten seconds, and up to sixteen times.
 
 # %% [belief] lab04.refuse_a_copy
-# question: An order that was charged already comes again. What does the listener return?
+# question: An order that was charged already is redelivered. What does the listener return?
 # claim: RECONSUME_LATER: it has not done anything.
-# refutation: CONSUME_SUCCESS: it is done. What is sent back comes again, and its row will still be there.
+# refutation: CONSUME_SUCCESS, because the order is done. A message that is sent back is redelivered, and its row will
+#   still be there.
 
 # %% [belief] lab04.body_is_the_price
 # question: The shop wrote an amount into the body. Is that what the order costs?
 # claim: Yes.
-# refutation: It is what the shop believes. The price is asked of the service that knows it, however long that takes.
+# refutation: It is what the shop believes. Ask the service that knows the price, however long that takes.
 
 # %% [belief] lab04.one_order_each
 # question: An account says what was paid. What does an order do to it?
@@ -903,12 +910,12 @@ check("lab04.once")
 # %% [belief] lab04.looking_records
 # question: A listener looks for the order's row before it charges. Who writes the row?
 # claim: The database remembers what was asked for.
-# refutation: The listener, in the transaction that charges. Whoever looks later finds only what was written.
+# refutation: The listener must write it, in the transaction that charges. A later query finds only what was written.
 
 # %% [markdown]
-# ## Break it, and mend it: a group that does not move
+# ## Break it and repair it: a group that does not move
 #
-# An orderly billing whose head fails for ever; one queue of two stands still:
+# Billing reads in order, and the head of a queue fails for ever. One queue of two stands still:
 
 
 # %%
@@ -932,8 +939,8 @@ stuck = play(head_fails, seed=7, client=no_trace)
 stuck.how_far("billing", "orders")
 
 # %% [markdown]
-# What an operator has: progress, the deliveries, single messages by their offset, and a reset of one queue. Try them here,
-# on this Lab, as often as you like (run the cell above to begin again):
+# An operator has progress, the deliveries, single messages by their offset, and a reset of one queue. Try them here, on
+# this Lab, as often as you like (run the cell above to begin again):
 
 # %% tags=["parameter"]
 progress = stuck.admin.examine_consume_stats("billing", "orders")
@@ -954,26 +961,26 @@ Table(
 # %% [exercise] lab04.rescue
 # ### Exercise 3: rescue
 #
-# `rescue(lab)` is called in the middle of such a day, when nothing has moved for a while. On some days billing reads in
-# order and the head of a queue or two fails for ever; on others it has two threads and two orders that hang in them, with
-# healthy ones between and behind. It has one member, `billing-1`, and two queues. When you return,
+# `rescue(lab)` is called when nothing has moved for a while. On some days billing reads in order, and the head of a
+# queue or two fails for ever. On others it has two threads and two orders that hang in them, with healthy ones between
+# and after. It has one member, `billing-1`, and two queues. When you return,
 #
-# - each poisoned order has a row in `for_a_human` of the database `"billing"`, and nobody else has:
-#   `CREATE TABLE for_a_human (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL)`;
-# - every other order gets paid, those that come later, too;
+# - each poisoned order, and no other, has a row in `for_a_human` of the database `"billing"`: `CREATE TABLE for_a_human
+#   (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL)`;
+# - every other order gets paid, including those that arrive later;
 # - nothing whose offset was committed is delivered again.
 #
-# You may use `lab.kill`, `lab.start`, `lab.run_for`, `lab.deliveries`, `lab.database` and the verbs of `lab.admin`, such as
-# `reset_offset_of_queue(topic, group, broker, queue_id, offset)`.
+# You may use `lab.kill`, `lab.start`, `lab.run_for`, `lab.deliveries`, `lab.database` and the verbs of `lab.admin`,
+# such as `reset_offset_of_queue(topic, group, broker, queue_id, offset)`.
 #
-# hint: Which order is it? The one at a queue's committed offset, if it has been delivered and no delivery of it ended well.
-#   The head of the other queue may only be waiting for a thread.
-# hint: One round: kill billing-1; for each poisoned head store the message (`query_message_by_offset`) and move its queue
-#   to the offset behind it; start billing-1; let half a minute pass. A thread that hangs is free only after the kill.
-# hint: Another order may be poisoned behind the first one: repeat the round until no head is poisoned. Between the two are
-#   healthy orders, so never move a queue by more than one.
-# note: At work this is `mqadmin resetOffsetByTime -b … -q … -o …` (it silently ignores a target of 0), after the message was
-#   saved. Let the consumer give up by itself before it comes to that: lab 07b, exercises 4 to 6.
+# hint: Which order is it? The one at a queue's committed offset, if it has been delivered and no delivery of it ended
+#   well. The head of the other queue may only be waiting for a thread.
+# hint: One round: kill billing-1; for each poisoned head store the message (`query_message_by_offset`) and move its
+#   queue to the next offset; start billing-1; let half a minute pass. A thread that hangs is free only after the kill.
+# hint: Another order after the first one may be poisoned: repeat the round until no head is. Healthy orders are between
+#   the two, so never move a queue by more than one.
+# note: At work this is `mqadmin resetOffsetByTime -b … -q … -o …` (it silently ignores a target of 0), after the
+#   message was saved. Let the consumer give up on its own before it comes to that: lab 07b, exercises 1 to 3.
 
 
 # %%
@@ -1020,7 +1027,7 @@ check("lab04.rescue")
 # %% [belief] lab04.offset_moves
 # question: The group's offset moves again. Is the group rescued?
 # claim: Yes; the offset moves, so the group goes on.
-# refutation: An offset can move over orders that nobody has charged. Look at what was done with each of them.
+# refutation: An offset can move past orders that were never charged. Look at what was done with each of them.
 
 # %% [belief] lab04.restart_helps
 # question: A group does not move. Does a restart help?
@@ -1028,35 +1035,34 @@ check("lab04.rescue")
 # refutation: It begins where the offset is, and that is at the poisoned order.
 
 # %% [belief] lab04.skip_the_backlog
-# question: A poisoned order is in front of a backlog. What has to go?
+# question: A poisoned order is at the head of a backlog. What must go?
 # claim: The backlog.
-# refutation: One order. Everything behind it is somebody's.
+# refutation: One order. Every order after it belongs to a customer.
 
 # %% [belief] lab04.offset_wakes
 # question: An offset was moved while the group's member was down. Who reads on?
 # claim: The broker wakes the group.
-# refutation: Nobody, until a member is started. A broker sends nothing that was not asked for.
+# refutation: No process, until you start a member. A broker sends only what a client asks for.
 
 # %% [belief] lab04.broker_stands_still
-# question: A group does not move. Does its broker have to be restarted?
+# question: A group does not move. Must its broker be restarted?
 # claim: Yes, it hangs.
 # refutation: It answers every request. What fails is a listener, and meanwhile the shop needs the broker.
 
 # %% [belief] lab04.body_is_text
 # question: Is a message's body text?
 # claim: Yes, decode it and store it.
-# refutation: It is bytes. What was decoded may not become the same bytes again.
+# refutation: It is bytes. Decoding them may lose some.
 
 # %% [belief] lab04.head_is_poisoned
 # question: A queue lags. Is its head poisoned?
 # claim: Yes.
-# refutation: It may be waiting for a thread. Look at what happened to it: whether it was delivered, and how that
-#   ended.
+# refutation: It may be waiting for a thread. Check whether it was delivered, and how that ended.
 
 # %% [belief] lab04.offset_matters
 # question: A poisoned order is skipped. Is anything left to do?
 # claim: No, the group moves.
-# refutation: Somebody wanted that order: without a row for a human nobody will ever know.
+# refutation: A customer wanted that order. Without a row for a human it is forgotten.
 
 # %% [belief] lab04.read_again
 # question: Something went wrong. Does it help to read everything again?
@@ -1066,21 +1072,21 @@ check("lab04.rescue")
 # %% [belief] lab04.one_poisoned
 # question: A queue has a poisoned order. Is it the only one?
 # claim: Yes.
-# refutation: Nobody knows what is behind it. Look again after each step.
+# refutation: There may be another one after it. Check again after each step.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **The disk takes no time.** That a cold read is slow is known, and not measured here; only the number of pulls is.
-# - **Residency is simple here.** Whether the first message of a queue counts as being in memory depends, in RocketMQ, on
-#   the pages that the operating system keeps. Here it depends on how far it is from the end of the log.
-# - **One database.** SQLite locks the whole file while it writes. A real database lets two transactions run at once, and
-#   decides at the unique row; the result is the same.
-# - **Not modelled:** POP consumption and its own rules for a first offset; RocketMQ 5's proxy.
-#   [What is not modelled](not-modelled.ipynb) has the whole list.
+# - **The disk takes no time.** A cold read is slow; here only the number of pulls is measured.
+# - **Residency is simple here.** Whether the first message of a queue counts as in memory depends, in RocketMQ, on the
+#   pages that the operating system keeps. Here it depends on its distance from the end of the log.
+# - **One database.** SQLite locks the whole file while it writes. A real database lets two transactions run at once,
+#   and decides at the unique row; the result is the same.
+# - **A group here has offsets.** POP has its own rules for where a group begins. [What is not
+#   modelled](not-modelled.ipynb) lists RocketMQ 5's proxy.
 
 # %% [markdown] tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -1091,20 +1097,20 @@ check("lab04.rescue")
 # | the file of a broadcasting member | `LocalFileOffsetStore` |
 # | memory or disk | `DefaultMessageStore.checkInMemByConsumeOffset`, `isTheBatchFull` |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
 # | a reset goes to the message closest to the time | to the first message that was stored at that time or later |
 # | the time must lie between the first and the last message | any number is taken; below 0 means the end |
-# | a reset affects what is waiting for a retry | it is per topic; the retry topic has to be reset by itself |
+# | a reset affects what is waiting for a retry | it is per topic; the retry topic needs its own reset |
 # | `CONSUME_FROM_LAST_OFFSET` starts with the last message | at the largest offset, and only if the broker knows none and does not answer 0 |
-# | since 5.x a new group begins at the largest offset | so it is in the vendor's cloud; the open source 5.3 still answers 0 for a young queue |
+# | since 5.x a new group begins at the largest offset | in the vendor's cloud; the open source 5.3 still answers 0 for a young queue |
 # | a group starts where the user sets it | only where it has no offset yet |
 # | the server corrects an offset out of range | at the next pull; the table changes when the member reports |
 # | the server keeps the progress | for clustering groups; a broadcasting member keeps its own |
 # | `Offsets.json`, under `ip@DEFAULT` | `offsets.json`; `ip@DEFAULT` is a broadcasting client's id, clustering clients have `ip@pid#nanoTime` |
-# | cache, then table, then act is idempotent | two owners or a crash pass between look and record |
+# | cache, then table, then act is idempotent | two owners or a crash come between look and record |
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
@@ -1112,27 +1118,28 @@ check("lab04.rescue")
 # Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab04.nine_oclock
-# **1.** The group is to read again from 9:00. Write down what you do, in order.
+# **1.** The group must read again from 9:00. Write down what you do, in order.
 #
-# answer: Ask whether billing is idempotent; if not, stop here. Make the plan: for each queue from where to where, how many
-#   come again, how many are skipped, whether they are on the disk, and show it to somebody. Check the time zone: the time is
-#   in milliseconds since 1970 in UTC. Shut the group down in good order, reset, look at the table, start one member, watch
-#   the lag. Decide about the retry topic separately.
+# answer: Ask whether billing is idempotent; if not, stop here. Make the plan: for each queue from where to where, how
+#   many are redelivered or skipped, whether they are on the disk. Show it to a colleague. Check the time zone: the time
+#   is in milliseconds since 1970 in UTC. Shut the group down gracefully, reset, look at the table, start one member,
+#   watch the lag. Decide about the retry topic separately.
 
 # %% [reflection] lab04.cache
 # **2.** May a cache be part of an idempotent consumer at all?
 #
-# answer: Yes, in front of the transaction, to save work: what is in the cache was charged. It must only be filled after the
-#   commit, and nothing may rest on it: it is empty after a crash, and the other owner of the queue has another one.
+# answer: Yes, before the transaction, to save work: what is in the cache was charged. Fill it only after the commit,
+#   and do not rely on it: it is empty after a crash, and the queue's other owner has its own.
 
 # %% [reflection] lab04.exactly
 # **3.** Is billing exactly once now?
 #
-# answer: Its effect is. Its deliveries are not: the listener is called again and again for the same order, asks the rate
-#   service again, and does nothing in the end. Exactly once is a property of an effect in one database, not of a broker.
+# answer: Its effect is. Its deliveries are not: the listener may be called several times for the same order, asks the
+#   rate service each time, and changes nothing in the end. Exactly once is a property of an effect in one database, not
+#   of a broker.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You know where a group is, and how to move it. What a message does that cannot be consumed is the subject of
-# [lab 07](07a-failure-takes-time.ipynb). All labs: [index](index.ipynb).
+# You know where a group is, and how to move it. [Lab 07](07a-failure-takes-time.ipynb) shows what happens to a message
+# that cannot be consumed. All labs: [index](index.ipynb).

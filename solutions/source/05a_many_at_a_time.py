@@ -1,11 +1,11 @@
 # %% [markdown] tags=["reading"]
-# # Lab 05a: Many at a time
+# # 05a Concurrency: many at a time
 #
 # ## Why
 #
 # A customer gets an empty parcel. The log of the warehouse says: *shipped* at 10:00:00.150, *paid* at 10:00:00.300,
-# *created* at 10:00:00.600. All three events of the order went to one queue, in the right order. Billing reads that queue
-# with twenty threads.
+# *created* at 10:00:00.600. All three events of the order went to one queue, in the right order. Billing reads that
+# queue with twenty threads.
 #
 # The meeting next morning knows why:
 #
@@ -14,18 +14,17 @@
 # - "Our listener threw no exception, so RocketMQ knows that all was well."
 # - "We hand the work to another thread and return at once. That is faster, and it is done anyway."
 #
-# None of the four sentences helps. In this part you see what a pool of threads does to a queue, what a listener says about
-# a batch, and when an offset passes work that is not done. The [second part](05b-one-at-a-time.ipynb) puts the events back
-# in order, and shows what that costs.
+# None of the four helps. In the [second part](05b-one-at-a-time.ipynb) you put the events back in order, and see what
+# that costs.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
 #
 # - say how many calls of a listener run at once, and which settings decide that;
 # - report a batch of which a part has failed, so that nothing is lost and little is done twice;
-# - see whether a listener says *done* of something that is not done.
+# - see whether a listener reports *done* for something that is not done.
 
 # %%
 from collections import Counter
@@ -38,8 +37,8 @@ from mqlab.lab.views import Bars, Curve, Table
 # %% [markdown]
 # ## Twenty threads and one queue
 #
-# The warehouse needs 600 ms to create an order, 300 ms to note that it is paid, and 150 ms to ship it. The shop sends the
-# three events of an order, one after the other, to the only queue of the topic.
+# The warehouse needs 600 ms to create an order, 300 ms to note that it is paid, and 150 ms to ship it. The shop sends
+# the three events of an order, one after another, to the only queue of the topic.
 
 
 # %% tags=["parameter"]
@@ -71,15 +70,15 @@ def send_lives(lab, orders=1):
 
 
 # %% [prediction] lab05.fifo
-# The three events lie in one queue in the order in which they were sent. Which of them is done first?
+# The three events are in one queue in the order in which they were sent. Which of them is done first?
 #
 # - created: *created*; a queue is first in, first out
-#   > They leave the queue in this order. But each is given to a free thread, and three threads work at the same time.
+#   > They leave the queue in this order. But each goes to a free thread, and three threads work at the same time.
 # - paid: *paid*; the next one begins when a thread is free, and the second thread is faster
 #   > Seventeen more threads are free: all three begin at the same moment.
 # - shipped: *shipped*, because it takes the shortest time
 #   = All three begin at once, each in a thread of its own. The shortest ends first.
-# note: First in, first out is the queue. What happens afterwards is a pool of threads (线程池).
+# note: The queue is first in, first out. After it comes a pool of threads (线程池).
 
 
 # %% tags=["parameter"]
@@ -113,19 +112,20 @@ Table(calls(lab))
 reveal("lab05.fifo", min(calls(lab), key=lambda call: call["ends"])["event"])
 
 # %% [markdown]
-# So the answer seems to be fewer threads, or more of them, depending on whom you ask. How many run at once?
+# So you need fewer threads, or more, depending on whom you ask. How many run at once?
 
 # %% [prediction] lab05.pool
-# A member with `consume_thread_min=20` and `consume_thread_max=64`. 200 orders wait, each takes a second. How many does it
-# work on at the same time?
+# A member has `consume_thread_min=20` and `consume_thread_max=64`. 200 orders wait, each takes a second. How many does
+# it work on at the same time?
 #
 # - 64: 64; the pool grows when there is more work than threads
-#   > A Java pool grows only when its waiting line is full. This line has no end, so it is never full.
+#   > A Java pool grows only when its waiting line is full. This line has no limit, so it is never full.
 # - 20: 20
-#   = The pool has its minimum for ever: the line in front of it has no limit. `consume_thread_max` has no effect.
+#   = The pool keeps its minimum for ever, because its waiting line has no limit. `consume_thread_max` has no effect.
 # - 1: one; there is one queue
 #   > One queue is pulled by one member. That member hands its messages to all of its threads.
-# note: Textbooks say 20 and 60, or 20 and 64. In 5.3.3 both defaults are 20; in 4.4 the maximum was 64 and never reached.
+# note: Textbooks say 20 and 60, or 20 and 64. In 5.3.3 both defaults are 20; in 4.4 the maximum was 64 and never
+#   reached.
 
 
 # %% tags=["parameter"]
@@ -163,14 +163,14 @@ lab = play(
 reveal("lab05.pool", at_once(lab.deliveries("billing", absences=False)))
 
 # %% [prediction] lab05.pools
-# Now two members of the group, `billing-1` and `billing-2`, with 20 threads each. How many orders does the group work on at
-# the same time?
+# The group has two members, `billing-1` and `billing-2`, with 20 threads each. How many orders does it work on at the
+# same time?
 #
 # - 20: 20; the pool belongs to the group
-#   > Each consumer instance has a pool of its own, also if two of them are in one process.
+#   > Each consumer instance has a pool of its own, even if two of them are in one process.
 # - 40: 40
 #   = The pool belongs to the instance. With every member that joins, twenty more calls reach the database.
-# note: What a database gets is threads times members. Remember that when somebody scales out.
+# note: A database gets threads times members. Remember that when you scale out.
 
 
 # %% tags=["parameter"]
@@ -197,8 +197,8 @@ Bars({**most, "both": at_once(rows)}, unit="calls at once")
 reveal("lab05.pools", at_once(rows))
 
 # %% [markdown]
-# Six orders now, eighteen events in one queue. Change the number of threads and the batch, and look at who overtakes whom
-# (▲). Tick the box, too: one event fails, again and again. Whom does that hold back?
+# Now six orders: eighteen events in one queue. Change the number of threads and the batch, and see which events
+# overtake (▲). Then tick the box, so that one event fails again and again. Which events does that hold back?
 
 # %% tags=["explorer"]
 lanes_board()
@@ -206,14 +206,14 @@ lanes_board()
 # %% [answer] lab05.fewest
 # ### Your turn: nothing overtakes
 #
-# How many threads may billing have at most, with one queue and a batch of 1, so that nothing overtakes? Set it, and answer
-# with how many **seconds** all eighteen events then take, rounded to a whole number.
+# How many threads may billing have at most, with one queue and a batch of 1, so that nothing overtakes? Set it, and
+# answer with how many **seconds** all eighteen events then take, rounded to a whole number.
 #
 # wrong parallel: That is how long twenty threads take.
 # wrong four: That is how long four threads take, and with those events overtake.
 # wrong: The last event's time is in the table under the picture, and in `few.done_s`.
-# note: One thread keeps the order, as long as nothing fails, and does one thing after the other for all orders of the
-#   shop. The second part does better.
+# note: One thread keeps the order, as long as nothing fails, but then the shop's orders wait for each other. The second
+#   part does better.
 
 # %% tags=["explorer"]
 few = lanes_board(threads=4)
@@ -230,8 +230,8 @@ answer("lab05.fewest", 6, few)
 # %% [markdown]
 # ## No exception means success?
 #
-# `consume_message_batch_max_size` is 1 unless somebody sets it. With 8, the listener gets up to eight messages in one call
-# and gives one answer for all of them. The bank refuses the third:
+# `consume_message_batch_max_size` is 1 by default. With 8, the listener gets up to eight messages in one call and gives
+# one answer for all of them. The bank refuses the third:
 
 
 # %% tags=["parameter"]
@@ -270,16 +270,15 @@ def charged(lab):
 
 
 # %% [prediction] lab05.batch
-# The listener has written into its log that order-2 is refused. It raises nothing and returns `CONSUME_SUCCESS`. What
-# becomes of order-2?
+# The listener logs that order-2 is refused. It raises nothing and returns `CONSUME_SUCCESS`. What happens to order-2?
 #
-# - again: it comes again, because it was not charged
+# - again: it is redelivered, because it was not charged
 #   > RocketMQ does not know what was charged. It knows what the listener returned.
-# - never: it never comes again
-#   = `CONSUME_SUCCESS` is said of the whole batch. The offset passes all eight.
-# - all: the whole batch comes again
+# - never: it is never redelivered
+#   = `CONSUME_SUCCESS` is for the whole batch. The offset passes all eight.
+# - all: the whole batch is redelivered
 #   > That would be `RECONSUME_LATER`, or an exception.
-# note: No exception is not success, and success is not said of a message but of a batch.
+# note: The absence of an exception is not success, and the status is for a batch, not for a message.
 
 # %%
 lab = play(lambda lab: one_batch(lab, charges_all), seed=7, client=no_trace)
@@ -305,24 +304,24 @@ lab = play(lambda lab: one_batch(lab, all_again), seed=7, client=no_trace)
 Bars(charged(lab), unit="times charged", title="RECONSUME_LATER for the batch")
 
 # %% [markdown]
-# Between the two there is `context.ack_index`: the **index of the last message that is good**, counted from 0. What is
-# behind it is sent back, message by message, and comes again after ten seconds. It counts only with `CONSUME_SUCCESS`, and it is
-# 2,147,483,647 unless a listener sets it: all are good.
+# Between the two there is `context.ack_index`: the **index of the last good message**, counted from 0. The messages
+# after it are sent back one by one, and redelivered after ten seconds. It is used only with `CONSUME_SUCCESS`. By
+# default it is 2,147,483,647, so that all are good.
 
 # %% [exercise] lab05.partial
 # ### Exercise 1: a part of a batch
 #
-# The bank has tried every order of a batch, one after the other. `charged` is a list of True and False, in the order of
+# The bank has tried every order of a batch, one after another. `charged` is a list of True and False, in the order of
 # the batch. `partial(charged)` returns a pair: the status, and the `ack_index` that the listener sets. Nothing that was
-# not charged may be lost. Of what was charged, as little as possible is charged again.
+# not charged may be lost. As little as possible may be charged again.
 #
 # hint: Everything up to and including ack_index is taken as good. Which is the last message before the first refusal?
-# hint: Count the True at the front. Of `[True, True, False, True]` it is two, and the last of them has index 1.
-# hint: `good = charged.index(False) if False in charged else len(charged)`, then `return CONSUME_SUCCESS, good - 1`. With
-#   -1, everything is sent back.
-# note: `ConsumeMessageConcurrentlyService.processConsumeResult` reads `ackIndex` and sends back everything behind it; with
-#   `RECONSUME_LATER` it takes -1 itself. What was charged behind the first refusal comes again here, so the bank must know
-#   what it has charged. At work: stop at the first failure of a batch, or keep batches of 1.
+# hint: Count the True at the front. In `[True, True, False, True]` there are two, and the last of them has index 1.
+# hint: `good = charged.index(False) if False in charged else len(charged)`, then `return CONSUME_SUCCESS, good - 1`.
+#   With -1, everything is sent back.
+# note: `ConsumeMessageConcurrentlyService.processConsumeResult` reads `ackIndex` and sends back everything after it;
+#   with `RECONSUME_LATER` it uses -1. What was charged after the first refusal is redelivered here, so the bank must
+#   know what it has charged. At work: stop at the first failure of a batch, or keep batches of 1.
 
 
 # %%
@@ -341,36 +340,35 @@ check("lab05.partial")
 # %% [belief] lab05.no_exception
 # question: A listener has raised nothing and returns CONSUME_SUCCESS. What does RocketMQ take as done?
 # claim: What was done.
-# refutation: CONSUME_SUCCESS is said of every message up to ack_index, and unless you set it that is the whole batch: a
-#   refused order in it is lost.
+# refutation: Every message up to ack_index, and by default that is the whole batch: a refused order in it is lost.
 
 # %% [belief] lab05.ack_counts
 # question: What is ack_index?
 # claim: How many were good, or the place of the last good one.
-# refutation: Everything up to and including ack_index is taken as good, also what was refused in between: it is the index
-#   of the last message before the first refusal, neither a count nor the last good one.
+# refutation: The index of the last message before the first refusal. Everything up to and including ack_index is taken
+#   as good, even a refused message in between.
 
 # %% [belief] lab05.all_or_nothing
-# question: Of a batch of eight, one order was refused. What does the listener say?
+# question: Of a batch of eight, one order was refused. What does the listener return?
 # claim: RECONSUME_LATER.
-# refutation: RECONSUME_LATER, and an ack_index of -1, send the whole batch back, also what was charged in front of the
-#   refusal: say CONSUME_SUCCESS, with the index of the last good message before it.
+# refutation: RECONSUME_LATER, and an ack_index of -1, send the whole batch back, including what was charged before the
+#   refusal. Return CONSUME_SUCCESS, with the index of the last good message before it.
 
 # %% [belief] lab05.one_less
 # question: Messages 0, 1 and 2 are good. What is ack_index?
 # claim: 1.
-# refutation: ack_index is the index of the last good message itself, counted from 0: with less than that, a message that
-#   was charged is sent back and charged again.
+# refutation: ack_index is the index of the last good message itself, counted from 0. With one less, a message that was
+#   charged is sent back and charged again.
 
 # %% [answer] lab05.refusals
-# ### Your turn: whose turn comes again
+# ### Your turn: what is redelivered
 #
-# Make the bank refuse one order, so that exactly **five** of the eight come again with the right `ack_index`. Answer with
-# the number of the order.
+# Make the bank refuse one order, so that exactly **five** of the eight are redelivered with the right `ack_index`.
+# Answer with the number of the order.
 #
-# wrong next: Count the refused one, too: it comes again itself.
-# wrong behind: Those in front of the refusal are good. You want five from the refusal on.
-# wrong: The refused order and all behind it come again.
+# wrong next: Count the refused one as well: it is redelivered.
+# wrong behind: Those before the refusal are good. You want five from the refusal on.
+# wrong: The refused order and all after it are redelivered.
 # note: 3, 4, 5, 6 and 7. One refusal early in a large batch repeats almost the whole batch.
 
 # %% tags=["parameter"]
@@ -406,9 +404,9 @@ answer("lab05.refusals", 3, five)
 # %% [markdown]
 # ## Done anyway
 #
-# A call of the bank takes twenty seconds. "We hand it to another thread and return at once." `context.start(function, …)`
-# does that here: the work goes on in the same process, beside the call. In Java it would be an `ExecutorService` or a
-# `CompletableFuture`.
+# A call of the bank takes twenty seconds. "We hand it to another thread and return at once." `context.start(function,
+# …)` does that here: the work continues in the same process, in parallel with the call. In Java it would be an
+# `ExecutorService` or a `CompletableFuture`.
 
 
 # %% tags=["parameter"]
@@ -442,13 +440,15 @@ def handed_over(lab, done, kill_after="15s"):
 
 
 # %% [prediction] lab05.async
-# Eight orders, one a second. 15 seconds after the last one billing is killed, and started again. The bank's answers of some
-# orders had not come yet. Which orders come again?
+# Eight orders arrive, one a second. 15 seconds after the last one billing is killed and started again. The bank's
+# answers to some orders had not come yet. Which orders are redelivered?
 #
-# - open: those whose answer had not come
-#   > Who would know that? The listener has said `CONSUME_SUCCESS` of all eight, and the offset has passed them.
+# - open: those without an answer
+#   > RocketMQ does not know about those answers. The listener returned `CONSUME_SUCCESS` for all eight, and the offset
+#   > has passed them.
 # - none: none
-#   = The offset has passed all eight. The work that was under way died with the process, and nobody will ask for it.
+#   = The offset has passed all eight. The work that was under way ended with the process, and no process will repeat
+#   = it.
 # - all: all eight
 #   > Only if none of the eight successes had reached the broker. A report goes out every five seconds.
 # note: "It is done anyway" is true until the first restart.
@@ -472,18 +472,21 @@ twice = len(rows) - 8
 reveal("lab05.async", "none" if not twice else "all" if twice == 8 else "open")
 
 # %% [markdown]
-# Nothing is behind the offset, no error is in a log, and the lag is 0. Work may go on beside a listener, but the listener
-# has to **wait for it** before it answers: `context.start(...)` gives something whose `result()` waits.
+# No order waits after the offset, no error is in a log, and the lag is 0. Work may continue in parallel with a
+# listener, but the listener must **wait for it** before it returns: `context.start(...)` returns an object whose
+# `result()` waits.
 
 # %% [answer] lab05.lost
 # ### Your turn: how many are gone
 #
-# Kill billing **one** second after the last order (one second passes anyway: `KILL_AFTER` is what comes on top). How many orders are lost, done by nobody and behind no offset?
+# Kill billing **one** second after the last order (one second passes anyway: `KILL_AFTER` is added to it). How many
+# orders are lost, neither done nor redelivered?
 #
 # wrong none: Compare what was sent with what is in `finished`.
-# wrong eight: Some come again: the last report of the offset, one every five seconds, was older than their success.
+# wrong eight: Some are redelivered: the last report of the offset, one every five seconds, was older than their
+#   success.
 # wrong: An order is lost if it is neither in `finished` nor delivered a second time.
-# note: Some of them come again, because the last report of the offset was older than their success. That is luck, not a
+# note: Some were redelivered, because the last report of the offset was older than their success. That is luck, not a
 #   plan.
 
 # %% tags=["parameter"]
@@ -505,19 +508,20 @@ answer("lab05.lost", 8 - len(set(finished)), gone, finished)
 # %% [markdown]
 # ## When nothing can be sent back
 #
-# A message that fails goes back to the broker, and comes again later. And if the broker cannot be reached at that moment?
-# Then the consumer tries to send the message itself, as a producer would. And if that fails, too?
+# A message that fails goes back to the broker, and is redelivered later. If the broker cannot be reached at that
+# moment, the consumer tries to send the message as a producer would. But that may fail as well.
 
 # %% [prediction] lab05.local
-# Billing's listener says `RECONSUME_LATER`, and the broker has just died. When is the listener called with this order
-# again, and with which `reconsume_times`?
+# Billing's listener returns `RECONSUME_LATER`, and the broker has just crashed. When is the listener called with this
+# order again, and with which `reconsume_times`?
 #
 # - lost: never; a message that cannot be sent back is lost
 #   > It is still in billing's cache, and the offset does not pass it.
 # - broker: ten seconds after the broker is back, with `reconsume_times` 1
-#   > The broker does not know of the failure. Nobody sends the message back a second time.
+#   > The broker does not know of the failure. The message is not sent back a second time.
 # - here: five seconds later, in the same process, with `reconsume_times` 1
-#   = What cannot be sent back is consumed again here, every five seconds, until it succeeds or can be sent back.
+#   = A message that cannot be sent back is consumed again here, every five seconds, until it succeeds or can be sent
+#   = back.
 # note: This is the only retry of a concurrent listener that never leaves the process.
 
 
@@ -557,8 +561,8 @@ here = bool(resubmitted) and rows[1].message_queue.topic == "orders"
 reveal("lab05.local", "here" if here else "broker" if len(rows) > 1 else "lost")
 
 # %% [markdown]
-# Both ways fail at once here, because the broker's process is gone, and the five seconds count from then. Where the broker
-# is only silent, both wait for their time-outs first. The step of the journal is `consume.resubmit`:
+# Both ways fail at once here, because the broker's process is gone, and the five seconds count from then. With a silent
+# broker both wait for their time-outs first. The step of the journal is `consume.resubmit`:
 
 # %% tags=["picture"]
 step = resubmitted[0].step
@@ -567,8 +571,8 @@ lab.space_time(step - 3, step + 3)
 # %% [markdown]
 # ## More threads cannot hurt
 #
-# The listener now asks a database that has four connections for 100 ms. A hook (钩子) of the consumer is called before and
-# after each call of the listener, and measures how long it took.
+# The listener now asks a database that has four connections for 100 ms. A hook (钩子) of the consumer is called before
+# and after each call of the listener, and measures how long it took.
 
 
 # %% tags=["parameter"]
@@ -615,13 +619,13 @@ def busy(lab, threads, times):
 # The pool gets 64 threads instead of 4. The database still has four connections. What happens to the 200 orders?
 #
 # - sooner: they are done sooner, at most sixteen times as soon
-#   > Four at a time is all that the database does. The other sixty threads wait in front of it.
+#   > The database does four at a time. The other sixty threads wait for it.
 # - same: they are done as soon as before, and each call takes about as long
 #   > As soon as before, yes. But a call begins when a thread takes it, and now it waits inside the call.
 # - longer: they are done as soon as before, and each call takes many times as long
-#   = The line has moved from in front of the pool into the listener. There the consume timeout runs, and a stop of the
-#   = process has 64 open calls instead of four.
-# note: A limit that binds is not helped by more of something else. Lab 09 measures which one binds.
+#   = The waiting line has moved from the pool into the listener. There the consume timeout runs, and a process that
+#   = stops has 64 open calls instead of four.
+# note: If one resource is the limit, more of another does not help. Lab 09 measures which one it is.
 
 
 # %%
@@ -653,8 +657,8 @@ reveal("lab05.threads", "sooner" if sooner else "longer" if longer else "same")
 # %% [markdown]
 # ## Break it: one thread, one failure
 #
-# On your board one thread kept the order. So the team gives billing one thread, and the warehouse is busy once, when it
-# should create the order. The listener says `RECONSUME_LATER`.
+# On your board one thread kept the order. So the team gives billing one thread. Once, the warehouse is busy when it
+# should create the order, and the listener returns `RECONSUME_LATER`.
 
 
 # %% tags=["parameter"]
@@ -679,21 +683,21 @@ rows = lab.deliveries("billing", absences=False)
 Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 
 # %% [markdown]
-# *created* was sent back, the thread took *paid* and *shipped*, and ten seconds later *created* came again, out of
-# `%RETRY%billing`. Who sends one event back lets the others pass. Set `FAILS` to each of the others: with one of the three the
-# order is kept, because nothing is behind it. A failure that holds back what follows it is the subject of the
-# [second part](05b-one-at-a-time.ipynb).
+# *created* was sent back, the thread took *paid* and *shipped*, and ten seconds later *created* was redelivered, out of
+# `%RETRY%billing`. Sending one event back lets the others overtake it. Set `FAILS` to each of the others: with one of
+# the three the order is kept, because nothing comes after it. The [second part](05b-one-at-a-time.ipynb) shows a
+# failure that holds back what follows.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **Who overtakes whom** depends on how long each call takes. Here that is a number in a table; in reality it changes from
-#   call to call, which is why a test with one thread finds nothing.
-# - **Twenty threads** is the default of the Java client. Other clients have other pools, and other defaults.
+# - **Which event overtakes** depends on how long each call takes. Here that is a number in a table. In reality it
+#   changes from call to call, which is why a test with one thread finds nothing.
+# - **Twenty threads** is the default of the Java client. Other clients have other pools and defaults.
 # - **No time passes in the broker or in the client itself** in these worlds, only in listeners.
 
 # %% [markdown] tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -704,14 +708,14 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 # | again here after 5 s | `submitConsumeRequestLater` |
 # | hooks | `ConsumeMessageHook`; message trace is one (`ConsumeMessageTraceHookImpl`) |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
 # | 20 threads, up to 60 (or 64) | the minimum, for ever; 20 and 20 since 4.5.1, 20 and 64 in 4.4.0 and before |
 # | a pool per group | per consumer instance |
 # | no exception means success | the status and `ack_index` mean success; `null` and an exception mean `RECONSUME_LATER` |
-# | what cannot be sent back is retried here | only when the send of its own has failed, too; then after 5 s, with one more in `reconsumeTimes` |
+# | what cannot be sent back is retried here | only when the consumer's own send has also failed; then after 5 s, with `reconsumeTimes` one higher |
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
@@ -721,19 +725,19 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 # %% [reflection] lab05.meeting
 # **1.** The four sentences of the meeting: for each, what would you show your colleagues?
 #
-# answer: *First in, first out*: the table with `queue_offset` and `ends`. *64 threads*: the run with 64 and at most 20 calls
-#   at once. *No exception*: the bar of order-2 with 0 charges. *Done anyway*: eight successes, lag 0, and fewer than eight
-#   at the bank.
+# answer: *First in, first out*: the table with `queue_offset` and `ends`. *64 threads*: the run with 64 and at most 20
+#   calls at once. *No exception*: the bar of order-2 with 0 charges. *Done anyway*: eight successes, lag 0, and fewer
+#   than eight at the bank.
 
 # %% [reflection] lab05.batches
 # **2.** When is a batch of more than 1 worth it?
 #
-# answer: When one call for many is much cheaper than many calls: a multi-row insert, a bulk request. Then do it as a whole,
-#   in one transaction, and answer for the whole. If the messages of a batch are handled one by one, a batch saves nothing
-#   and makes every failure larger.
+# answer: When one call for many is much cheaper than many calls: a multi-row insert, a bulk request. Then do it in one
+#   transaction, and answer for the whole. If you handle the messages of a batch one by one, a batch saves nothing and
+#   makes every failure larger.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# The empty parcel is explained, and not prevented. In the [second part](05b-one-at-a-time.ipynb) the events of an order
+# The empty parcel is explained, but not prevented. In the [second part](05b-one-at-a-time.ipynb) the events of an order
 # wait for each other. All labs: [index](index.ipynb).

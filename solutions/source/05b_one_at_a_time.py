@@ -1,25 +1,24 @@
 # %% [markdown] tags=["reading"]
-# # Lab 05b: One at a time
+# # 05b Order: one at a time
 #
 # ## Why
 #
-# They have made it orderly. For a week no parcel was empty. Then, one evening, an order comes whose amount is not a number.
-# Billing fails at it, once a second, all night, and behind it a quarter of the shop waits until the morning.
+# Billing reads in order now. For a week no parcel was empty. Then one evening an order arrives whose amount is not a
+# number. Billing fails at it once a second, all night, and a quarter of the shop waits after it until the morning.
 #
-# What was said at the table:
+# The team had said:
 #
 # - "A topic keeps the order of its messages."
 # - "Orderly means one thread. That is why it is slow."
 # - "After sixteen failures it goes to the dead letters, and the queue goes on."
 # - "When a member dies, another takes over at once."
 #
-# None of the four sentences is true as it stands. In this part you build the life of an order that nothing turns round,
-# a place where a hopeless order waits without stopping the others, and many lanes out of one queue.
+# None of the four is true as it stands.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the [first part](05a-many-at-a-time.ipynb). When you are done you can
+# About {minutes} minutes. You need the [first part](05a-many-at-a-time.ipynb). Afterwards you can
 #
 # - keep the events of an order in order, from the shop to the warehouse, through a join and a crash;
 # - say who holds the lock of a queue, since when and for how long;
@@ -43,8 +42,8 @@ from mqlab.lab.views import Bars, Curve, Table
 # %% [markdown]
 # ## An order has a queue
 #
-# An orderly listener (顺序消费) is registered with `on_messages_orderly`. It gets the messages of a queue one after the
-# other, and answers `SUCCESS` or `SUSPEND_CURRENT_QUEUE_A_MOMENT`.
+# An orderly listener (顺序消费) is registered with `on_messages_orderly`. It gets the messages of a queue one after
+# another, and returns `SUCCESS` or `SUSPEND_CURRENT_QUEUE_A_MOMENT`.
 
 
 # %% tags=["parameter"]
@@ -76,14 +75,14 @@ def send_lives(lab, orders=1, **how):
 
 
 # %% [prediction] lab05.topic
-# The topic has four queues, billing reads it in order. The shop sends *created*, *paid*, *shipped* of one order, one after
-# the other, and says nothing about queues. Which is done first?
+# The topic has four queues, and billing reads it in order. The shop sends *created*, *paid*, *shipped* of one order,
+# one after another, without choosing a queue. Which is done first?
 #
 # - created: *created*; it was sent first, and billing reads in order {lab05.topic_has_order}
-#   > In order means in the order of each queue. A producer takes the next queue for each message.
+#   > Billing reads in the order of each queue. A producer takes the next queue for each message.
 # - shipped: *shipped*
-#   = Three messages, three queues. Each queue is read in order, and none of them knows of the others.
-# note: Only a queue has an order. A topic has none.
+#   = Three messages, three queues. Each queue is read in order, independently of the others.
+# note: A queue has an order. A topic has none.
 
 
 # %%
@@ -117,8 +116,8 @@ Table(calls(lab))
 reveal("lab05.topic", min(calls(lab), key=lambda call: call["ends"])["event"])
 
 # %% [markdown]
-# So the shop has to choose the queue: the same one for all events of an order. `send` takes a **selector** for that, a
-# function of the queues, the message, and whatever the caller gives as `arg`:
+# So the shop must choose the same queue for all events of an order. `send` takes a **selector** for that, a function of
+# the queues, the message, and whatever the caller gives as `arg`:
 
 
 # %%
@@ -134,16 +133,16 @@ lab = play(
 Table(calls(lab))
 
 # %% [prediction] lab05.threads_of_order
-# Six orders in three queues, two orders in each, and billing reads in order with twenty threads. How many events does it
-# work on at the same time?
+# Six orders are in three queues, two orders in each, and billing reads in order with twenty threads. How many events
+# does it work on at the same time?
 #
 # - 1: one; orderly consumption has a single thread
-#   > One thread per *queue* at a time. The three queues are worked on beside each other.
+#   > One thread per *queue* at a time. The three queues are worked on in parallel.
 # - 3: three
 #   = One thread for each queue that has something to do.
 # - 6: six, one for each order
 #   > RocketMQ does not know orders. It knows queues, and two orders share one.
-# note: Orderly is not single-threaded. It has as many threads as there are queues, up to the size of the pool.
+# note: Orderly does not mean single-threaded. There are as many threads as queues, up to the size of the pool.
 
 # %% tags=["explorer"]
 board = lanes_board(mode="orderly", queues=3)
@@ -157,23 +156,24 @@ reveal("lab05.threads_of_order", most)
 # %% [exercise] lab05.life_of_an_order
 # ### Exercise 2: the life of an order
 #
-# Two functions. `send_event(shop, message)` sends an event; `shop` is a producer, the order is in `message.keys`.
-# `read_events(consumer, handle)` registers a listener at a consumer that has subscribed and is started afterwards.
-# `handle(message, context)` is the warehouse: it takes its time, and raises ConnectionError when it is busy.
+# Write two functions:
 #
-# In the day of the check eight orders live at once in four queues, a second member joins, and billing-1 is killed in the
-# middle of its work. The shop is restarted too, in a new process. One of its requests gets lost in the network: if
-# `send_event` raises, the shop calls it again before it sends anything else. No event begins before the one before it has
-# ended, none is lost, and orders do not all wait for each other.
+# - `send_event(shop, message)` sends an event; `shop` is a producer, the order is in `message.keys`.
+# - `read_events(consumer, handle)` registers a listener at a subscribed consumer that is started later.
+#   `handle(message, context)` is the warehouse: it takes its time, and raises ConnectionError when it is busy.
 #
-# hint: Two halves: all events of an order into one queue, and one event of a queue at a time. Neither is enough alone.
-# hint: The selector is called with (queues, message, arg) and returns one of the queues. It has to be the same for the same
-#   order in every process, so make a number of the order: `int(order.rpartition("-")[2]) % len(queues)`.
-# hint: `consumer.on_messages_orderly(listener)`. The listener calls handle for each message; on ConnectionError it returns
-#   SUSPEND_CURRENT_QUEUE_A_MOMENT, at the end SUCCESS. (An exception counts as suspend, too.)
+# The check has eight orders in four queues. A second member joins, billing-1 is killed at work, and the shop restarts
+# in a new process. If `send_event` raises, the shop calls it again before it sends anything else. Events of an order
+# must not overlap or get lost, and orders must not all wait for each other.
+#
+# hint: It takes two halves: all events of an order go into one queue, and one event of a queue is handled at a time.
+# hint: The selector is called with (queues, message, arg) and returns one of the queues. It must choose the same one
+#   for the same order in every process, so make a number of the order: `int(order.rpartition("-")[2]) % len(queues)`.
+# hint: `consumer.on_messages_orderly(listener)`. The listener calls handle for each message; on ConnectionError it
+#   returns SUSPEND_CURRENT_QUEUE_A_MOMENT, at the end SUCCESS. (An exception also counts as suspend.)
 # note: `SelectMessageQueueByHash` is RocketMQ's selector, with `arg.hashCode()`. The lock of each queue
-#   (`RebalanceLockManager`) is what kept the joining member from beginning too early. At work: the number of queues of such
-#   a topic is fixed for ever, because with another number an order moves to another queue in the middle of its life.
+#   (`RebalanceLockManager`) kept the joining member from beginning too early. At work: the number of queues of such a
+#   topic is fixed for ever, because a new number moves orders to other queues in the middle of their lives.
 
 
 # %%
@@ -211,39 +211,39 @@ check("lab05.life_of_an_order")
 # %% [belief] lab05.queue_is_enough
 # question: All events of an order are in one queue. Is that enough?
 # claim: Yes, a queue is first in, first out.
-# refutation: The messages of a queue are given to many threads, and one that fails comes again later: register the
-#   listener with on_messages_orderly.
+# refutation: The messages of a queue go to many threads, and one that fails is redelivered later. Register the listener
+#   with on_messages_orderly.
 
 # %% [belief] lab05.swallowed
-# question: The warehouse was busy. What does a listener that returns SUCCESS say?
-# claim: That it has tried.
-# refutation: SUCCESS says that the event is done: it never comes again, and the next event of its order begins. Let it
-#   come again: SUSPEND_CURRENT_QUEUE_A_MOMENT.
+# question: The warehouse was busy. What does SUCCESS then mean?
+# claim: That the listener has tried.
+# refutation: SUCCESS means that the event is done: it is never redelivered, and the next event of its order begins.
+#   Return SUSPEND_CURRENT_QUEUE_A_MOMENT instead.
 
 # %% [belief] lab05.selector_remembers
 # question: The shop was restarted. Does its selector choose the same queue for the same order as before?
 # claim: Yes, it is the same function.
 # refutation: After the shop's restart the selector chose another queue for a living order. Python's `hash` of a string
-#   differs from process to process, and variables start empty: compute the number from the order's characters.
+#   differs from process to process, and variables start empty. Compute the number from the order's characters.
 
 # %% [belief] lab05.async_is_stored
 # question: `send_async` has returned. Is the message stored?
 # claim: Yes, or it will be soon.
-# refutation: It is not known yet: a lost request raises in the callback only, and the next event is already sent. So
-#   send_event sends the message to the broker and waits for the answer: every event of the shop is stored.
+# refutation: That is not known yet: a lost request raises only in the callback, after the next event was sent. Let
+#   send_event send the message and wait for the broker's answer, so that every event of the shop is stored.
 
 # %% [belief] lab05.global_order
 # question: How is the order of events kept?
 # claim: With one queue for everything.
-# refutation: One queue has one reader with one thread: then all orders of the shop wait for each other. Only the events of
-#   one order have to be in one queue.
+# refutation: One queue has one reader with one thread, so all orders of the shop wait for each other. Only the events
+#   of one order must be in one queue.
 
 # %% [markdown]
 # ## Who holds the lock
 #
-# A queue must not have two readers, not even for a moment, so an orderly member asks the broker for a **lock** of each queue
-# (队列锁). The broker keeps it for 60 s and forgets it when it is not renewed; members renew every 20 s, and do not trust a
-# lock that is older than 30 s.
+# A queue must never have two readers, so an orderly member asks the broker for a **lock** of each queue (队列锁). The
+# broker keeps it for 60 s and forgets it when it is not renewed. Members renew every 20 s, and do not trust a lock that
+# is older than 30 s.
 
 
 # %%
@@ -271,16 +271,16 @@ def two_readers(lab, orderly=True, killed=True):
 
 
 # %% [prediction] lab05.dead_owner
-# `billing-1` is killed and does not come back. The broker sees its connection close and tells `billing-2`. When does
+# `billing-1` is killed and does not come back. The broker sees its connection close and notifies `billing-2`. When does
 # `billing-2` get the first order of a queue that belonged to `billing-1`?
 #
 # - at once: at once, within a second
-#   > It is told at once, and it asks at once. But the broker has promised those queues to billing-1.
-# - lock: when the lock has run out, 40 to 60 seconds after the death
-#   = The lock was renewed at most 20 s before the death and lives 60 s. Nobody gives it back for a dead process.
+#   > `billing-2` is notified at once, and requests the locks at once. But the broker still keeps them for billing-1.
+# - lock: when the lock has run out, 40 to 60 seconds after the crash
+#   = The lock was renewed at most 20 s before the crash and lives 60 s. A crashed process does not release it.
 # - two minutes: after two minutes, when the broker gives the member up
 #   > That is for a member that falls silent. A closed connection is noticed at once.
-# note: A member that is shut down properly unlocks its queues. A killed one leaves up to a minute of silence.
+# note: A member that shuts down gracefully unlocks its queues. A killed one leaves up to a minute of silence.
 
 # %%
 ordered = play(two_readers, seed=7, client=no_trace)
@@ -314,16 +314,17 @@ found = "lock" if 35 <= waited <= 62 else "at once" if waited < 5 else "two minu
 reveal("lab05.dead_owner", found)
 
 # %% [answer] lab05.goodbye
-# ### Your turn: a proper end
+# ### Your turn: a graceful end
 #
-# Set `KILLED` to False: `billing-1` is then shut down, as a deployment does it. After how many seconds does `billing-2` read
-# on? Round up to a whole number.
+# Set `KILLED` to False: `billing-1` is then shut down, as a deployment does it. After how many seconds does `billing-2`
+# read on? Round up to a whole number.
 #
 # wrong lock: That is after a kill. Look at the line that your last run printed.
-# wrong renewal: 20 s is how often a member renews its locks. Who goes properly does not wait for that.
+# wrong renewal: 20 s is how often a member renews its locks. A member that shuts down gracefully does not wait for
+#   that.
 # wrong: Round up what the cell printed.
-# note: `ConsumeMessageOrderlyService.shutdown` unlocks all queues of the member, and the broker tells the group at once that it
-#   has changed. At work: let your orchestrator wait for the shutdown. A kill after five seconds costs a minute of silence.
+# note: `ConsumeMessageOrderlyService.shutdown` unlocks all queues of the member, and the broker notifies the group at
+#   once. At work: let your orchestrator wait for the shutdown. A kill after five seconds costs a minute of silence.
 
 # %% tags=["parameter"]
 KILLED = True
@@ -340,7 +341,7 @@ answer("lab05.goodbye", 1, ended)
 ### END SOLUTION
 
 # %% [markdown]
-# And the other way round: the member lives, and the lock gets old, because it cannot reach the broker any more.
+# And the other way round: the member runs, but its lock gets old, because it cannot reach the broker any more.
 
 
 # %% tags=["parameter"]
@@ -361,8 +362,8 @@ def cut_off(lab, cached=200):
 
 
 # %% [prediction] lab05.old_lock
-# Billing has two hundred orders in its cache, and each takes a second. Now it cannot reach the broker. For how many seconds
-# does it go on with what it has?
+# Billing has two hundred orders in its cache, and each takes a second. Now it cannot reach the broker. For how many
+# seconds does it keep working on them?
 #
 # - 0: not at all
 #   > It does not notice at once, and its last lock was good.
@@ -370,7 +371,7 @@ def cut_off(lab, cached=200):
 #   = It stops before the broker would give the queue to another: 30 s here, 60 s there.
 # - 200: until its cache is empty
 #   > By then the broker may have given the queue to another member, and two would work on one queue.
-# note: The client is the more careful of the two. Between 30 and 60 s nobody works on the queue, and that is the price.
+# note: The client is more careful than the broker. The price is that no member works on the queue between 30 and 60 s.
 
 # %%
 lab = play(cut_off, seed=7, client=no_trace)
@@ -392,18 +393,18 @@ reveal("lab05.old_lock", 0 if not after else 30 if len(after) <= 30 else 200)
 # %% [markdown]
 # ## A head that never succeeds
 #
-# One event fails, again and again. Orderly consumption puts it back and calls the listener again after a second
-# (`suspend_current_queue_time_millis`). How many times? Without a limit: 2,147,483,647. Here is the evening of the incident,
-# on the board. Who waits?
+# One event fails again and again. Orderly consumption puts it back and calls the listener again after a second
+# (`suspend_current_queue_time_millis`), without a limit: 2,147,483,647 times. The board shows the evening of the
+# incident. Which orders wait?
 
 # %% tags=["explorer"]
 lanes_board(mode="orderly", queues=3, failing=True)
 
 # %% [answer] lab05.alone
-# ### Your turn: who waits
+# ### Your turn: which orders wait
 #
-# Orders are put into queues by their number. How many queues does the topic need, so that nobody but order-1 waits for
-# order-1?
+# The selector puts orders into queues by their number. How many queues does the topic need, so that only order-1 waits
+# for order-1?
 #
 # wrong three: With three queues another order shares its queue.
 # wrong one: With one queue the whole shop waits.
@@ -426,16 +427,16 @@ answer("lab05.alone", 6, alone)
 # "Then we set a limit": `max_reconsume_times=3` lets an orderly consumer give up.
 
 # %% [prediction] lab05.finite
-# With that limit, *created* of order-1 fails every time. What becomes of *paid* and *shipped* of order-1, which are behind it
-# in the queue?
+# With that limit, *created* of order-1 fails every time. *paid* and *shipped* of order-1 come after it in the queue.
+# What happens to them?
 #
 # - wait: they wait until *created* is done or dead
-#   > The limit is there so that the queue goes on. RocketMQ does not know that they belong together.
-# - dead: they become dead letters, too
-#   > They do not fail. Nothing is wrong with them, except that their order does not exist.
+#   > The limit is there to let the queue continue. RocketMQ does not know that the events belong together.
+# - dead: they become dead letters as well
+#   > They do not fail. They are correct, except that their order does not exist.
 # - handled: they are handled, although the order was never created
-#   = *created* leaves the queue and becomes a dead letter, and what is behind it has its turn.
-# note: By default for ever, with a limit out of order. Neither is what a shop wants.
+#   = *created* leaves the queue and becomes a dead letter, and the next events have their turn.
+# note: The default waits for ever; a limit breaks the order. A shop wants neither.
 
 
 # %% tags=["parameter"]
@@ -480,26 +481,27 @@ dead
 # %% [exercise] lab05.poisoned
 # ### Exercise 3: park it
 #
-# `poisoned(lab, handle)` makes an orderly listener, called with one message at a time. The event that never succeeds is
-# tried **three times in all**, then it is parked: a row in a table, and the queue goes on. The later events of **its own
-# order** are parked behind it without being tried. Nobody else's events wait or are parked.
+# `poisoned(lab, handle)` makes an orderly listener, called with one message at a time. An event that never succeeds is
+# tried **three times**, then parked: a row in a table, and the queue continues. The later events of **its own order**
+# are parked without being tried. Other orders neither wait nor are parked.
 #
 # `handle(message, context)` raises ValueError when it cannot handle an event. Of the lab there is
 # `lab.database("billing").connect()`, with two tables:
 #
-# `tries (msg_id TEXT PRIMARY KEY, count INTEGER NOT NULL)`
+# - `tries (msg_id TEXT PRIMARY KEY, count INTEGER NOT NULL)`
+# - `parked (msg_id TEXT PRIMARY KEY, order_key TEXT, queue_offset INTEGER, body BLOB)`, with the order in
+#   `message.keys`
 #
-# `parked (msg_id TEXT PRIMARY KEY, order_key TEXT, queue_offset INTEGER, body BLOB)`, with the order in `message.keys`
-#
-# billing is killed before each line of your listener and starts as a new process; what it had not reported comes again.
+# billing is killed before each line of your listener and restarted; what it had not reported is redelivered.
 #
 # hint: A restart sets reconsume_times to 0 and forgets your variables: count in the table `tries`, and commit the count
 #   *before* you call handle.
-# hint: Is there a row in `parked` with this order_key and a queue_offset that is not larger than this message's? Then park
-#   this one as well. Without the offset, an event that was done before the head and comes again would be parked, too.
-# hint: `INSERT INTO tries VALUES (?, 1) ON CONFLICT (msg_id) DO UPDATE SET count = count + 1` counts. If the count is above
-#   3, park instead of trying. `INSERT OR IGNORE` makes parking twice harmless. On ValueError: suspend.
-# note: `ConsumeMessageOrderlyService.checkReconsumeTimes` would let it leave the queue, and its order fall apart. A parked
+# hint: Is there a row in `parked` with this order_key and a queue_offset that is not larger than this message's? Then
+#   park this one as well. Without the offset you would also park an event that was done before the head and is
+#   redelivered.
+# hint: `INSERT INTO tries VALUES (?, 1) ON CONFLICT (msg_id) DO UPDATE SET count = count + 1` counts. If the count is
+#   above 3, park instead of trying. `INSERT OR IGNORE` makes parking twice harmless. On ValueError: suspend.
+# note: `ConsumeMessageOrderlyService.checkReconsumeTimes` would let it leave the queue and break its order. A parked
 #   order can be repaired by a human and replayed in order. At work: alarm on the first row of that table.
 
 
@@ -554,8 +556,8 @@ check("lab05.poisoned")
 # %% [belief] lab05.count_afterwards
 # question: A listener counts a failure in the table after it has happened. Which failures does it count?
 # claim: All of them.
-# refutation: The process died after a try and before it had counted the try. Count first, commit the count, then call
-#   `handle`.
+# refutation: The process crashed after a try and before it had counted the try. Count first, commit the count, then
+#   call `handle`.
 
 # %% [belief] lab05.gives_up_by_itself
 # question: How often is the head of an orderly queue tried?
@@ -566,29 +568,29 @@ check("lab05.poisoned")
 # %% [belief] lab05.only_the_head
 # question: The poisoned event is parked. What about the rest?
 # claim: The rest is healthy.
-# refutation: The later events of its own order must not be handled without it: park them behind it.
+# refutation: The later events of its own order must not be handled without it: park them after it.
 
 # %% [belief] lab05.again_is_behind
 # question: An order has a row in parked. Is every event of it that comes now one to park?
 # claim: Yes.
-# refutation: After a restart events come again that were handled before the head was parked. Only what lies behind it in
-#   the queue is held back: compare queue_offset.
+# refutation: After a restart, events that were handled before the head was parked are redelivered. Only what comes
+#   after it in the queue is held back: compare queue_offset.
 
 # %% [belief] lab05.the_queue_is_held
 # question: The head is poisoned. What is held back?
 # claim: What is behind it in the queue.
-# refutation: Most of what is behind it belongs to other orders: only events of its own order, with the same message.keys,
-#   are parked behind it.
+# refutation: Most of what comes after it belongs to other orders. Park only events of its own order, with the same
+#   message.keys.
 
 # %% [markdown]
 # ## Commit by hand
 #
-# An invoice comes as several messages, one for each line: `1/3`, `2/3`, `3/3`. The ledger books an invoice as a whole or
-# not at all. So the group's offset must not rest in the middle of one.
+# An invoice comes as several messages, one for each line: `1/3`, `2/3`, `3/3`. The ledger books an invoice as a whole
+# or not at all. So the group's offset must never stop in the middle of one.
 #
-# When `context.auto_commit` is False, an orderly listener decides when the offset moves. `SUCCESS` then only takes the next
-# message, `COMMIT` moves the offset behind everything that was taken, and `ROLLBACK` puts everything back that was taken
-# since the last commit. (RocketMQ calls the last two deprecated, and has nothing else for this.)
+# When `context.auto_commit` is False, an orderly listener decides when the offset moves. `SUCCESS` then only takes the
+# next message. `COMMIT` moves the offset past everything that was taken, and `ROLLBACK` puts back everything that was
+# taken since the last commit. (RocketMQ calls the last two deprecated, and has nothing else for this.)
 
 
 # %% tags=["parameter"]
@@ -631,10 +633,10 @@ def said(lab):
 # - 2: line 2, as after a suspension
 #   > `SUSPEND_CURRENT_QUEUE_A_MOMENT` puts back the messages of this call only.
 # - 1: line 1
-#   = Line 1 was taken and not committed: `ROLLBACK` puts it back, too.
+#   = Line 1 was taken and not committed, so `ROLLBACK` puts it back as well.
 # - 3: line 3; what was rolled back goes to the retry topic
-#   > An orderly failure goes nowhere. It waits here.
-# note: A rollback is about everything since the last commit.
+#   > An orderly failure stays in its queue and waits there.
+# note: A rollback covers everything since the last commit.
 
 # %%
 answers = [SUCCESS, ROLLBACK, SUCCESS, SUCCESS, COMMIT]
@@ -648,18 +650,19 @@ reveal("lab05.by_hand", lines[2][0])
 # %% [exercise] lab05.manual
 # ### Exercise 4: invoices as a whole
 #
-# `manual(book)` makes an orderly listener, called with one message at a time. `book(message, context)` books a line, and
-# raises ConnectionError when the ledger is busy: then the whole invoice has to be booked again from its first line. The
-# properties `line` and `of` of a message are texts, `"2"` and `"3"`. The offset moves only behind the last line of an
-# invoice. billing dies in the middle of an invoice and starts again.
+# `manual(book)` makes an orderly listener, called with one message at a time. `book(message, context)` books a line,
+# and raises ConnectionError when the ledger is busy. Then the whole invoice must be booked again from its first line.
+# The properties `line` and `of` of a message are texts, `"2"` and `"3"`. The offset moves only past the last line of an
+# invoice. billing crashes in the middle of an invoice and starts again.
 #
-# hint: Three answers: the line is booked and it is not the last one; it is booked and it is the last one; it failed.
+# hint: There are three results: the line is booked and it is not the last one; it is booked and it is the last one; it
+#   failed.
 # hint: `context.auto_commit = False` at the beginning of every call. `message.properties["line"]` is a text, and so is
 #   `message.properties["of"]`.
 # hint: On ConnectionError return ROLLBACK. Then `COMMIT if line == of else SUCCESS`.
-# note: `ConsumeMessageOrderlyService.processConsumeResult`, with `ProcessQueue.commit` and `ProcessQueue.rollback`. What is
-#   taken and not committed stays in memory, and after a crash all of it comes again. At work: rather one message with all
-#   lines, if it is less than 4 MB.
+# note: `ConsumeMessageOrderlyService.processConsumeResult`, with `ProcessQueue.commit` and `ProcessQueue.rollback`.
+#   What is taken and not committed stays in memory, and after a crash all of it is redelivered. At work: rather send
+#   one message with all lines, if it is less than 4 MB.
 
 
 # %%
@@ -686,33 +689,34 @@ def manual(book):
 check("lab05.manual")
 
 # %% [belief] lab05.commit_by_default
-# question: An orderly listener answers SUCCESS for the first line of an invoice. Where is the offset?
+# question: An orderly listener returns SUCCESS for the first line of an invoice. Where is the offset?
 # claim: In front of the invoice, until the listener says COMMIT.
-# refutation: By default every SUCCESS commits: context.auto_commit = False is a setting of the call, and has to be set in
-#   each of them.
+# refutation: By default every SUCCESS commits. Set context.auto_commit = False in each call, because it is a setting of
+#   the call.
 
 # %% [belief] lab05.success_commits
 # question: Every line was booked. Which of them commits?
 # claim: Each of them.
-# refutation: A commit in the middle of an invoice leaves the offset there, and after a crash its first lines do not come
-#   again: only the last line answers COMMIT, the others SUCCESS.
+# refutation: A commit in the middle of an invoice leaves the offset there, and after a crash its first lines are not
+#   redelivered. Return COMMIT for the last line only, SUCCESS for the others.
 
 # %% [belief] lab05.numbers_as_text
 # question: `line` is "2" and `of` is "10". Is `line >= of`?
 # claim: No, 2 is less than 10.
-# refutation: The properties are strings, and as a string "2" is larger than "10": the second of ten lines was committed.
-#   Compare numbers, `int(line)` and `int(of)`, or test the strings for equality.
+# refutation: The properties are strings, and as a string "2" is larger than "10": the second of ten lines was
+#   committed. Compare numbers, `int(line)` and `int(of)`, or test the strings for equality.
 
 # %% [belief] lab05.suspend_is_enough
-# question: A line failed. Which answer brings the whole invoice again?
+# question: A line failed. Which status redelivers the whole invoice?
 # claim: SUSPEND_CURRENT_QUEUE_A_MOMENT.
-# refutation: SUSPEND_CURRENT_QUEUE_A_MOMENT puts back this call's messages only. ROLLBACK puts back everything that was
-#   taken since the last commit.
+# refutation: ROLLBACK puts back everything that was taken since the last commit. SUSPEND_CURRENT_QUEUE_A_MOMENT puts
+#   back this call's messages only.
 
 # %% [belief] lab05.failure_commits
 # question: A line failed. What does COMMIT or SUCCESS do then?
 # claim: It remembers that something is missing.
-# refutation: COMMIT and SUCCESS take the next message, and nobody books the failed line: answer ROLLBACK when book raises.
+# refutation: COMMIT and SUCCESS take the next message, and the failed line is never booked. Return ROLLBACK when book
+#   raises.
 
 # %% [markdown]
 # ## What one queue costs
@@ -720,15 +724,15 @@ check("lab05.manual")
 # "We want global order (全局顺序)": one queue for the whole shop. Each event takes 100 ms.
 
 # %% [prediction] lab05.one_queue
-# One queue, twenty threads, four members, orderly. How many events are handled in a second?
+# One queue is read in order by four members with twenty threads each. How many events are handled in a second?
 #
 # - 80: up to 800, twenty threads in four members
-#   > A queue has one reader, and that reader has one thread on it.
+#   > A queue has one reader, and that reader uses one thread for it.
 # - 40: 40, one thread in each member
 #   > Three of the four members have no queue at all.
 # - 10: ten
-#   = One after the other, 100 ms each. Neither members nor threads change that.
-# note: Order costs parallelism: as much as there is order.
+#   = One after another, 100 ms each. Neither members nor threads change that.
+# note: Order costs parallelism: the more order, the less parallel work.
 
 
 # %%
@@ -765,14 +769,14 @@ reveal("lab05.one_queue", 10 if rates[1] < 15 else 40 if rates[1] < 60 else 80)
 # %% [answer] lab05.enough_queues
 # ### Your turn: as few as will do
 #
-# The shop has 55 events a second at most. With how many queues, and not one more, does the group do that? Measure the
-# numbers that you need: `tried` keeps all of them.
+# The shop has 55 events a second at most. What is the smallest number of queues with which the group handles that?
+# Measure the numbers that you need: `tried` keeps all of them.
 #
-# wrong eight: Eight will do, but fewer do as well: measure the numbers between 4 and 8.
+# wrong eight: Eight are enough, but so are fewer: measure the numbers between 4 and 8.
 # wrong five: Five queues do 50 a second.
 # wrong: Read your table: which is the first number with 55 or more?
-# note: At work you take more, because you cannot change the number while orders are alive. What happens if somebody does is at
-#   the end of this part.
+# note: At work you take more, because you cannot change the number while orders are alive. The end of this part shows
+#   what happens if you do.
 
 # %% tags=["parameter"]
 TRY = [4, 8]
@@ -791,11 +795,10 @@ answer("lab05.enough_queues", 6, tried)
 ### END SOLUTION
 
 # %% [markdown]
-# A line: twice as many queues, twice as many events, until the database is the limit. But the number of queues is fixed in
-# advance, and a topic with thousands of them is no pleasure for a broker. There is another way. An orderly listener may
-# get several messages in one call (`consume_message_batch_max_size`), and what it does with them is its own business. It
-# may sort them into **lanes**, one for each order: within a lane one after the other, lanes beside each other, and an
-# answer when all lanes are done.
+# Twice as many queues handle twice as many events, until the database is the limit. But the number is fixed in advance,
+# and thousands of queues burden a broker. There is another way. An orderly listener may get several messages in one
+# call (`consume_message_batch_max_size`), and may sort them into **lanes**, one for each order. Within a lane events
+# run one after another, the lanes run in parallel, and the call returns when all lanes are done.
 
 # %% tags=["explorer"]
 lanes_board(mode="lanes", batch=8)
@@ -803,27 +806,26 @@ lanes_board(mode="lanes", batch=8)
 # %% [exercise] lab05.lanes
 # ### Exercise 5: lanes
 #
-# `lanes(handle)` makes an orderly listener, called with up to eight events of one queue. `handle(message, context)` handles
-# one: it takes its time, and raises ConnectionError when it is busy. It knows what it has done, so that handling an event
-# again changes nothing.
+# `lanes(handle)` makes an orderly listener, called with up to eight events of one queue. `handle(message, context)`
+# handles one: it takes its time, and raises ConnectionError when it is busy. Handling an event again changes nothing.
 #
-# - An event begins when the one before it in its order (`message.keys`) has ended well, never before.
-# - Different orders are handled beside each other: 24 events of eight orders take at most 60 % of the time that one after
-#   the other would take.
+# - An event begins only when the one before it in its order (`message.keys`) has ended well.
+# - Different orders are handled in parallel: 24 events of eight orders take at most 60 % of the time that one after
+#   another would take.
 # - The offset passes nothing that is not handled, and no event is in the warehouse twice at a time.
 # - billing is killed before each line of your listener and of what it starts.
 #
-# `context.start(function, …)` starts a function beside the call; `result()` of what it gives waits for its end, and raises
-# what the function raised.
+# `context.start(function, …)` starts a function in parallel with the call. The `result()` of what it returns waits for
+# its end, and raises what the function raised.
 #
-# hint: Sort the batch into a dictionary, message.keys to the list of its messages, in the order in which they come.
-# hint: Start one function per order, which handles its list one after the other. Then wait for all of them with result().
-#   Whoever answers before the last lane has ended lets the offset pass it.
-# hint: If one lane fails, the others still run: catch ConnectionError at each result(), wait for all, and only then return
-#   SUSPEND_CURRENT_QUEUE_A_MOMENT. The whole batch comes again; what was done is known to the warehouse.
+# hint: Sort the batch into a dictionary, message.keys to the list of its messages, in the order in which they arrive.
+# hint: Start one function per order, which handles its list one after another. Then wait for all of them with result().
+#   If you return before the last lane has ended, the offset passes it.
+# hint: If one lane fails, the others still run: catch ConnectionError at each result(), wait for all, and only then
+#   return SUSPEND_CURRENT_QUEUE_A_MOMENT. The whole batch is redelivered; the warehouse knows what was done.
 # note: RocketMQ has nothing like it. The offset stays right because the call does not end before its work
-#   (`ProcessQueue.commit` after `processConsumeResult`). A lane that fails holds its whole batch, as the board shows with
-#   order-1: lanes and parking belong together. At work: a batch as large as what you want to do at once.
+#   (`ProcessQueue.commit` after `processConsumeResult`). A lane that fails holds its whole batch, as the board shows
+#   with order-1: lanes and parking belong together. At work: make a batch as large as what you want to do at once.
 
 
 # %%
@@ -859,38 +861,38 @@ check("lab05.lanes")
 # %% [belief] lab05.start_waits
 # question: context.start(handle, one, context), then context.start(handle, other, context). When does the other begin?
 # claim: When the first has ended.
-# refutation: Both begin at once: context.start does not wait. Events of one order belong into one lane, one after the
-#   other, and the call answers when the lanes have ended.
+# refutation: Both begin at once: context.start does not wait. Put the events of one order into one lane, one after
+#   another, and return when the lanes have ended.
 
 # %% [belief] lab05.lane_goes_on
 # question: An event of a lane has failed. What about the next one in this lane?
 # claim: It is another event, and may be handled.
-# refutation: It belongs to the same order: a lane ends at its first failure, and what is behind it waits for the next try.
+# refutation: It belongs to the same order. A lane ends at its first failure, and the rest of it waits for the next try.
 
 # %% [belief] lab05.first_failure_ends
 # question: One lane has failed. May the listener suspend the queue at once?
 # claim: Yes; the batch comes again anyway.
-# refutation: The other lanes still run. A second later the same batch comes again, and an event is in the warehouse twice
-#   at a time: wait for all lanes before you answer.
+# refutation: The other lanes still run. A second later the same batch is redelivered, and an event is in the warehouse
+#   twice at a time. Wait for all lanes before you return.
 
 # %% [belief] lab05.success_means_started
 # question: All lanes are started. Is that a success?
 # claim: Yes, they end by themselves.
-# refutation: With SUCCESS the offset passes the whole batch. What had not ended when the process died, or failed, is
-#   lost: wait for every lane, and suspend if one has failed.
+# refutation: With SUCCESS the offset passes the whole batch. A lane that had not ended when the process crashed, or
+#   that failed, is lost. Wait for every lane, and suspend if one has failed.
 
 # %% [belief] lab05.orderly_is_slow
 # question: How many events of a batch can an orderly listener handle at once?
 # claim: One.
-# refutation: One call at a time, but what happens within the call is the listener's: start a lane for each order of the
-#   batch, and wait for them together.
+# refutation: There is one call at a time, but the listener decides what happens within it. Start a lane for each order
+#   of the batch, and wait for all of them.
 
 # %% [markdown]
 # ## Break it: one more queue
 #
-# The selector of an order is a number modulo the number of queues. Eight orders are created in four queues; order-6 has a
-# long list, and it takes 40 s to create it. Then somebody gives the topic a fifth queue, the shop is started again, and all
-# eight orders are paid. What is done first of order-6?
+# The selector of an order is a number modulo the number of queues. Eight orders are created in four queues; order-6 has
+# a long list, and it takes 40 s to create it. Then an operator gives the topic a fifth queue, the shop is restarted,
+# and all eight orders are paid. Which event of order-6 is done first?
 
 
 # %% tags=["parameter"]
@@ -935,22 +937,22 @@ of_six = [
 Table(of_six)
 
 # %% [markdown]
-# Queue 2 was its queue, 6 modulo 4. With five queues it is queue 1, and nobody there knows that queue 2 is not done. Both
-# queues were read in order, each by its only reader. Set `PAUSE` to `"1m"`: the group is done with everything before the
-# fifth queue comes, and order-6 is kept.
+# Queue 2 was its queue, 6 modulo 4. With five queues it is queue 1, whose reader does not know that queue 2 is not
+# done. Both queues were read in order, each by its only reader. Set `PAUSE` to `"1m"`: then the group finishes
+# everything before the fifth queue is added, and order-6 is kept.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **A warehouse that knows what it has done** is given here. In reality that is [lab 04b](04b-beginning-again.ipynb)'s
-#   exercise: a row in the transaction of the effect.
-# - **An order in one queue** holds as long as the number of queues and the brokers stay the same. A broker that dies takes
-#   its queues with it; the selector then chooses others, and two events of an order may lie in two queues.
-# - **Not modelled:** `lockInStrictMode`, and the FIFO groups of RocketMQ 5's proxy, which lock message groups instead of
-#   queues. [What is not modelled](not-modelled.ipynb) has the whole list.
+# - **A warehouse that knows what it has done** was given here. In reality that is [lab
+#   04b](04b-beginning-again.ipynb)'s exercise: a row in the transaction of the effect.
+# - **An order in one queue** holds as long as the number of queues and the brokers stay the same. A broker that crashes
+#   takes its queues with it. The selector then chooses others, and two events of an order may be in two queues.
+# - **Not modelled:** `lockInStrictMode`, and the FIFO groups of RocketMQ 5's proxy, which lock message groups instead
+#   of queues. [What is not modelled](not-modelled.ipynb) has the whole list.
 
 # %% [markdown] tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -958,16 +960,16 @@ Table(of_six)
 # | one thread per queue at a time | `MessageQueueLock.fetchLockObject`, `ProcessQueue.getConsumeLock` |
 # | the broker's lock, 60 s | `RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME` |
 # | the client's trust, 30 s; renewal every 20 s | `ProcessQueue.REBALANCE_LOCK_MAX_LIVE_TIME`, `REBALANCE_LOCK_INTERVAL` |
-# | a thread lets others on after 60 s | `MAX_TIME_CONSUME_CONTINUOUSLY` |
+# | a thread lets other queues run after 60 s | `MAX_TIME_CONSUME_CONTINUOUSLY` |
 # | again after a second | `suspendCurrentQueueTimeMillis`, at least 10 ms and at most 30 s |
 # | a limit, then a message to `%RETRY%`, which the broker stores as a dead letter | `ConsumeMessageOrderlyService.checkReconsumeTimes` |
 # | commit and rollback | `ConsumeOrderlyStatus.COMMIT`, `ROLLBACK` (deprecated), `ProcessQueue` |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
-# | orderly consumption is single-threaded | one thread per queue at a time; queues run beside each other |
+# | orderly consumption is single-threaded | one thread per queue at a time; queues run in parallel |
 # | an orderly failure is tried for ever, every second | by default; with `maxReconsumeTimes` it becomes a dead letter, and its order is broken |
 # | another member takes over at once | after a kill when the lock has run out, up to 60 s; after a shutdown at once |
 
@@ -977,21 +979,21 @@ Table(of_six)
 # Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab05.table
-# **1.** The four sentences at the table: what is true of each?
+# **1.** The four sentences of the team: what is true of each?
 #
-# answer: *A topic keeps the order*: a queue does. *One thread*: one per queue at a time. *After sixteen failures*: that is
-#   concurrent consumption; in order it is for ever, or with a limit out of order. *At once*: after a shutdown; after a kill
-#   when the broker's lock has run out.
+# answer: *A topic keeps the order*: a queue does. *One thread*: one per queue at a time. *After sixteen failures*: that
+#   is concurrent consumption; an orderly queue waits for ever, or loses its order with a limit. *At once*: after a
+#   shutdown; after a kill when the broker's lock has run out.
 
 # %% [reflection] lab05.more_queues
-# **2.** The topic needs more queues. What happens to orders that are in the middle of their life, and how would you do it?
+# **2.** The topic needs more queues. What happens to orders in the middle of their life, and how would you do it?
 #
-# answer: The selector computes with the new number, so an order's next event may go to another queue and be handled before
-#   the one that waits in the old queue. Stop the shop's sends, let the group drain, then change the number. Or keep the
-#   old topic for old orders and let new orders go to a new topic.
+# answer: The selector computes with the new number, so an order's next event may go to another queue and be handled
+#   before the one that waits in the old queue. Stop the shop's sends, let the group drain, then change the number. Or
+#   keep the old topic for old orders and send new orders to a new topic.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You know when two events may not pass each other, and what it costs. What happens when a message is to come later, or
-# only if something else has happened, is lab 08's subject. All labs: [index](index.ipynb).
+# You know when two events must not pass each other, and what that costs. Lab 08 sends messages that must arrive later,
+# or only if something else has happened. All labs: [index](index.ipynb).

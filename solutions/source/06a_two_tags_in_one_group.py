@@ -1,11 +1,11 @@
 # %% [markdown] tags=["reading"]
-# # Lab 06a: Two tags in one group
+# # 06a Tags: two tags in one group
 #
 # ## Why
 #
-# Billing wants the orders that are `paid`, shipping those that are `shipped`. On Monday somebody lets both run in one
-# consumer group, "to save a group". On Tuesday customers call: nobody has charged them, nobody has sent their books. Not a
-# single error is in the logs, and monitoring says that the group's lag is 0.
+# Billing wants the orders that are `paid`, shipping those that are `shipped`. On Monday both start to run in one
+# consumer group, "to save a group". On Tuesday customers call: they were not charged, and their books were not sent.
+# There is no error in the logs, and monitoring says that the group's lag is 0.
 #
 # The meeting next morning knows why:
 #
@@ -15,17 +15,15 @@
 # - "No lag, nothing lost."
 # - "`mqadmin consumerStatus` would have warned us."
 #
-# None of the five sentences is true. In this first part you see where each order went, and build a watchman that would
-# have called on Monday. The [second part](06b-what-a-filter-passes-over.ipynb) is about what a filter costs, and about
-# changing one while orders keep coming.
+# None of the five is true. Here you see where each order went, and build a watchman that would have rung on Monday.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
 #
-# - say which of two filters drops a message, and by what it decides;
-# - predict who gets what when the members of a group disagree, in both settings of the client;
+# - say which of two filters drops a message, and what it compares;
+# - predict which member gets what when the members of a group disagree, in both settings of the client;
 # - notice such a group within three minutes, without a false alarm during a deployment.
 
 # %%
@@ -44,9 +42,9 @@ from mqlab.rocketmq.wire.java_hash import string_hash as java_hash
 # ## A tag is a number
 #
 # A producer may give a message one **tag** (标签). A consumer subscribes to a topic with a **tag expression**: `paid`, or
-# `paid || shipped`, or `*` for everything. Who compares them? Half of it is in the queue. An entry of a consume queue has
-# 20 bytes: where the unit is, how large it is, and eight bytes for the tag. No text fits into those, so RocketMQ keeps the
-# **hash code** (标签哈希) that Java has for the text:
+# `paid || shipped`, or `*` for everything. An entry of a consume queue has 20 bytes: where the unit is, how large it
+# is, and eight bytes for the tag. No text fits into those, so RocketMQ stores the **hash code** (标签哈希) that Java has
+# for the text:
 
 # %%
 [(tag, java_hash(tag)) for tag in ("paid", "shipped", "Aa", "BB")]
@@ -91,16 +89,16 @@ def one_member(lab, wants, *tags):
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 
 # %% [prediction] lab06.colliding
-# Billing subscribes to `Aa`. An order comes with the tag `BB`, which has the same code. What happens to it?
+# Billing subscribes to `Aa`. An order arrives with the tag `BB`, which has the same code. What happens to it?
 #
 # - delivered: billing's listener gets it; for RocketMQ the two tags are one
-#   > So it would be if the code were all there is. But the message carries its tag as text, and the client reads it.
+#   > That would be true if there were only the code. But the message carries its tag as text, and the client reads it.
 # - broker: the broker leaves it where it is, because `BB` is not `Aa` {lab06.broker_reads_text}
-#   > The broker looks into the queue entry, and there is only the number. To read the text it would have to fetch every
-#   > message from the log, and that is what the number is there to save.
+#   > The broker reads only the number in the queue entry. To read the text it would have to fetch every message from
+#   > the log, which is the work that the number saves.
 # - client: the broker sends it, and billing's client drops it before the listener is called
 #   = The broker compares numbers, the client compares texts.
-# note: Two filters: a coarse and fast one at the broker, an exact one in the client. It takes both.
+# note: The two filters belong together: a coarse and fast one at the broker, an exact one in the client.
 
 # %%
 lab = play(lambda lab: one_member(lab, "Aa", "Aa", "BB", "Cc"), seed=7, client=no_trace)
@@ -112,22 +110,22 @@ where = {"✓ billing": "delivered", "✕ broker": "broker", "✕ client": "clie
 reveal("lab06.colliding", where[fates["BB"]])
 
 # %% [markdown]
-# The entry of the `BB` order, as it is on the disk. Its last eight bytes are all that the broker's filter reads:
+# The entry of the `BB` order, as it is on the disk. The broker's filter reads only its last eight bytes:
 
 # %%
 lab.store().queue("orders", 0).hexdump(1)
 
 # %% [answer] lab06.in_vain
-# ### Your turn: sent in vain
+# ### Your turn: sent for nothing
 #
 # Billing wants `paid` now. Change `OTHER` to a tag (letters only) that travels to billing's client for nothing, and run
-# the cell. How many orders has the broker sent in vain?
+# the cell. How many orders did the broker send only for the client to drop them?
 #
-# wrong all: That is every order of the topic. The `paid` ones were not sent in vain.
+# wrong all: That is every order of the topic. The `paid` ones were not dropped.
 # wrong delivered: Those are the `paid` orders, which arrived.
 # wrong: Count the boxes that say *✕ client*.
-# note: Nobody sees them: they cost the network, and no listener hears of them. With words that people choose such a pair is
-#   rare. What a customer types into a form is no tag.
+# note: Nothing shows them: they cost the network, and no listener gets them. Among tags that developers choose such a
+#   pair is rare. Do not make a tag of what a customer types into a form.
 
 # %% tags=["parameter"]
 OTHER = "shipped"
@@ -148,23 +146,23 @@ answer("lab06.in_vain", 2, vain)
 # %% [exercise] lab06.collide
 # ### Exercise 1: a tag that collides
 #
-# If the last box above was hard to find, write a function that finds it. Java's code is computed letter by letter:
+# Write a function that finds a box like the last one above. Java's code is computed letter by letter:
 #
 # `code = 31 * code + ord(letter)`
 #
 # So a letter counts 31 times as much as the letter after it. `collide(tag)` returns another tag of the same length with
-# the same code, letters only (a to z, A to Z). Two neighbours are enough; the check asks for tags that have such a pair
-# (`zz`, for one, has none). `java_hash` is the function above.
+# the same code, letters only (a to z, A to Z). It is enough to change two neighbours. The check uses only tags that
+# have such a pair (`zz`, for one, has none). `java_hash` is the function above.
 #
-# hint: Raise one letter by 1. The code is then larger by 31 times what the next letter counts. What must the next letter
-#   lose?
-# hint: `chr(ord(tag[at]) + 1)` and `chr(ord(tag[at + 1]) - 31)` are the new pair. The other way, -1 and +31, works as
-#   well. Not every pair gives two letters: try all places, `for at in range(len(tag) - 1)`.
-# hint: For each place and each step in (1, -1): pair = chr(ord(tag[at]) + step) + chr(ord(tag[at + 1]) - 31 * step); if
-#   `pair.isascii() and pair.isalpha()`, return `tag[:at] + pair + tag[at + 2:]`.
-# note: This is `String.hashCode`, kept by the broker in `MessageExtBrokerInner.tagsString2tagsCode`; the exact comparison
-#   is in the client's `PullAPIWrapper.processPullResult`. At work: a tag is one of a few words that you chose. Ids of
-#   customers belong into a key or a property.
+# hint: Raise one letter by 1. The code is then larger by 31 times what the next letter counts. What must the next
+#   letter lose?
+# hint: `chr(ord(tag[at]) + 1)` and `chr(ord(tag[at + 1]) - 31)` are the new pair. The other way, -1 and +31, also
+#   works. Not every pair gives two letters: try all positions, `for at in range(len(tag) - 1)`.
+# hint: For each position and each step in (1, -1): pair = chr(ord(tag[at]) + step) + chr(ord(tag[at + 1]) - 31 * step);
+#   if `pair.isascii() and pair.isalpha()`, return `tag[:at] + pair + tag[at + 2:]`.
+# note: This is `String.hashCode`, kept by the broker in `MessageExtBrokerInner.tagsString2tagsCode`; the exact
+#   comparison is in the client's `PullAPIWrapper.processPullResult`. At work: a tag is one of a few words that you
+#   chose. Put ids of customers into a key or a property.
 
 
 # %%
@@ -186,10 +184,10 @@ check("lab06.collide")
 # %% [markdown]
 # ## What a pull carries
 #
-# The broker filters, so it has to know what billing wants. From where?
+# The broker filters, so it must know what billing wants. Where does it learn that?
 
 # %% [prediction] lab06.pull_carries
-# Billing subscribes to `paid`, all settings as they come. What does its pull say about the tag?
+# Billing subscribes to `paid`, with default settings. What does its pull say about the tag?
 #
 # - paid: the text `paid`
 #   > Only if `postSubscriptionWhenPull` is set, which it is not. Pulls of a lite pull consumer do carry it.
@@ -197,7 +195,7 @@ check("lab06.collide")
 #   > The code is in the heartbeat, together with the text. The pull has neither.
 # - version: nothing, only the version of its subscription
 #   = A number of milliseconds: when billing made its subscription. The rest is known from the heartbeat.
-# note: The subscription goes to the broker in a heartbeat (心跳), and the broker keeps it for the group. Keep that in mind.
+# note: The subscription goes to the broker in a heartbeat (心跳), and the broker keeps it for the group. Remember that.
 
 
 # %%
@@ -239,8 +237,9 @@ carries = "paid" if "subscription" in kinds["push"] else "version"
 reveal("lab06.pull_carries", carries)
 
 # %% [markdown]
-# The 4 in `sysFlag` (6 is 4 + 2, and a lite pull's 22 is 16 + 4 + 2) says that a text is in the request. Without it the broker looks the text up, in what
-# the last heartbeats said. The first second of billing: two heartbeats, then pulls, which the broker holds (the bars).
+# The 4 in `sysFlag` (6 is 4 + 2, and a lite pull's 22 is 16 + 4 + 2) says that a text is in the request. Without it the
+# broker uses the text of the last heartbeats. Here is the first second of billing: two heartbeats, then pulls, which
+# the broker holds (the bars).
 
 # %%
 lab = play(lambda lab: one_member(lab, "paid"), seed=7, client=no_trace)
@@ -250,8 +249,8 @@ lab.space_time(beats[0] - 4, beats[0] + 34)
 # %% [markdown]
 # ## One group, two tags
 #
-# Now the incident. Four queues; billing joins, then shipping. Each queue gets one `paid` and one `shipped` order. First
-# with `post_subscription_when_pull=True`: every pull carries its own text, as most pictures assume.
+# Now the incident. There are four queues; billing joins, then shipping. Each queue gets one `paid` and one `shipped`
+# order. First with `post_subscription_when_pull=True`: every pull carries its own text, as most pictures assume.
 
 
 # %% tags=["parameter"]
@@ -266,13 +265,14 @@ def one_group(
 
 
 # %% [prediction] lab06.popular
-# The text is in the pull. Of eight orders, how many does nobody get?
+# The text is in the pull. Of eight orders, how many does neither member get?
 #
 # - 0: none; for each order there is a member that wants it
-#   > The group as a whole wants it, but a queue is read by one member only. An order that lies in the other's queue is
-#   > never pulled by the one who wants it.
+#   > The group as a whole wants it, but only one member reads a queue. An order in the other member's queue is never
+#   > pulled by the member that wants it.
 # - 4: four; each member gets its own tag of its own queues
-#   = Billing reads two queues and gets their `paid` orders. The `shipped` ones in them are passed over, for the whole group.
+#   = Billing reads two queues and gets their `paid` orders. The `shipped` ones in them are passed over, for the whole
+#   = group.
 # - 2: two
 #   > Count by queues: billing's two queues hold two `shipped` orders, shipping's two hold two `paid` ones.
 # note: This is the picture of the blogs: half is lost.
@@ -295,8 +295,8 @@ def nobody_got(lab):
 reveal("lab06.popular", len(nobody_got(lab)))
 
 # %% [markdown]
-# So far the picture is right. But `post_subscription_when_pull` is *off* unless somebody turns it on. The same group, with
-# nothing set:
+# So far the picture is right. But `post_subscription_when_pull` is *off* by default. The same group, with default
+# settings:
 
 # %% [prediction] lab06.default
 # Default settings. Shipping subscribed last. What does billing get?
@@ -305,10 +305,11 @@ reveal("lab06.popular", len(nobody_got(lab)))
 #   > That needs a filter of billing's own at the broker. The pull does not carry one, and the broker has one
 #   > subscription for the whole group.
 # - both: all orders of its queues; the broker adds the members' tags up {lab06.tags_add_up}
-#   > The broker keeps one expression per group and topic: that of the highest version. Nothing is added up.
+#   > The broker keeps one expression per group and topic, that of the highest version. It adds nothing up.
 # - nothing: nothing at all
-#   = The broker filters billing's pulls with `shipped`, and billing's client drops what comes of that.
-# note: Its own tag is dropped by the broker, the other one by itself. Between the two filters nothing is left.
+#   = The broker filters billing's pulls with `shipped`, and billing's client drops what arrives.
+# note: The broker drops billing's tag, and billing's client drops the other one. Between the two filters nothing is
+#   left.
 
 # %%
 lab = play(one_group, seed=7, client=no_trace)
@@ -323,9 +324,10 @@ got = Counter(
 reveal("lab06.default", "both" if len(got) == 2 else "own" if got else "nothing")
 
 # %% [markdown]
-# Six of eight, and billing has done nothing since Monday. Which of the two loses is decided by the **version**
-# (`subVersion`): the time, by the member's own clock, at which it made its subscription, and again whenever the queues are
-# divided anew. The broker keeps the expression with the highest one. All that the broker was told, in turn:
+# Six of eight are lost, and billing has done nothing since Monday. Which of the two loses is decided by the **version**
+# (`subVersion`): the time, by the member's own clock, at which it made its subscription. It makes a new one whenever
+# the queues are divided again. The broker keeps the expression with the highest version. This is all that the broker
+# got, in turn:
 
 # %%
 Table(
@@ -338,21 +340,21 @@ Table(
 )
 
 # %% [markdown]
-# Shipping joined, so both divided the queues anew, and both made a new version within milliseconds. Who comes last is a
-# race of two clocks.
+# Shipping joined, so both divided the queues again, and both made a new version within milliseconds. Which one is last
+# is a race of two clocks.
 
 # %% [answer] lab06.widen
 # ### Your turn: save billing's own orders
 #
-# Leave the setting as it is, and leave billing at `paid`. Change `SHIPPING`, so that billing gets the `paid` orders of its
-# own queues again. How many of the eight orders does nobody get then?
+# Leave the setting as it is, and leave billing at `paid`. Change `SHIPPING`, so that billing gets the `paid` orders of
+# its own queues again. How many of the eight orders does neither member get then?
 #
 # wrong six: That is the number with `shipped` alone. Billing must get something.
-# wrong none: Look at billing's queues: the `shipped` orders in them are still dropped, by billing itself.
+# wrong none: Look at billing's queues: billing itself still drops the `shipped` orders in them.
 # wrong: Count the boxes without ✓.
-# note: The broker lets through what the newest subscription names, so the newest one has to name everything. What the
-#   others do not want they drop themselves. So billing's queues still lose what shipping wants: one group, one
-#   expression is the only rule without an exception.
+# note: The broker lets through what the newest subscription names, so that one must name everything. Each member drops
+#   the rest on its own. So billing's queues still lose what shipping wants. One group, one expression: only that rule
+#   has no exception.
 
 # %% tags=["parameter"]
 SHIPPING = "shipped"
@@ -373,18 +375,18 @@ answer("lab06.widen", 2, widened)
 # %% [answer] lab06.trap
 # ### Your turn: two tags with one code
 #
-# The same group on a board. Each order is a lane: through the broker's filter, through the client's, and then delivered,
-# or not; the triangle at its end says that the group's offset has moved over it. *Play* plays a new day with what you have
-# set, *Order* shows the way of one order step by step, and *Show what the popular picture says* is for comparing. Leave the
-# setting as it is, and give billing the tag `Aa` and shipping the tag `BB`. Make up your mind before you press *Play*.
+# The board shows the same group. Each order is a lane: through the broker's filter, through the client's, and then
+# delivered, or not. The triangle at its end means that the group's offset has passed it. *Play* plays a new day,
+# *Order* shows one order by steps, and *Show what the popular picture says* is for comparing. Leave the setting as it
+# is, give billing the tag `Aa` and shipping the tag `BB`, decide, and press *Play*.
 #
-# How many of the eight orders does nobody get now?
+# How many of the eight orders does neither member get now?
 #
 # wrong six: That is the number for `paid` and `shipped`. What does the broker's filter compare?
 # wrong none: Each order has a member that wants it, but not every one is in a queue that this member reads.
 # wrong: Play it with `Aa` and `BB`, and count the lanes that do not end in delivered.
-# note: Four, as in the popular picture, and for a funny reason: to the broker both tags are one number, so the newest
-#   subscription lets through what the older one wants, too. The client does the rest.
+# note: Four, as in the popular picture, but for another reason: to the broker both tags are one number, so the newest
+#   subscription also lets through what the older one wants. The client does the rest.
 
 # %% tags=["explorer"]
 board = tag_trap_board(last="shipping")
@@ -401,8 +403,8 @@ answer("lab06.trap", 4, board)
 # %% [markdown]
 # ### A retry has no tag
 #
-# An order fails at shipping and goes to the retry topic of the group. There is one retry topic for all members, and
-# everybody reads it with `*`.
+# An order fails at shipping and goes to the retry topic of the group. All members share one retry topic, and each reads
+# it with `*`.
 
 
 # %% tags=["parameter"]
@@ -422,15 +424,15 @@ def retried(lab, fails_at="shipping"):
 
 
 # %% [prediction] lab06.retry_tag
-# A `shipped` order fails at shipping. To whose listener does the retry go?
+# A `shipped` order fails at shipping. Which member's listener gets the retry?
 #
-# - shipping: to shipping's; only shipping subscribed to `shipped`
-#   > Subscribed to it in the topic `orders`. The retry is a message of another topic, and that one is read with `*`.
-# - owner: to whoever reads the retry topic's queue, whatever its tags
+# - shipping: shipping's; only shipping subscribed to `shipped`
+#   > Shipping subscribed to it in the topic `orders`. The retry is in another topic, which is read with `*`.
+# - owner: the listener of the member that reads the retry topic's queue, whatever its tags
 #   = The retry topic has one queue per broker, and one member reads it. Here that is billing.
-# - nobody: to nobody's; the tags differ, so it is filtered out
+# - nobody: none; the tags differ, so it is filtered out
 #   > In the retry topic nothing is filtered out: every member reads it with `*`.
-# note: So a listener may be given a tag that it never asked for, even when all settings look right.
+# note: So a listener may get a tag that it never asked for, even when all settings look right.
 
 # %%
 lab = play(retried, seed=7, client=no_trace)
@@ -452,15 +454,15 @@ again = {row["client"] for row in rows if row["reconsume_times"] == 1}
 reveal("lab06.retry_tag", "owner" if again == {"billing"} else "shipping")
 
 # %% [answer] lab06.retries_go
-# ### Your turn: who gets billing's retry?
+# ### Your turn: which member gets billing's retry?
 #
-# In the cell below, `FAILS_AT` is the member whose orders fail once. Change it to
-# `"billing"` and run the cell. How many retries go to a member that did not subscribe to their tag?
+# In the cell below, `FAILS_AT` is the member whose orders fail once. Change it to `"billing"` and run the cell. How
+# many retries go to a member that did not subscribe to their tag?
 #
-# wrong all: All of them go to billing, and this time billing is the one who wants them.
+# wrong all: All of them go to billing, and this time billing wants them.
 # wrong: Compare the columns `tag` and `client` of the rows with reconsume_times 1.
-# note: None, by luck: billing's client id comes first, so billing reads the retry topic's only queue. With the members
-#   named the other way round it would be shipping.
+# note: None, by luck: billing's client id comes first, so billing reads the retry topic's only queue. With other names
+#   it might be shipping.
 
 # %% tags=["parameter"]
 FAILS_AT = "shipping"
@@ -485,27 +487,27 @@ answer("lab06.retries_go", 0, failing)
 ### END SOLUTION
 
 # %% [exercise] lab06.who_gets
-# ### Exercise 2: who gets what
+# ### Exercise 2: which member gets what
 #
-# Write `who_gets(members, messages, text_in_pull)`. All heartbeats have arrived; retries are left out.
+# Write `who_gets(members, messages, text_in_pull)`. All heartbeats have arrived; ignore retries.
 #
 # - `members`: name -> `{"tags": ["paid"], "version": 512, "queues": [0, 1]}`; `tags` may be `["*"]`.
 # - `messages`: key -> `(queue_id, tag)`.
 # - `text_in_pull`: the setting `post_subscription_when_pull`.
 #
-# Return a tuple of two: a dictionary name -> list of the keys that this member receives, with every member in it; and the
-# list of the keys that nobody receives. Both in the order of `messages`. The members' queues do not overlap. `java_hash`
-# is there for you, mqlab's own filters are not.
+# Return a tuple of two: a dictionary name -> list of the keys that this member receives, with every member in it; and
+# the list of the keys that no member receives. Both are in the order of `messages`. The members' queues do not overlap.
+# You may use `java_hash`, but not mqlab's own filters.
 #
-# hint: Two functions first: does the broker let a tag through for a list of tags (by code), and does a member keep it (by
-#   text)? `"*" in tags` means yes, for both.
-# hint: With the text in the pull, the broker filters with the member's own tags. Without it, with those of the member with
-#   the highest version: `max(members.values(), key=lambda one: one["version"])`.
+# hint: Two functions first: does the broker let a tag through for a list of tags (by code), and does a member keep it
+#   (by text)? `"*" in tags` means yes, for both.
+# hint: With the text in the pull, the broker filters with the member's own tags. Without it, with those of the member
+#   with the highest version: `max(members.values(), key=lambda one: one["version"])`.
 # hint: For each message and each member: `queue_id in member["queues"] and passes(tag, filter) and keeps(tag,
 #   member["tags"])`. What no member has received goes into the second list.
-# note: The broker's half is `PullMessageProcessor` and `ConsumerManager.registerConsumer` (the table with one subscription
-#   per group and topic), the client's is `PullAPIWrapper.processPullResult`. At work: compare the subscriptions of all
-#   members of your groups on Monday. That is exercise 3.
+# note: The broker's half is `PullMessageProcessor` and `ConsumerManager.registerConsumer` (the table with one
+#   subscription per group and topic), the client's is `PullAPIWrapper.processPullResult`. At work: compare the
+#   subscriptions of all members of your groups on Monday. That is exercise 3.
 
 
 # %%
@@ -544,7 +546,7 @@ def who_gets(members, messages, text_in_pull):
 check("lab06.who_gets")
 
 # %% [markdown]
-# And does the world agree with your function? A group with `Aa` and `BB`, read from the running members, beside what was
+# Does the world agree with your function? A group with `Aa` and `BB`, read from the running members, next to what was
 # delivered:
 
 
@@ -573,20 +575,20 @@ print("your function:", who_gets(*group_of(lab), text_in_pull=False))
 show_fates(lab, "order-service")
 
 # %% [markdown]
-# ## Nobody notices
+# ## No alarm rings
 #
-# Back to Tuesday. Three places where an operator looks:
+# Back to Tuesday. An operator looks at three places:
 
 # %% [prediction] lab06.monitor
 # The group has lost six of eight orders. Which of the three places shows that something is wrong?
 #
 # - lag: the lag; what was not consumed is still waiting
-#   > An offset moves over messages that are filtered out. Nothing waits: for RocketMQ these orders are done with.
+#   > An offset passes messages that are filtered out. For RocketMQ these orders are done, so nothing waits.
 # - connection: the group's connections, `examine_consumer_connection_info`; they show what the members want
-#   > They show the members, and one expression for the group. It looks as if everybody wanted that.
-# - members: asking each member for its own subscription, `get_consumer_running_info`
+#   > They show the members, and one expression for the group, as if all members wanted that.
+# - members: each member's own subscription, `get_consumer_running_info`
 #   = Only the members know what they want. The broker has forgotten all but one.
-# note: Lag counts entries behind the offset. What two filters have dropped is in front of it.
+# note: Lag counts entries after the offset. What two filters have dropped is before it.
 
 # %%
 lab = play(one_group, seed=7, client=no_trace)
@@ -620,9 +622,9 @@ shown = {row["wants"] for row in wishes(lab)}
 reveal("lab06.monitor", "lag" if lags else "members" if len(shown) > 1 else "none")
 
 # %% [markdown]
-# `mqadmin consumerStatus` does ask the members, and compares them. `lab.admin.consumer_problems` is its comparison. But a
-# deployment *makes* the members differ for a while, on purpose. Three members are replaced, one every ten seconds, from
-# `paid` to `paid || shipped`:
+# `mqadmin consumerStatus` does ask the members, and compares them. `lab.admin.consumer_problems` is its comparison. But
+# a deployment *makes* the members differ for a while, on purpose. Three members are replaced, one every ten seconds,
+# from `paid` to `paid || shipped`:
 
 
 # %% tags=["parameter"]
@@ -646,29 +648,29 @@ lab = play(lambda lab: alarms.extend(deployment(lab)), seed=7, client=no_trace)
 Bars(dict(alarms), title="problems reported during a deployment that goes well")
 
 # %% [markdown]
-# False alarms: the new members have run for seconds. RocketMQ wants to wait until things have settled, but it looks at
-# the start of the *first* member only (`ConsumerRunningInfo.analyzeSubscription`). Whoever gets such alarms at every
-# deployment turns them off, and is not told on Monday.
+# False alarms: the new members have run for seconds. RocketMQ means to wait until things have settled, but it checks
+# the start of the *first* member only (`ConsumerRunningInfo.analyzeSubscription`). If an alarm rings at every
+# deployment, operators turn it off, and on Monday it is silent.
 
 # %% [exercise] lab06.detector
 # ### Exercise 3: a watchman for subscriptions
 #
-# `differing(admin, group, now_ms)` is called every 10 seconds. `admin` is `lab.admin`; you need two of its verbs,
-# `examine_consumer_connection_info(group)` and `get_consumer_running_info(group, client_id)`. Look at the function
-# `wishes` above for what they give. It returns a list of pairs of client ids, one for each two members that differ
-# wrongly, and `[]` if all is well.
+# `differing(admin, group, now_ms)` is called every 10 seconds. Of `admin`, which is `lab.admin`, you need
+# `examine_consumer_connection_info(group)` and `get_consumer_running_info(group, client_id)`; the function `wishes`
+# above shows what they return. Return a list of pairs of client ids, one for each two members that differ wrongly, and
+# `[]` if all is well.
 #
-# A difference is **wrong** when two members that differ have *both* run for more than two minutes. A wrong difference is
-# reported within three minutes. During a deployment of ten members, ten seconds each, nothing is reported. `paid ||
-# shipped` and `shipped||paid` are the same subscription.
+# A difference is **wrong** when *both* members have run for more than two minutes. Report it within three minutes.
+# During a deployment of ten members, ten seconds each, report nothing. `paid || shipped` and `shipped||paid` are the
+# same subscription.
 #
 # hint: For each connection: its start (`int(info.properties["PROP_CONSUMER_START_TIMESTAMP"])`) and what it wants, in a
 #   form that can be compared: `{one.topic: set(one.tags_set) for one in info.subscriptions}`.
 # hint: Leave out the members that are younger than 120,000 ms, and compare the others, each with each.
 # hint: `itertools.combinations(settled, 2)` gives each two of them once. Return `[(one, other) for one, other in … if
 #   wants[one] != wants[other]]`.
-# note: RocketMQ's own check is `ConsumerRunningInfo.analyzeSubscription`, called by `mqadmin consumerStatus` and by nobody
-#   else. At work: run a check like yours every minute, for every group. It needs nothing but the admin client.
+# note: RocketMQ's own check is `ConsumerRunningInfo.analyzeSubscription`, which only `mqadmin consumerStatus` calls. At
+#   work: run a check like yours every minute, for every group. It needs only the admin client.
 
 
 # %%
@@ -700,19 +702,20 @@ check("lab06.detector")
 # %% [markdown]
 # ## Break it: one group, two topics
 #
-# Somebody has understood it: "Different *tags* are the problem. We take different *topics*." Billing reads `orders`,
-# returns reads `refunds`, and they share a group.
+# A colleague concludes: "Different *tags* are the problem. We take different *topics*." Billing reads `orders`, returns
+# reads `refunds`, and they share a group.
 
 # %% [prediction] lab06.topics
 # Eight orders and eight refunds are sent, four queues each. How many of the sixteen are consumed within two minutes?
 #
 # - 16: all; a topic belongs to one member, and the tags are `*`
-#   > The group's queues are divided among all its members, also among those who do not read the topic.
+#   > The group's queues are divided among all its members, including those that do not read the topic.
 # - 8: eight
-#   = Each topic's queues are divided among both members, and the half of the one who does not want it is read by nobody.
+#   = Each topic's queues are divided among both members, and the member that does not want the topic never reads its
+#   = half.
 # - 0: none; the broker refuses such a group
-#   > The broker takes every heartbeat. It refuses pulls for a topic that the last heartbeat did not name, and these are
-#   > tried again a second later.
+#   > The broker takes every heartbeat. It refuses pulls for a topic that the last heartbeat did not name, and the
+#   > client tries these again a second later.
 # note: And it never settles: each heartbeat removes the other's topic, which counts as a change, so all divide again.
 
 
@@ -761,14 +764,13 @@ Table(lab.progress("order-service"), columns=columns)
 # ## What this does not prove
 #
 # - **Which member wins** is decided here by a simulated clock. On real machines it changes with every deployment, and
-#   with every clock that is a little ahead. Do not build on it.
-# - **Java's order of events** is RocketMQ's here, but the race of two heartbeats is shown once, not measured.
-# - **Lag 0 is no proof**, here or anywhere. It is one only if nothing is filtered.
-# - **Not modelled:** POP consumption, in which the broker divides the queues. [What is not modelled](not-modelled.ipynb)
-#   has the whole list.
+#   with every clock that is a little fast. Do not rely on it.
+# - **The race of two heartbeats** follows RocketMQ's order of events, but is shown once, not measured.
+# - **Lag 0 proves nothing**, here or anywhere, as soon as something is filtered.
+# - **With POP**, RocketMQ's other way to consume, the broker divides the queues. These worlds pull.
 
 # %% [markdown] tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -781,14 +783,14 @@ Table(lab.progress("order-service"), columns=columns)
 # | a newer version after every division | `RebalancePushImpl.messageQueueChanged` |
 # | a member about itself | `ConsumerRunningInfo`, `ConsumerManageProcessor` at the broker |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
 # | each member gets its own tag from its own queues | only with `postSubscriptionWhenPull=true`; by default the older subscription gets nothing |
 # | the pull request carries the tag | a version; the text only when that setting is on, or from a lite pull consumer |
 # | the last heartbeat wins | the highest `subVersion` wins, which is a client's clock |
-# | the tag filter compares tags | the broker codes, the client texts |
+# | the tag filter compares tags | the broker compares codes, the client texts |
 # | `mqadmin consumerStatus` waits two minutes before it compares | after the start of the first member only |
 
 # %% [markdown] tags=["reading"]
@@ -800,21 +802,21 @@ Table(lab.progress("order-service"), columns=columns)
 # **1.** The five sentences of the meeting: for each, what would you show your colleagues?
 #
 # answer: *The broker compares tags*: the eight bytes of the entry, and the order `BB` that reached a client that wants
-#   `Aa`. *Says in every pull*: the pull's fields, without a `subscription`. *Exactly half*: the picture with the default
-#   setting, six of eight. *No lag, nothing lost*: the same run's lag of 0. *consumerStatus would have warned us*: its false
-#   alarms during a deployment; and nobody runs it.
+#   `Aa`. *Says in every pull*: the pull's fields, without a `subscription`. *Exactly half*: the picture with the
+#   default setting, six of eight. *No lag, nothing lost*: the same run's lag of 0. *consumerStatus would have warned
+#   us*: its false alarms during a deployment; and it runs only when an operator calls it.
 
 # %% [reflection] lab06.turn_it_on
-# **2.** Somebody proposes: "We set `postSubscriptionWhenPull=true` everywhere, then two tags in one group are fine." Are
-# they?
+# **2.** A colleague proposes: "We set `postSubscriptionWhenPull=true` everywhere, then two tags in one group are fine."
+# Are they?
 #
 # answer: No. Each member then gets its own tag from its own queues, and half of everything is passed over by the member
-#   that does not want it. The setting makes the loss predictable and smaller, and it still shows no lag. Two services that
-#   want different things are two groups: a group costs a name and some offsets.
+#   that does not want it. The setting makes the loss predictable and smaller, and it still shows no lag. Two services
+#   that want different things are two groups: a group costs a name and some offsets.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You know what two filters do to an order. In the [second part](06b-what-a-filter-passes-over.ipynb) you see what they do
-# to the offset, to the broker's work and to the waiting time, and you change a running group's tags without losing an
-# order. All labs: [index](index.ipynb).
+# You know what two filters do to an order. In the [second part](06b-what-a-filter-passes-over.ipynb) you see what they
+# do to the offset, to the broker's work and to the waiting time, and you change a running group's tags without losing
+# an order. All labs: [index](index.ipynb).

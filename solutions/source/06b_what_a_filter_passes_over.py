@@ -1,9 +1,9 @@
 # %% [markdown] tags=["reading"]
-# # Lab 06b: What a filter passes over
+# # 06b Filters: what a filter passes over
 #
 # ## Why
 #
-# The morning after. Each service has a group of its own now, and new sentences are said:
+# The next morning each service has a group of its own, and there are new sentences:
 #
 # - "RocketMQ pushes, so an order is there at once, whatever we filter."
 # - "If nothing fits, the broker waits until something does."
@@ -11,13 +11,13 @@
 # - "With SQL we can filter by `coupon`, but only in a push consumer."
 # - "Shipping also wants `returned` from today on. We add the tag and restart, what could happen?"
 #
-# Again none is true as it stands. In the [first part](06a-two-tags-in-one-group.ipynb) you saw what two filters do to an
-# order. Here you see what they do to the offset, to the broker, and to somebody who waits.
+# Again none is true as it stands. In the [first part](06a-two-tags-in-one-group.ipynb) you saw what two filters do to
+# an order. Here you see what they do to the offset, to the broker, and to a consumer that waits.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the first part up to *What a pull carries*. When you are done you can
+# About {minutes} minutes. You need the first part up to *What a pull carries*. Afterwards you can
 #
 # - say how far one pull reads, when it is answered with nothing, and when it is held;
 # - read a lag when most messages are filtered out;
@@ -36,8 +36,8 @@ from mqlab.lab.views.fates import show_fates
 # %% [markdown]
 # ## One pull
 #
-# One queue, filled before anybody reads it. (A consume queue file of this lab has 5,000 entries, RocketMQ's has 300,000;
-# a scan never goes beyond a file.)
+# One queue, filled before any consumer reads it. (A consume queue file of this lab has 5,000 entries, RocketMQ's has
+# 300,000; a scan never goes beyond a file.)
 
 
 # %% tags=["parameter"]
@@ -68,15 +68,16 @@ calm = {
 }
 
 # %% [prediction] lab06.empty_scan
-# 2,000 orders that are `created`, and behind them one that is `paid`. Billing wants `paid`. Its first pull begins at entry
-# 0. What does the broker do?
+# A queue has 2,000 `created` orders and then one that is `paid`. Billing wants `paid`, and its first pull begins at
+# entry 0. What does the broker do?
 #
-# - scans: it goes on until it has found the `paid` order, and sends it {lab06.scans_on}
-#   > A pull that looks through ten million entries would hold up everybody else. It has a limit: 800 entries.
-# - holds: it looks at some, finds nothing, and holds the pull until something fits
-#   > It holds a pull only when there is nothing new at the end of the queue. Here is plenty of new, it only does not fit.
-# - answers: it looks at 800 entries and answers at once, with nothing but the place to go on at
-#   = "No matched message": the client comes again at once, from entry 800 on.
+# - scans: it scans until it has found the `paid` order, and sends it {lab06.scans_on}
+#   > A pull that scanned ten million entries would hold up all others. It has a limit: 800 entries.
+# - holds: it scans some, finds nothing, and holds the pull until something fits
+#   > It holds a pull only at the end of the queue, when there is nothing new. Here is plenty of new, but it does not
+#   > fit.
+# - answers: it scans 800 entries and answers at once, with nothing but the offset to continue from
+#   = "No matched message": the client pulls again at once, from entry 800 on.
 # note: A rare tag does not cost the broker memory. It costs round trips.
 
 # %%
@@ -100,9 +101,9 @@ nothing = "answers" if first.woken is None else "holds"
 reveal("lab06.empty_scan", "scans" if first.found else nothing)
 
 # %% [markdown]
-# Each row is a pull, with the broker's answer: `PULL_RETRY_IMMEDIATELY` twice, 800 entries each, then the order, and only
-# at the end of the queue a pull that is *held*. Why 800? The limit is 16,000 bytes of the queue's file, and an entry has 20.
-# So the next pull begins at byte 800 · 20 = 16,000 of the file; no search is needed:
+# Each row is a pull, with the broker's answer: `PULL_RETRY_IMMEDIATELY` twice, 800 entries each, then the order, and
+# only at the end of the queue a pull that is *held*. Why 800? The limit is 16,000 bytes of the queue's file, and an
+# entry has 20. So the next pull begins at byte 800 · 20 = 16,000 of the file, and needs no search:
 
 # %%
 entry = lab.store().queue("orders", 0).hexdump(pulls[0].next_offset)
@@ -113,16 +114,16 @@ entry
 # Ten million entries that do not fit are 12,500 round trips. How many are there between two orders that do fit?
 
 # %% [answer] lab06.every
-# ### Your turn: one in so many
+# ### Your turn: one in many
 #
 # 1,600 orders, and one in `EVERY` is `paid`. Choose an `EVERY` from 30 to 200 and run the cell. How many pulls did the
 # broker answer before the end of the queue was reached (those that were not held)?
 #
 # wrong found: That is the number of orders that were found.
-# wrong batches: A pull could take 32 orders. With so few it looks at 800 entries before it has found 32.
+# wrong batches: A pull could take 32 orders. With so few it scans 800 entries before it has found 32.
 # wrong: Count the rows whose `woken` is empty.
-# note: Two, whatever the number is: 1,600 / 800. Up to one in 25 the 32 orders of an answer decide how many pulls there are,
-#   from there on the 800 entries.
+# note: Two, whatever the number is: 1,600 / 800. Up to one in 25 the 32 orders of an answer decide how many pulls there
+#   are, from there on the 800 entries.
 
 # %% tags=["parameter"]
 EVERY = 10
@@ -149,19 +150,19 @@ answer("lab06.every", 2, one_in_many)
 ### END SOLUTION
 
 # %% [markdown]
-# A pull asks for `pull_batch_size=32`. The broker has a second limit of its own, for messages that are no longer in memory
-# (that lie further back in the log than 40 % of the machine's memory; here we say how much counts as memory).
+# A pull asks for `pull_batch_size=32`. The broker has a second limit, for messages that are no longer in memory: those
+# further back in the log than 40 % of the machine's memory. (Here you set how much counts as memory.)
 
 # %% [prediction] lab06.batch
-# 300 orders that all fit. A program asks for 32 from entry 0, which are on the disk only. How many does it get?
+# 300 orders all fit. A program asks for 32 from entry 0, which are on the disk only. How many does it get?
 #
 # - 32: 32, as many as it has asked for {lab06.always_32}
-#   > From memory it does. Reading old messages from the disk holds others up, so the broker gives fewer.
+#   > From memory it does. Reading old messages from the disk holds other requests up, so the broker returns fewer.
 # - 8: eight
 #   = `maxTransferCountOnMessageInDisk`. A group that has fallen behind gets a quarter per round trip.
 # - 1: one; each is a read of its own
 #   > The limit is eight messages or 64 KiB, whichever comes first.
-# note: Whoever is far behind is served more slowly, and falls further behind. Lab 09 is about that.
+# note: A group that is far behind is served more slowly, and falls further behind. Lab 09 is about that.
 
 
 # %%
@@ -193,21 +194,21 @@ reveal("lab06.batch", rows[0]["messages"])
 #
 # Write `scan(tags, wanted, memory_from)`: the pulls with which a consumer reads a queue from entry 0 to its end.
 #
-# - `tags`: the tag of each entry, in order; `wanted`: the one that is subscribed.
+# - `tags`: the tag of each entry, in order; `wanted`: the subscribed tag.
 # - `memory_from`: entries from this offset on are in memory, those before it on disk.
 #
-# Return a list of tuples `(queue_offset, found, next_offset)`, one for each pull that is answered. A pull looks at entries
-# in order. Before each it asks whether it must stop: after 800 entries; at the end of the queue; or if the answer is full,
-# which is at 8 messages if the *next* entry is on disk, at 32 if it is in memory. The pull at the very end of the queue is
-# held and not in the list.
+# Return a list of tuples `(queue_offset, found, next_offset)`, one for each answered pull. A pull checks before each
+# entry whether it must stop: after 800 entries; at the end of the queue; or if the answer is full, at 8 messages if the
+# *next* entry is on disk, at 32 if it is in memory. The pull at the very end of the queue is held and not in the list.
 #
-# hint: Two loops: the outer one goes on while offset < len(tags) and makes a pull, the inner one looks at entries.
+# hint: Two loops: the outer one continues while offset < len(tags) and makes a pull, the inner one scans entries.
 # hint: The inner loop's condition: `at < len(tags) and at - offset < 800 and found < room`, where room is 32 if `at >=
-#   memory_from` else 8, computed anew for each entry.
-# hint: In it: `found += tags[at] == wanted; at += 1`. After it: append `(offset, found, at)`, and go on with `offset = at`.
-# note: This is the loop of `DefaultMessageStore.getMessage` with `isTheBatchFull`; the limit is `maxFilterMessageSize`. At
-#   work: ten million unwanted entries are 12,500 round trips before the first wanted one, for each group that wants few.
-#   Put what is rare into a topic of its own.
+#   memory_from` else 8, computed again for each entry.
+# hint: In it: `found += tags[at] == wanted; at += 1`. After it: append `(offset, found, at)`, and continue with `offset
+#   = at`.
+# note: This is the loop of `DefaultMessageStore.getMessage` with `isTheBatchFull`; the limit is `maxFilterMessageSize`.
+#   At work: ten million unwanted entries are 12,500 round trips before the first wanted one, for each group that wants
+#   few. Put what is rare into a topic of its own.
 
 
 # %%
@@ -236,20 +237,20 @@ check("lab06.scan")
 # %% [markdown]
 # ## A pull that waits
 #
-# Now the end of the queue. `DefaultMQPushConsumer` has *push* in its name, and its listener is called milliseconds after an
-# order was stored.
+# Now the end of the queue. `DefaultMQPushConsumer` has *push* in its name, and its listener is called milliseconds
+# after an order was stored.
 
 # %% [prediction] lab06.push
-# The queue is empty. After 42 seconds an order comes, and a few milliseconds later billing's listener is called. Who spoke
-# first?
+# The queue is empty. After 42 seconds an order arrives, and a few milliseconds later billing's listener is called. Who
+# spoke first?
 #
 # - broker: the broker; it sends the order to billing
 #   > It never opens a conversation about a message. It can only answer a pull.
-# - client: billing; it asks ten times a second, and the next one found the order
-#   > That would be a tenth of a second late, and 600 requests a minute for nothing.
+# - client: billing; it asks ten times a second, and the next pull found the order
+#   > That would be up to a tenth of a second late, and 600 requests a minute for nothing.
 # - held: billing; it had asked long before, and the broker has held the pull until now
-#   = Long polling (长轮询): a pull at the end of the queue is not answered until something comes or its time is over.
-# note: "Push" is a pull that waits. That is why a slow consumer is never flooded: nobody sends it what it did not ask for.
+#   = Long polling (长轮询): a pull at the end of the queue is not answered until something arrives or its time is over.
+# note: "Push" is a pull that waits. That is why a slow consumer is never flooded: it gets only what it asked for.
 
 
 # %% tags=["parameter"]
@@ -281,9 +282,9 @@ woken = [row["woken"] for row in rows if row["status"] == "SUCCESS"]
 reveal("lab06.push", "held" if woken == ["arrived"] else "client")
 
 # %% [markdown]
-# The broker wants to hold a pull for 15 seconds and looks every five whether the time is over, so an idle pull comes back
-# after 15 to 20 seconds, empty: three requests a minute for each queue. How the order came, step by step; the bar beside
-# the broker's line is the pull that it held:
+# The broker wants to hold a pull for 15 seconds and checks every five whether the time is over. So an idle pull returns
+# after 15 to 20 seconds, empty: three requests a minute for each queue. Here is how the order came, step by step; the
+# bar next to the broker's line is the pull that it held:
 
 # %%
 (order,) = lab.store().messages("orders")
@@ -292,15 +293,15 @@ lab.timeline(order.msg_id)
 # %% [answer] lab06.woken
 # ### Your turn: a message that does not fit
 #
-# The held pull waits for `paid`. Change `TAG` to another tag, and `AFTER` to a time of your own from 30s to 60s. Does the
-# broker let the pull wait on? For how many whole seconds, rounded down, was it held after the order had come?
+# The held pull waits for `paid`. Change `TAG` to another tag, and `AFTER` to a time of your own from 30s to 60s. Does
+# the broker keep holding the pull? For how many whole seconds, rounded down, was it held after the order had arrived?
 #
 # wrong zero: That is what happens to an order that fits.
 # wrong fifteen: The pull is not held to the end of its time.
 # wrong: Take the row whose `status` is PULL_RETRY_IMMEDIATELY, and subtract your `AFTER` from the time in answered at.
-# note: An order that does not fit does not wake the pull at once; but within five seconds the broker looks what is new, runs
-#   the pull again, finds nothing that fits, and answers it with the next place. So a group's offset moves on, although
-#   nothing was delivered.
+# note: An order that does not fit does not wake the pull at once. But within five seconds the broker checks what is
+#   new, runs the pull again, finds nothing that fits, and answers it with the next offset. So a group's offset moves,
+#   although nothing was delivered.
 
 # %% tags=["parameter"]
 TAG, AFTER = "paid", "42s"
@@ -329,18 +330,17 @@ answer("lab06.woken", 2, other_tag)
 # %% [answer] lab06.scope
 # ### Your turn: what waiting saves
 #
-# Two readers of one queue, for half a minute of traffic: the broker holds the pulls of the first, the second asks every
-# second. Dashed bars are held pulls; the mark at the end of one says what woke it. Compare requests and waiting times. How
-# often would the second have to ask, to be as quick? Then set *Messages a second* to 4 and *Rare tag* to 20, so that only
-# every 20th fits, and press *Play*.
+# The board has two readers of one queue: the broker holds the pulls of the first, the second asks every second. Dashed
+# bars are held pulls; the mark at the end of one says what woke it. Compare requests and waiting times. Then set
+# *Messages a second* to 4 and *Rare tag* to 20, so that only every 20th fits, and press *Play*.
 #
-# How many pulls of the first reader, whose pulls are held, come back without a message?
+# How many pulls of the first reader, whose pulls are held, return without a message?
 #
-# wrong none: A held pull is woken by what fits, and it is answered without anything by the check that comes every five
-#   seconds, once something new has come that does not fit.
+# wrong none: What fits wakes a held pull. If something new does not fit, the check every five seconds answers the pull
+#   without a message.
 # wrong asking: That is the number of the reader that asks every second.
 # wrong: It is in the table below the picture: the column empty, the row held.
-# note: With a rare tag even held pulls come back empty, one in five seconds. It is the price for an offset that moves on.
+# note: With a rare tag even held pulls return empty, one in five seconds. It is the price for an offset that moves.
 
 # %% tags=["explorer"]
 scope = long_poll_scope()
@@ -357,19 +357,20 @@ answer("lab06.scope", 6, scope)
 # %% [markdown]
 # ## What counts as lag
 #
-# Lag (消费堆积) is the number of entries between the group's offset and the end of the queue. Entries, not orders that the group
-# wants.
+# Lag (消费堆积) is the number of entries between the group's offset and the end of the queue, whether the group wants them
+# or not.
 
 # %% [prediction] lab06.lag
-# One `paid` order, and 300 `created` behind it. The listener hangs for a minute with the `paid` one. What is the lag of a
-# group that wants `paid`, half a minute later?
+# There is one `paid` order, and 300 `created` after it. The listener hangs for a minute with the `paid` one. Half a
+# minute later, what is the lag of a group that wants `paid`?
 #
 # - 1: one; only the `paid` order is waited for
-#   > The broker does not count by tag. The offset stands at the order that is not done, and 301 entries are behind it.
+#   > The broker does not count by tag. The offset is at the order that is not done, and all 301 entries from there on
+#   > count.
 # - 301: 301
-#   = One stuck order holds the offset, and everything behind it counts.
+#   = One stuck order holds the offset, and everything after it counts.
 # - 0: zero; the order was pulled long ago
-#   > Pulled, but not done. The offset moves when the listener has succeeded.
+#   > It was pulled, but it is not done. The offset moves when the listener has succeeded.
 # note: So a group with few orders can have a large lag. And a lag of 301 may be one order.
 
 
@@ -397,20 +398,21 @@ Curve({"lag": lags}, x="seconds", y="entries", title="one order hangs for a minu
 reveal("lab06.lag", dict(lags)[30])
 
 # %% [markdown]
-# When the order is done, the offset goes over everything that was filtered out, in one step: the client corrects its
-# offset when a pull comes back *with nothing* and *nothing is in its memory*. There is a gap in that rule.
+# When the order is done, the offset passes everything that was filtered out in one step: the client corrects its offset
+# when a pull returns *with nothing* and *nothing is in its memory*. That rule has a gap.
 
 # %% [prediction] lab06.dropped
-# An order with the tag `qBid`, which has the code of `paid`. The broker sends it, billing's client drops it, nothing is in
-# billing's memory. When does billing's offset move over it?
+# An order has the tag `qBid`, which has the code of `paid`. The broker sends it, billing's client drops it, and nothing
+# is in billing's memory. When does billing's offset pass it?
 #
 # - at once: at once, with the answer that brought it
-#   > That answer was not empty for the client's bookkeeping: it said FOUND. The offset is not touched.
-# - later: when a later pull has come back with nothing
+#   > That answer was FOUND, so for the client's bookkeeping it was not empty. The offset stays.
+# - later: when a later pull has returned with nothing
 #   = That is the next answer without any message: here, when the held pull's time is over.
-# - never: never; nobody confirms an order that no listener got
-#   > If that were so, one collision would hold up the queue for ever.
-# note: Up to twenty seconds of lag for an order that nobody wants. It looks like a slow consumer, and is none.
+# - never: never; no listener confirms the order
+#   > Then one collision would hold up the queue for ever.
+# note: That is up to twenty seconds of lag for an order that no group wants. It looks like a slow consumer, but is not
+#   one.
 
 
 # %%
@@ -435,8 +437,8 @@ moved = [second for second, offset in offsets if offset == 1]
 reveal("lab06.dropped", "at once" if moved[0] < 2 else "later" if moved else "never")
 
 # %% [markdown]
-# One more way for an offset to travel: with a pull. Billing's pull has a bit that says "commit this offset while you are
-# at it" (the 1 in `sysFlag` 3). The broker is killed after a minute here, and billing reads on from its slave:
+# An offset can also travel with a pull. Billing's pull has a bit that says "commit this offset while you are at it"
+# (the 1 in `sysFlag` 3). Here the broker is killed after a minute, and billing reads on from its slave:
 
 
 # %%
@@ -463,26 +465,28 @@ asked = Counter(
 Bars(dict(sorted(asked.items())), title="pulls of orders", unit="pulls")
 
 # %% [markdown]
-# The first pulls have nothing to commit (2: may be held). Then 3: with a commit. To the slave it is 2 again: the *client*
-# takes the bit out, because offsets belong to the master. (Up to RocketMQ 4.x the broker asked for its own role, too.)
+# The first pulls have nothing to commit (2: may be held). Then 3: with a commit. To the slave it is 2 again: the
+# *client* clears the bit, because offsets belong to the master. (Up to RocketMQ 4.x the broker also checked its own
+# role.)
 
 # %% [markdown]
 # ## More than tags: SQL
 #
-# A subscription may be an SQL92 condition over a message's properties: `sql="amount > 100 AND region = 'eu'"`. The broker
-# then reads properties from the log (no number in the queue entry helps), and it must be allowed to:
+# A subscription may be an SQL92 condition over a message's properties: `sql="amount > 100 AND region = 'eu'"`. The
+# broker then reads properties from the log (no number in the queue entry helps), and must be allowed to:
 # `enablePropertyFilter` is off by default.
 
 # %% [prediction] lab06.who_may_sql
 # Which consumers can use such a condition?
 #
 # - push: push consumers only
-#   > That is what is written in many places. Pulls of the others carry their expression, whatever its type.
+#   > Many pages say so. But pulls of the other kinds also carry their expression, whatever its type.
 # - all: push, pull and lite pull consumers, if the broker allows it
-#   = The broker decides, not the kind of consumer.
+#   = The broker decides, whatever the kind of consumer.
 # - none: none by default, and no setting changes that
 #   > `enablePropertyFilter=true` at the broker does.
-# note: A push consumer asks the broker at its start whether the condition is allowed and can be read, and does not start if not.
+# note: A push consumer asks the broker at its start whether the condition is allowed and can be read, and does not
+#   start if not.
 
 
 # %%
@@ -533,16 +537,17 @@ reveal("lab06.who_may_sql", "all" if both else "push")
 # A property is a text, or it is missing. What is `coupon <> 'spring'` for an order without a coupon?
 
 # %% [prediction] lab06.unknown
-# Six orders have a coupon: three `spring`, three `summer`. Two have none. How many does `coupon <> 'spring'` let through?
+# Six orders have a coupon: three `spring`, three `summer`. Two have none. How many does `coupon <> 'spring'` let
+# through?
 #
-# - 5: five; an order without a coupon has not got the coupon `spring` {lab06.missing_is_unequal}
-#   > That is how people read it. For SQL nothing is known about a property that is missing, and unknown is not true.
+# - 5: five; an order without a coupon does not have the coupon `spring` {lab06.missing_is_unequal}
+#   > People read it that way. For SQL a missing property is unknown, and unknown is not true.
 # - 3: three
 #   = A comparison with a missing property is unknown, and only what is true passes.
-# - 6: six; a missing property cannot be compared, so the condition is left out for it
-#   > It is not left out. Its value is unknown, and the order is not delivered.
-# note: Unknown is a third value (三值逻辑): NOT unknown is unknown, too. That `<>` and `=` together do not make "all" is where
-#   most SQL filters go wrong.
+# - 6: six; a missing property cannot be compared, so the condition is ignored for it
+#   > It is not ignored. Its value is unknown, and the order is not delivered.
+# note: Unknown is a third value (三值逻辑): NOT unknown is also unknown. Most SQL filters go wrong because `<>` and `=`
+#   together do not make "all".
 
 
 # %% tags=["parameter"]
@@ -580,10 +585,10 @@ reveal("lab06.unknown", sum(row["passes"] for row in table))
 # %% [answer] lab06.no_coupon
 # ### Your turn: everything but spring
 #
-# Change `CONDITION` so that everything but `spring` passes, orders without a coupon too. How many orders pass?
+# Change `CONDITION` so that everything but `spring` passes, including orders without a coupon. How many orders pass?
 #
 # wrong three: Those without a coupon do not pass yet: ask for them with `IS NULL`.
-# wrong all: All eight: now the `spring` ones pass, too.
+# wrong all: All eight: now the `spring` ones pass as well.
 # wrong: Count the rows with True.
 # note: `coupon <> 'spring' OR coupon IS NULL`. With AND it would be none: unknown and true is unknown.
 
@@ -614,23 +619,23 @@ answer("lab06.no_coupon", 5, spring_day)
 #
 # | tuple | |
 # |---|---|
-# | `("=", name, value)`, also `<>`, `<`, `<=`, `>`, `>=` | `value` is a number or a text; compared with a number, the property is one too |
+# | `("=", name, value)`, also `<>`, `<`, `<=`, `>`, `>=` | `value` is a number or a text; compared with a number, the property is also one |
 # | `("BETWEEN", name, low, high)` | numbers; both ends belong to it |
 # | `("IN", name, [texts])`, `("NOT IN", name, [texts])` | |
 # | `("IS NULL", name)`, `("IS NOT NULL", name)` | is the property missing, or there? |
 # | `("AND", tree, tree)`, `("OR", tree, tree)`, `("NOT", tree)` | |
 #
-# A comparison, BETWEEN, IN and NOT IN with a missing property are unknown. AND is false as soon as one side is, OR true as
-# soon as one side is. mqlab's own SQL is closed here.
+# A comparison, BETWEEN, IN and NOT IN with a missing property are unknown. AND is false as soon as one side is, OR true
+# as soon as one side is. mqlab's own SQL is closed here.
 #
-# hint: First the trees within trees: `operator, *parts = tree`. For AND and OR evaluate both parts, then ask in this order:
-#   is one of them decisive (False for AND, True for OR)? Is one of them None? Otherwise it is the other value.
+# hint: First the trees within trees: `operator, *parts = tree`. For AND and OR evaluate both parts, then ask in this
+#   order: is one of them decisive (False for AND, True for OR)? Is one of them None? Otherwise it is the other value.
 # hint: Then IS NULL and IS NOT NULL, which are never None. Then: `if parts[0] not in properties: return None`.
 # hint: For the rest: `value = properties[name]`; if `isinstance(parts[1], int)`, `value = int(value)`. The module
 #   `operator` has lt, le, gt, ge, eq and ne; a dictionary from sign to function is shortest.
-# note: RocketMQ's classes are those of ActiveMQ: `SelectorParser`, `ComparisonExpression`, `LogicExpression`. It differs
-#   from the standard in places: both sides missing are equal, and NOT binds tighter than every comparison, so `NOT a = 5`
-#   is `(NOT a) = 5`. At work: brackets, and an IS NULL for each property that may be missing.
+# note: RocketMQ's classes are those of ActiveMQ: `SelectorParser`, `ComparisonExpression`, `LogicExpression`. It
+#   differs from the standard in two ways: both sides missing are equal, and NOT binds tighter than every comparison, so
+#   `NOT a = 5` is `(NOT a) = 5`. At work: use brackets, and an IS NULL for each property that may be missing.
 
 
 # %%
@@ -680,19 +685,19 @@ check("lab06.three_valued")
 # %% [markdown]
 # ## Change it while it runs
 #
-# Billing reads `paid`. From today on it is also to read `shipped`. Orders keep coming.
+# Billing reads `paid`. From today on it must also read `shipped`, while orders keep arriving.
 
 # %% [prediction] lab06.yesterday
-# Six orders come, half of them `shipped`. Then billing's tags are changed from `paid` to `paid || shipped`. What happens
-# to the three `shipped` orders?
+# Six orders arrive, half of them `shipped`. Then billing's tags are changed from `paid` to `paid || shipped`. What
+# happens to the three `shipped` orders?
 #
 # - delivered: they are delivered now; they are still in the queue
-#   > They are in the queue, and behind the offset. Nobody looks there again.
+#   > They are in the queue, but the offset has passed them. The group does not read there again.
 # - lost: nothing; the group will not get them
-#   = The offset has passed them: filtered out is as good as done.
+#   = The offset has passed them, and filtered out is as good as done.
 # - asked: the broker asks for the old ones, because the expression is new
-#   > It takes the new expression, and compares with nothing. Offsets are not touched.
-# note: A filter decides at the moment of the pull. What it has passed over is only found again by setting the offset back.
+#   > It stores the new expression and compares it with nothing. Offsets are not touched.
+# note: A filter decides at the moment of the pull. To read what it has passed over, set the offset back.
 
 
 # %%
@@ -720,21 +725,21 @@ passed_over = [fate for fate in before if fate.tag == "shipped" and fate.client]
 reveal("lab06.yesterday", "delivered" if passed_over else "lost")
 
 # %% [markdown]
-# So what matters is the moment. `consumer.subscribe(...)` on a running member sends a heartbeat at once, and a few
-# milliseconds later the broker has the new expression. Is that the moment?
+# So the moment matters. `consumer.subscribe(...)` on a running member sends a heartbeat at once, and a few milliseconds
+# later the broker has the new expression. Is that the moment?
 
 # %% [prediction] lab06.subscribe_now
-# Billing's only member is idle; the broker holds its pull. The member calls `subscribe("orders", "paid || shipped")`. Two
-# seconds later a `shipped` order comes. Does billing get it?
+# Billing's only member is idle; the broker holds its pull. The member calls `subscribe("orders", "paid || shipped")`.
+# Two seconds later a `shipped` order arrives. Does billing get it?
 #
 # - yes: yes; broker and client both know of the new tags by then {lab06.subscribed_at_once}
 #   > Both know. But the pull was sent before, and its answer is filtered with the tags of that time.
 # - no: no
-#   = The broker runs the held pull again with the new expression and sends the order; the client filters the answer with
-#   = the tags it had when it asked. The offset moves on.
+#   = The broker runs the held pull again with the new expression and sends the order. The client filters the answer
+#   = with the tags it had when it asked, and the offset moves past it.
 # - later: yes, but only after the held pull's time is over
-#   > The order is answered to the held pull, and that is its misfortune: it is dropped.
-# note: Until the last pull from before has been answered, up to twenty seconds, the old tags are at work.
+#   > The order is the answer to the held pull, and so it is dropped.
+# note: Until the last earlier pull has been answered, up to twenty seconds, the old tags are at work.
 
 
 # %% tags=["parameter"]
@@ -763,11 +768,11 @@ reveal("lab06.subscribe_now", "yes" if first_fate.status == CONSUME_SUCCESS else
 #
 # Change `WAIT` until all three orders arrive. What is the smallest number of whole seconds with which they do?
 #
-# wrong twenty: That is safe, always. Here the held pull had been sent a while before, so less is enough.
-# wrong zero: Then the first order comes while the pull of before is still held.
+# wrong twenty: That is always safe. Here the held pull had been sent a while before, so less is enough.
+# wrong zero: Then the first order arrives while the earlier pull is still held.
 # wrong: Try numbers between 2 and 20: the first box must have a ✓.
-# note: It depends on when the pull was sent, which you do not know. Twenty seconds is always enough: 15 for the pull, and up
-#   to five until the broker looks.
+# note: It depends on when the pull was sent, which you do not know. Twenty seconds are always enough: 15 for the pull,
+#   and up to five until the broker checks.
 
 # %% tags=["parameter"]
 WAIT = 2
@@ -786,31 +791,32 @@ answer("lab06.wait", 10, waited)
 # %% [belief] lab06.one_is_enough
 # question: The broker keeps one expression for a group. Is it enough to change one member?
 # claim: Yes: the newest subscription counts for all.
-# refutation: At the broker. Each member still drops what its own tags do not name.
+# refutation: It counts at the broker. Each member still drops what its own tags do not name.
 
 # %% [exercise] lab06.migrate
 # ### Exercise 6: from `paid` to `paid || shipped`, without losing an order
 #
-# `migrate(lab, members, listener)` is a story. Three members of the group `billing` read `orders` (4 queues) with `paid`,
-# and the shop sends three orders a second all the time (a few are `created`). When your story returns, the group must be
-# on `paid || shipped`:
+# `migrate(lab, members, listener)` is a story. Three members of the group `billing` read `orders` (4 queues) with
+# `paid`, and the shop keeps sending three orders a second (a few are `created`). When your story returns, within five
+# minutes, the group must be on `paid || shipped`:
 #
-# - Every `paid` order of the whole run is consumed by the group at least once.
-# - So is every `shipped` order that is stored after your story has returned. That must be within five minutes.
-# - Orders of other tags are not consumed. The shop's sends go on, and no offset is set back by more than 1,000.
+# - The group consumes every `paid` order of the whole run at least once.
+# - It also consumes every `shipped` order that is stored after your story has returned.
+# - Orders of other tags are not consumed. The shop keeps sending, and no offset is set back by more than 1,000.
 #
-# `members` are the consumers (`subscribe`, `shutdown`, …). You may change them where they run, or replace them:
-# `lab.push_consumer("billing", name="billing-4")`, `subscribe`, `on_messages(listener)`, `start()`. Time passes with
-# `lab.run_for("10s")`; `lab.admin` is there, too.
+# `members` are the consumers (`subscribe`, `shutdown`, …). Change them, or replace them: `lab.push_consumer("billing",
+# name="billing-4")`, `subscribe`, `on_messages(listener)`, `start()`. You also have `lab.run_for("10s")` and
+# `lab.admin`.
 #
-# hint: At every moment, what does the broker's one expression let through, and what does each member keep? `paid` must be
-#   in both, always.
-# hint: All members have to want both in the end: one expression, `"paid || shipped"`, for each of them. A second call of
+# hint: At every moment, what does the broker's one expression let through, and what does each member keep? `paid` must
+#   always be in both.
+# hint: In the end all members must want both: one expression, `"paid || shipped"`, for each of them. A second call of
 #   subscribe for the same topic replaces the first.
-# hint: After the last `subscribe`, pulls from before may still be held: `lab.run_for("30s")`, then return.
-# note: What you relied on: `DefaultMQPushConsumer.subscribe` of a running consumer sends a heartbeat at once; the client
-#   filters an answer with the subscription it had when it asked (`DefaultMQPushConsumerImpl.pullMessage`). At work: first
-#   make every member accept both (a rolling restart does), and let the senders of the new tag begin afterwards.
+# hint: After the last `subscribe`, earlier pulls may still be held: `lab.run_for("30s")`, then return.
+# note: What you relied on: `DefaultMQPushConsumer.subscribe` of a running consumer sends a heartbeat at once; the
+#   client filters an answer with the subscription it had when it asked (`DefaultMQPushConsumerImpl.pullMessage`). At
+#   work: first make every member accept both (a rolling restart does), and let the senders of the new tag begin
+#   afterwards.
 
 
 # %%
@@ -830,16 +836,16 @@ check("lab06.migrate")
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **A scan takes no time here.** 800 entries from a cold disk take some in reality, and a network of 20 ms makes 12,500
-#   round trips four minutes. Count round trips here, measure times there.
-# - **`WAIT` of exactly so many seconds** is a matter of this run. Only the upper limit is a promise.
-# - **Where the old orders are.** To get the `shipped` orders of yesterday you have to set the offset back, and the group gets
-#   everything else again as well.
-# - **Not modelled:** the Bloom filter that saves the broker evaluations of SQL (`enableCalcFilterBitMap`), and class filters.
-#   [What is not modelled](not-modelled.ipynb) has the whole list.
+# - **A scan takes no time here.** 800 entries from a cold disk take some in reality, and a network of 20 ms makes
+#   12,500 round trips four minutes. Count round trips here, measure times there.
+# - **The exact `WAIT`** is true of this run. Only the upper limit is a promise.
+# - **Yesterday's orders are not delivered.** To get the `shipped` orders of yesterday you must set the offset back, and
+#   the group gets everything else again as well.
+# - **Not modelled:** the Bloom filter that saves the broker evaluations of SQL (`enableCalcFilterBitMap`), and class
+#   filters. [What is not modelled](not-modelled.ipynb) has the whole list.
 
 # %% [markdown] tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -850,16 +856,16 @@ check("lab06.migrate")
 # | the bit for a commit | `PullSysFlag`, cleared in `PullAPIWrapper.pullKernelImpl` for a slave |
 # | SQL | `SqlFilter`, `SelectorParser`, `ExpressionMessageFilter.isMatchedByCommitLog` |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
 # | the broker pushes new messages | it answers a pull that it has held, for up to 15 s |
 # | nothing found after the scan: the request is suspended | it is answered at once; only "nothing new" is held |
 # | a pull returns when 32 messages are there | 32 from memory, 8 from the disk, and after 800 entries in any case |
-# | few matching tags never cause lag | one matching message that is stuck makes everything behind it lag |
-# | filtered ranges are committed | when nothing is in memory and the pull came back without messages |
-# | the broker commits the offset of a pull unless it is a slave | the client takes the bit out; the broker's own test existed in 4.x and is gone since 5.0.0 |
+# | few matching tags never cause lag | one matching message that is stuck makes everything after it lag |
+# | filtered ranges are committed | when nothing is in memory and the pull returned without messages |
+# | the broker commits the offset of a pull unless it is a slave | the client clears the bit; the broker's own test existed in 4.x and is gone since 5.0.0 |
 # | only push consumers can filter by SQL | all can, if `enablePropertyFilter=true` |
 
 # %% [markdown] tags=["reading"]
@@ -868,22 +874,25 @@ check("lab06.migrate")
 # Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab06.own_topic
-# **1.** One order in 10,000 is `refunded`, and one group wants only those. What speaks for a topic of its own?
+# **1.** One order in 10,000 is `refunded`, and one group wants only those. What are the arguments for a topic of its
+# own?
 #
-# answer: With a tag, the group scans the whole topic: twelve or thirteen empty round trips between two refunds, and after a
-#   stop of a day it reads through a day of everything. Its lag says how many *orders* are behind, not how many refunds. In
-#   a topic of its own a refund is one pull, and lag means refunds. A tag is the better choice when most members want most
-#   of it, or when the order between tags matters.
+# answer: With a tag, the group scans the whole topic: twelve or thirteen empty round trips between two refunds, and
+#   after a day's stop it scans a day of everything. Its lag counts *orders*, not refunds. In a topic of its own a
+#   refund is one pull, and lag means refunds. A tag is the better choice when most members want most of it, or when the
+#   order between tags matters.
 
 # %% [reflection] lab06.rollback
-# **2.** The deployment of exercise 6 goes wrong, and you go back to `paid` after an hour. Which orders has the group missed?
+# **2.** The deployment of exercise 6 goes wrong, and you go back to `paid` after an hour. Which orders did the group
+# miss?
 #
-# answer: No `paid` one: it was part of both expressions all the time. `shipped` ones were consumed during that hour and not
-#   after it. If you then try again tomorrow, the `shipped` orders of the time between are behind the offset: either nobody
-#   needs them, or you set the offset back and make sure that `paid` orders may come twice.
+# answer: It missed no `paid` one, because both expressions contained it all the time. It consumed `shipped` ones during
+#   that hour and not after it. If you try again tomorrow, the offset has passed the `shipped` orders of the time
+#   between. Either you do not need them, or you set the offset back and make sure that `paid` orders may be delivered
+#   twice.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# A group that gets everything it asked for can still be too slow for it, or fail at it:
-# [lab 07](07a-failure-takes-time.ipynb). All labs: [index](index.ipynb).
+# A group that gets everything it asked for can still be too slow for it, or fail at it: [lab
+# 07](07a-failure-takes-time.ipynb). All labs: [index](index.ipynb).

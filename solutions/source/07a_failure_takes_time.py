@@ -1,5 +1,5 @@
 # %% [markdown] tags=["reading"]
-# # Lab 07a: Failure takes time
+# # 07a Retries: failure takes time
 #
 # ## Why
 #

@@ -1,19 +1,19 @@
 # %% [markdown] tags=["reading"]
-# # Lab 07b: Stop in time
+# # 07b Giving up: stop in time
 #
 # ## Why
 #
-# In the [first part](07a-failure-takes-time.ipynb) the bank said no, and an order waited for hours. But at 14:02 the bank
-# did not say no. It said nothing, and at 14:13 ninety-nine customers were charged a second time. Somebody had restarted
-# billing, "to be on the safe side".
+# In the [first part](07a-failure-takes-time.ipynb) the bank said no, and an order waited for hours. But at 14:02 the
+# bank did not say no. It said nothing, and at 14:13 ninety-nine customers were charged a second time. An operator had
+# restarted billing, "to be on the safe side".
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the first part up to *Where it waits*. When you are done you can
+# About {minutes} minutes. You need the first part up to *Where it waits*. Afterwards you can
 #
-# - write a listener that gives up in time and tells a human;
-# - say what an orderly failure, a hanging listener and a dying process do, which is three different things;
+# - write a listener that gives up in time and notifies a human;
+# - say what an orderly failure, a hanging listener and a crashing process do, which is three different things;
 # - keep one stuck order from replaying ninety-nine.
 
 # %%
@@ -100,15 +100,15 @@ no_trace = {"enable_trace": False}  # nothing but orders in the log
 # Almost five hours are a long time for a customer. Most services give up sooner, and want to know about it.
 
 # %% [prediction] lab07.third
-# A listener gives up with `if message.reconsume_times >= 2`. Its author says: "after three retries". How many retries has
-# it made when it gives up?
+# A listener gives up with `if message.reconsume_times >= 2`. Its author says: "after three retries". How many retries
+# has it made when it gives up?
 #
 # - 2: two
-#   = `reconsume_times` is what happened before: 0 at the first delivery, 2 at the third.
+#   = `reconsume_times` counts the retries before: 0 at the first delivery, 2 at the third.
 # - 3: three, as the author says {lab07.two_means_twice}
-#   > Three deliveries. The first one is not a retry.
+#   > There are three deliveries. The first one is not a retry.
 # - 1: one
-#   > At the second delivery `reconsume_times` is 1, and 1 >= 2 is false: there is another one.
+#   > At the second delivery `reconsume_times` is 1, and 1 >= 2 is false, so there is another one.
 # note: Two retries, three deliveries.
 
 
@@ -140,26 +140,26 @@ rows = list(deliveries(lab))
 reveal("lab07.third", sum(row["read from"] == "%RETRY%billing" for row in rows))
 
 # %% [markdown]
-# And then `CONSUME_SUCCESS`, to be rid of the order. RocketMQ now believes that all is well. Is there a dead letter?
+# Then the listener returns `CONSUME_SUCCESS`, to drop the order. RocketMQ now believes that all is well. Is there a
+# dead letter?
 
 # %%
 lab.admin.query_dlq("billing")
 
 # %% [markdown]
-# There is none: nobody will ever hear of this order again. It has to be stored first, where a human looks.
+# There is none, and no trace of the order. Before you drop an order, store it where a human looks.
 
 # %% [exercise] lab07.three
 # ### Exercise 4: stop after three deliveries and store for a human
 #
-# `three_times(lab)` makes billing's listener. `lab.database("billing").connect()` is a connection of Python's `sqlite3` to
-# a database with this table:
+# `three_times(lab)` makes billing's listener. `lab.database("billing").connect()` is a connection of Python's `sqlite3`
+# to a database with this table:
 #
 # `CREATE TABLE for_a_human (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL)`
 #
-# `with connection: connection.execute(sql, values)` writes and commits; `values` is a tuple, and one with a single value
-# has a comma: `(message.msg_id,)`. `ask_bank` is the one above. Of the lab, an answer has `database` and nothing else. Be
-# prepared for the worst: billing may be killed right after it has stored an order, before the broker hears of its success.
-# A function that makes a function looks so:
+# `with connection: connection.execute(sql, values)` writes and commits; `values` is a tuple, such as
+# `(message.msg_id,)`. `ask_bank` is the one above. Of the lab, use only `database`. Billing may be killed right after
+# it has stored an order, before the broker learns of its success. A function that returns a function looks like this:
 #
 # ```python
 # def outer(lab):
@@ -170,12 +170,13 @@ lab.admin.query_dlq("billing")
 # ```
 #
 # hint: `try: ask_bank(message, context), except BankError: …` The third delivery is the one with reconsume_times 2.
-# hint: Before that, return RECONSUME_LATER. At the third failure: store it, then return CONSUME_SUCCESS. For RocketMQ the
-#   order is done; for the human it begins.
-# hint: billing may die between storing and CONSUME_SUCCESS being known to the broker; then the third delivery comes
-#   again. `"INSERT OR IGNORE INTO for_a_human VALUES (?, ?)"` does nothing if the msg_id is there already.
-# note: Storing and then acknowledging is at least once; acknowledging and then storing would be at most once. The primary
-#   key makes the repetition harmless.
+# hint: Before that, return RECONSUME_LATER. At the third failure, store the order, then return CONSUME_SUCCESS. For
+#   RocketMQ the order is done; for the human it begins.
+# hint: If billing crashes after it has stored the order and before the broker knows of CONSUME_SUCCESS, the third
+#   delivery is repeated. `"INSERT OR IGNORE INTO for_a_human VALUES (?, ?)"` does nothing if the msg_id is there
+#   already.
+# note: Storing and then acknowledging is at least once; acknowledging and then storing would be at most once. The
+#   primary key makes the repetition harmless.
 
 
 # %%
@@ -212,8 +213,8 @@ check("lab07.three")
 # %% [belief] lab07.lives_long_enough
 # question: A listener counts failures in a dictionary. Does it count to three?
 # claim: Yes: a process lives long enough.
-# refutation: Two deliveries may lie in two lives of the process. reconsume_times counts the retries before this
-#   delivery, and comes with the message.
+# refutation: The process may restart between two deliveries. reconsume_times counts the retries before this delivery,
+#   and comes with the message.
 
 # %% [belief] lab07.first_is_1
 # question: What is reconsume_times at the first delivery?
@@ -223,19 +224,18 @@ check("lab07.three")
 # %% [belief] lab07.storing_is_enough
 # question: An order is stored for a human. Does the status still matter?
 # claim: No.
-# refutation: It does: RECONSUME_LATER brings the order again. This was the third delivery, and it is the last.
+# refutation: It does: after RECONSUME_LATER the order is redelivered. This was the third delivery, and it is the last.
 
 # %% [belief] lab07.third_comes_once
 # question: How often does the third delivery come?
 # claim: Once.
-# refutation: A consumer may die after it has stored something and before the broker knows: then it comes again, and
-#   storing it twice has to be harmless.
+# refutation: A consumer may crash after it has stored something and before the broker knows. Then the delivery is
+#   repeated, and storing twice must be harmless.
 
 # %% [belief] lab07.dead_letters_are_read
 # question: An order is among the dead letters. Who looks at it?
 # claim: A human.
-# refutation: Nobody, unless somebody reads them. An order that failed three times is stored for a human, with its
-#   body.
+# refutation: No human, unless you read them out. Store an order that failed three times for a human, with its body.
 
 # %% [belief] lab07.body_is_text
 # question: What is a body?
@@ -243,32 +243,32 @@ check("lab07.three")
 # refutation: Bytes. A human gets the body as it came: store message.body itself, bytes, not a text made of it.
 
 # %% [belief] lab07.success_unsaid
-# question: A listener returns nothing, and has raised nothing. What does the consumer make of it?
+# question: A listener returns nothing, and has raised nothing. How does the consumer treat that?
 # claim: A success.
-# refutation: A retry. When the bank has paid, the order is done: return CONSUME_SUCCESS.
+# refutation: As a retry. When the bank has paid, the order is done: return CONSUME_SUCCESS.
 
 # %% [markdown]
 # ## Break it: killed between storing and acknowledging
 #
-# Two listeners that give an order up at its first refusal. Both store it and both return `CONSUME_SUCCESS`. One stores
-# first. The other wants to be quick: it returns first, keeps the order in its memory, and stores it when it is called the
-# next time, twelve seconds later.
+# Two listeners give an order up at its first refusal. Both store it and both return `CONSUME_SUCCESS`. One stores
+# first. The other wants to be quick: it returns first, keeps the order in its memory, and stores it when it is called
+# the next time, twelve seconds later.
 
 # %% [prediction] lab07.crash
 # billing is killed once, at some moment, and started again a second later. Which of the two can lose the order, so that
-# no human hears of it?
+# no human learns of it?
 #
 # - later: the one that acknowledges first
-#   = As soon as the broker knows of its success, nobody sends the order again; if the process dies before its next call,
-#   = the order is nowhere.
+#   = Once the broker knows of its success, the order is never redelivered. If the process crashes before its next call,
+#   = the order is gone.
 # - first: the one that stores first
-#   > If it dies before the broker knows of its success, it gets the order again and stores it again. The primary key makes
-#   > that harmless.
+#   > If it crashes before the broker knows of its success, the order is redelivered and stored again. The primary key
+#   > makes that harmless.
 # - both: both, if the moment is bad enough
-#   > There is no such moment for the one that stores first: until the broker knows of the success, the order comes again.
-# - none: none; an order that was not handled to its end comes again
-#   > The broker does not know what a listener still has in mind. `CONSUME_SUCCESS` is all it hears.
-# note: First store, then acknowledge. Whatever is acknowledged first is lost at some moment.
+#   > The one that stores first has no such moment: until the broker knows of the success, the order is redelivered.
+# - none: neither; an order that was not handled to its end is redelivered
+#   > The broker does not know what a listener still plans to do. It only gets `CONSUME_SUCCESS`.
+# note: First store, then acknowledge. Whatever is acknowledged first can get lost.
 
 
 # %% tags=["parameter"]
@@ -353,20 +353,20 @@ reveal("lab07.crash", answers[lost.pop()] if len(lost) == 1 else both)
 # ## In order, a failure is something else
 #
 # Some messages must not overtake each other: *created*, *paid*, *shipped*. For them there is orderly consumption
-# (顺序消费): one message of a queue at a time, and the listener answers `SUCCESS` or `SUSPEND_CURRENT_QUEUE_A_MOMENT` (挂起).
-# What would the retry topic do to their order?
+# (顺序消费): one message of a queue at a time, and the listener returns `SUCCESS` or `SUSPEND_CURRENT_QUEUE_A_MOMENT` (挂起).
+# A retry topic would break their order.
 
 # %% [prediction] lab07.orderly
-# Billing reads in order. Its listener answers `SUSPEND_CURRENT_QUEUE_A_MOMENT` for order-0, again and again. order-1 is
-# behind it in the queue. When does order-1 get its turn?
+# Billing reads in order. Its listener returns `SUSPEND_CURRENT_QUEUE_A_MOMENT` for order-0, again and again. order-1 is
+# the next one in the queue. When does order-1 get its turn?
 #
-# - at once: order-0 goes to the retry topic, the queue goes on
-#   > Then order-1 would overtake order-0, and that is what orderly consumption excludes.
-# - after 16: after 16 retries order-0 is a dead letter, the queue goes on
+# - at once: order-0 goes to the retry topic, the queue continues
+#   > Then order-1 would overtake order-0, which orderly consumption excludes.
+# - after 16: after 16 retries order-0 is a dead letter, the queue continues
 #   > Sixteen is the default of concurrent consumption. For an orderly consumer it is 2,147,483,647.
 # - never: not as long as order-0 fails
 #   = Order means that nothing overtakes.
-# note: An orderly failure stops its queue, tries again here every second, and by default does so for ever.
+# note: An orderly failure stops its queue and is tried again here every second, by default for ever.
 
 
 # %% tags=["parameter"]
@@ -401,8 +401,8 @@ turn = "never" if len(ids) == 1 else "after 16"
 reveal("lab07.orderly", turn)
 
 # %% [markdown]
-# Once a second, from the queue itself. Nothing goes to the broker and nothing is written; the log holds two units, as
-# sent:
+# It happens once a second, from the queue itself. Nothing goes to the broker and nothing is written. The log holds two
+# units, as sent:
 
 # %%
 from mqlab.lab.views.queue import show_queue
@@ -410,7 +410,7 @@ from mqlab.lab.views.queue import show_queue
 show_queue(lab, "orders")
 
 # %% [markdown]
-# So the count is nowhere but in the memory of this consumer. What if it is restarted?
+# So the count is only in the memory of this consumer. What if it is restarted?
 
 # %%
 lab.kill("billing-1")
@@ -424,14 +424,14 @@ Table(list(deliveries(lab))[len(rows) - 2 : len(rows) + 2])
 # %% [answer] lab07.limit
 # ### Your turn: a limit for the head of the queue
 #
-# With `max_reconsume_times` the queue goes on. Change `LIMIT` to a number of your own from 4 to 20 and run the cell. How
-# many deliveries of order-0 were there?
+# With `max_reconsume_times` the queue continues. Change `LIMIT` to a number of your own from 4 to 20 and run the cell.
+# How many deliveries of order-0 were there?
 #
 # wrong retries: That is your limit, which counts retries. The first delivery is not a retry.
 # wrong both: You have counted the delivery of order-1 as well.
 # wrong: Count the rows of queue_offset 0 in the table.
-# note: One delivery and LIMIT retries, a second apart. Then order-0 is a dead letter, and order-1 was paid although order-0
-#   never was: if that is wrong for your orders, do not set the limit.
+# note: One delivery and LIMIT retries, a second apart. Then order-0 is a dead letter, and order-1 was paid although
+#   order-0 never was. If that is wrong for your orders, do not set the limit.
 
 # %% tags=["parameter"]
 LIMIT = 3
@@ -459,23 +459,24 @@ print({name: letter.properties[name] for name in wanted})
 # %% [markdown]
 # ## No answer at all
 #
-# Back to 14:02. The bank does not refuse, it does not answer. The listener does not fail, it does not return.
+# Back to 14:02. The bank does not refuse; it does not answer. So the listener does not fail; it does not return.
 
 # %% [prediction] lab07.no_status
-# A listener hangs and gives no status at all. When does billing get the order again?
+# A listener hangs and returns no status at all. When does billing get the order again?
 #
 # - at once: the broker waits for a status for a moment, then it sends again {lab07.sent_again}
-#   > The broker waits for nothing. It has answered a pull; what the client does with the messages it does not know.
+#   > The broker does not wait for a status. It has answered a pull, and does not know what the client does with the
+#   > messages.
 # - 10 seconds: it is treated as a failure, level 3
-#   > No status is no failure: nobody knows of it. The listener has not returned, so nothing is given back.
+#   > A missing status is not a failure. The listener has not returned, so nothing is sent back.
 # - half an hour: after 15 to 30 minutes
-#   = The consumer itself looks, every 15 minutes, for messages that its listener has held for more than 15 minutes.
-# - never: as long as the process lives, nothing happens
-#   > Almost. There is one thing that looks at the clock: the consumer's own sweep.
-# note: The sweep gives such a message back with level 3. So: after 15 to 30 minutes, and 10 seconds.
+#   = Every 15 minutes the consumer itself looks for messages that its listener has held for more than 15 minutes.
+# - never: as long as the process runs, nothing happens
+#   > Almost. But the consumer has a sweep that looks at the clock.
+# note: The sweep sends such a message back with level 3. So it is redelivered after 15 to 30 minutes, and 10 seconds.
 
 # %% [markdown]
-# order-0 hangs at its first try only. (billing has twenty threads: the others do not have to wait for it.)
+# order-0 hangs at its first try only. (billing has twenty threads, so the others need not wait for it.)
 
 
 # %%
@@ -503,21 +504,21 @@ print(f"delivered again after {minutes:.1f} minutes")
 reveal("lab07.no_status", "half an hour" if 15 <= minutes <= 31 else "never")
 
 # %% [markdown]
-# `RUNNING` stands for a call that has not returned; it has not returned even now, and keeps its thread. Why half an
-# hour? Billing looks 15 minutes after its own start: order-0 came 30 seconds later, so it is not 15 minutes old yet. At
-# the next look, another 15 minutes later, it is.
+# `RUNNING` is a call that has not returned even now, and keeps its thread. Why half an hour? Billing sweeps 15 minutes
+# after its own start. order-0 came 30 seconds later, so it is not 15 minutes old yet. At the next sweep, another 15
+# minutes later, it is.
 
 # %% [answer] lab07.sweep
-# ### Your turn: look more often
+# ### Your turn: sweep more often
 #
-# `consume_timeout` is a setting of the consumer. Set it to one minute. After how many whole seconds does order-0 come
-# again?
+# `consume_timeout` is a setting of the consumer. Set it to one minute. After how many whole seconds is order-0
+# redelivered?
 #
-# wrong one_minute: The order was 30 seconds old at the first look, after one minute. That is not more than a minute.
-# wrong without_level: That is the moment of the sweep. It gives the order back, and then the order waits for level 3.
+# wrong one_minute: The order was 30 seconds old at the first sweep, after one minute. That is not more than a minute.
+# wrong without_level: That is the moment of the sweep. It sends the order back, and then the order waits for level 3.
 # wrong: Subtract the time of the first delivery from that of the second, in seconds.
-# note: Between one and two timeouts, and the delay of level 3. A shorter timeout also gives back orders that are only slow,
-#   and they are then handled twice.
+# note: Between one and two timeouts, and the delay of level 3. A shorter timeout also sends back orders that are only
+#   slow, and they are then handled twice.
 
 # %% tags=["parameter"]
 CONSUME_TIMEOUT = "15m"
@@ -534,8 +535,7 @@ answer("lab07.sweep", 100, swept_day)
 ### END SOLUTION
 
 # %% [markdown]
-# And where was the offset of the group meanwhile? It says which message is the first that is not done, so it cannot pass
-# order-0:
+# And where was the offset of the group meanwhile? It is the first message that is not done, so it cannot pass order-0:
 
 # %%
 lab = play(hanging, seed=7, client=no_trace)
@@ -548,20 +548,20 @@ moves = [
 Table(moves, columns=["after", "queue", "commit_offset", "before"])
 
 # %% [markdown]
-# It jumped from 0 to 3 half an hour later, when the sweep (消费超时, `consumeTimeout`) had given order-0 back.
+# It jumped from 0 to 3 half an hour later, when the sweep (消费超时, `consumeTimeout`) had sent order-0 back.
 #
-# Now 14:12, ten minutes after it began. A hundred orders, one of them hangs.
+# Now 14:12, ten minutes after it began. A hundred orders have arrived, and one of them hangs.
 
 # %% [prediction] lab07.restart
 # One of a hundred orders hangs, the other ninety-nine were paid ten minutes ago. Then billing is restarted. How many
-# orders does its listener get in the new life?
+# orders does its listener get after the restart?
 #
 # - 1: one, the order that hung
 #   > The broker does not know which ninety-nine are done. It knows one number per queue.
 # - 100: all of them
-#   = The group's offset stood at the order that hung, and everything behind it comes again.
+#   = The group's offset was at the order that hung, and everything from there on is redelivered.
 # - 0: none; the order that hung is still within its fifteen minutes
-#   > The fifteen minutes were counted by the process that was stopped.
+#   > The process that was stopped had counted those fifteen minutes.
 # note: A group's offset in a queue is one number: the first message that is not done.
 
 
@@ -589,7 +589,8 @@ columns = ["started_ms", "queue_offset", "reconsume_times", "status"]
 Table(second_life[:4], columns=columns)
 
 # %% [markdown]
-# Not a retry: nothing was given back, so `reconsume_times` is 0 and nothing waited. And the order that hung hangs again.
+# These are not retries. Nothing was sent back, so `reconsume_times` is 0 and nothing waited. And the order that hung
+# hangs again.
 
 # %%
 paid = Counter(row.msg_id for row in rows if row.status == "CONSUME_SUCCESS")
@@ -607,18 +608,18 @@ Table(lab.progress("billing"), columns=columns)
 # %% [exercise] lab07.stuck
 # ### Exercise 5: keep one stuck message from replaying ninety-nine
 #
-# `pay` is billing's listener. Now the bank promises: it answers within 3 seconds, or not at all. You promise: whenever
-# billing dies, only orders of the last 15 seconds come again. The consumer reports its offset every 5 seconds, so no call
-# of the listener may take longer than 10. Nothing may get lost. You have `ask_bank` with its `timeout_ms`; the settings of
-# the consumer stay as they are.
+# `pay` is billing's listener. The bank now promises to answer within 3 seconds, or not at all. You promise that,
+# whenever billing crashes, only orders of the last 15 seconds are redelivered. The consumer reports its offset every 5
+# seconds, so no call of the listener may take longer than 10. Nothing may get lost. You have `ask_bank` with its
+# `timeout_ms`; the settings of the consumer stay as they are.
 #
-# hint: Nobody can take a message away from a listener that hangs. So do not hang: which argument of ask_bank helps?
-# hint: How long? Longer than the bank may take when all is well (3 seconds), and so short that the offset moves on soon
+# hint: No setting takes a message away from a listener that hangs. So do not hang: which argument of ask_bank helps?
+# hint: How long? Longer than the bank may take when all is well (3 seconds), and so short that the offset moves soon
 #   (10 seconds at most).
 # hint: `ask_bank(message, context, timeout_ms=5000)` raises TimeoutError. Return RECONSUME_LATER then: the order waits
-#   with the broker, its queue goes on, and the offset follows.
-# note: The retry topic is where a message can wait without holding up others. Everything that can hang needs a time limit
-#   of your own: the consumer's consumeTimeout comes half an hour later, when the harm is done.
+#   at the broker, its queue continues, and the offset follows.
+# note: In the retry topic a message can wait without holding up others. Everything that can hang needs a time limit of
+#   your own: the consumer's consumeTimeout comes half an hour later, when the harm is done.
 
 
 # %%
@@ -645,8 +646,8 @@ check("lab07.stuck")
 # %% [belief] lab07.minute_is_short
 # question: What is a short time limit for the bank?
 # claim: A minute.
-# refutation: A message without a result holds the offset of its queue: after a restart, a minute of orders is
-#   delivered again.
+# refutation: A message without a result holds the offset of its queue: after a restart, a minute of orders is delivered
+#   again.
 
 # %% [belief] lab07.hanging_is_done
 # question: The bank has not answered in time. What does the listener return?
@@ -656,25 +657,26 @@ check("lab07.stuck")
 # %% [belief] lab07.retry_at_once
 # question: The bank did not answer. What is better than a retry in ten seconds?
 # claim: One here and now.
-# refutation: It keeps the message without a result. Whenever billing dies, only the last 15 seconds come again: no
-#   call may take longer than 10.
+# refutation: It keeps the message without a result. Whenever billing crashes, only the last 15 seconds may be
+#   redelivered, so no call may take longer than 10.
 
 # %% [markdown]
 # ## Break it: the order that kills its process
 #
-# An order makes billing crash: a bug in a library, too little memory. The machine starts it again, as good machines do.
+# An order makes billing crash, through a bug in a library or too little memory. The machine starts it again, as good
+# machines do.
 
 # %% [prediction] lab07.killed
 # An order makes billing's process crash each time its listener gets it; billing is restarted each time. What is
 # `reconsume_times` at the sixth delivery?
 #
 # - 5: five; it was delivered five times before {lab07.deliveries_count}
-#   > Delivered, but never given back. The count is raised when a message is given back.
+#   > Delivered, but never sent back. The count rises when a message is sent back.
 # - 0: zero
-#   = A dead process gives nothing back, so nobody counts.
+#   = A crashed process sends nothing back, so the count does not rise.
 # - 16: sixteen; a crash counts as the last failure
-#   > A crash counts as nothing: no request leaves a dead process.
-# note: The limit of 16 is never reached: this goes on for ever, and no dead letter tells anybody.
+#   > A crash does not count: no request leaves a crashed process.
+# note: The limit of 16 is never reached. This continues for ever, without a dead letter to warn you.
 
 
 # %% tags=["parameter"]
@@ -702,18 +704,20 @@ print(len(rows), "deliveries, and this in the log:")
 show_queue(lab, "orders")
 
 # %% [markdown]
-# Twenty crashes, no retry, no dead letter. It is not even slow: there is no wait of ten seconds, as nothing was given back.
+# Twenty crashes, no retry, no dead letter. It is not even slow: there is no wait of ten seconds, as nothing was sent
+# back.
 
 # %% [answer] lab07.others
 # ### Your turn: the others in its threads
 #
-# The killer is not alone: `OTHERS` orders of other customers are in billing's threads when it dies. Change the number (up
-# to 19) and run the cell. How often was the last of them delivered?
+# The killer is not alone: `OTHERS` orders of other customers are in billing's threads when it crashes. Change the
+# number (up to 19) and run the cell. How often was the last of them delivered?
 #
-# wrong once: It was in the middle of its work when the process died, too. Look at the rows of its queue_offset.
+# wrong once: It was also in the middle of its work when the process crashed. Look at the rows of its queue_offset.
 # wrong all_rows: Those are the rows of all orders together. Count those of the last queue_offset only.
 # wrong: Count the rows with the highest queue_offset in `rows`.
-# note: As often as the killer itself. A crash takes down whatever is in the threads, and no count grows for any of them.
+# note: As often as the killer itself. A crash takes down whatever is in the threads, and no count grows for any of
+#   them.
 
 # %% tags=["parameter"]
 OTHERS = 0
@@ -733,25 +737,24 @@ answer("lab07.others", 20, killer_day)
 # %% [exercise] lab07.killer
 # ### Exercise 6: survive the order that kills its process
 #
-# `never_again(lab)` makes billing's listener, anew in each life of the process: your cell is run again, and its variables
-# are what they were when it was first run. All that `lab` has here is `database`, and the one of exercise 4 has a second
-# table:
+# `never_again(lab)` makes billing's listener at each start of the process, with new variables. Use only `lab.database`;
+# the one of exercise 4 has a second table:
 #
 # `CREATE TABLE started (msg_id TEXT PRIMARY KEY, times INTEGER NOT NULL)`
 #
-# What a dying process has not committed is rolled back, and none of its code runs any more, no `finally` either. There is
-# one thread here, so only one order is ever under way. Some orders are refused several times, some are hit by a crash
-# once or twice by chance: these are no killers. An order that a human has does not come again.
+# A crash rolls back what is not committed, and no code runs any more, not even `finally`. There is one thread. Orders
+# that are refused several times, or hit by a crash once or twice by chance, are not killers. An order that a human has
+# must not be tried again.
 #
-# hint: reconsume_times will not help. Count yourself, in the table `started`: what is committed there before the bank is
-#   asked is still there in the next life.
-# hint: Three steps, three transactions: raise times and commit; ask the bank; whatever the result, delete the row. A row
-#   that is found with times 3 means: three deliveries began and none ended.
-# hint: `with connection: connection.execute("INSERT INTO started VALUES (?, 1) ON CONFLICT (msg_id) DO UPDATE SET times =
-#   times + 1", (message.msg_id,))` is the first step. Read times before it: at 3, store the order for a human and return
-#   CONSUME_SUCCESS without asking the bank; let the row stay, the delivery may come again.
-# note: One write before each message is the price. Many pay it only for messages that are redelivered, or look at the crash
-#   reports instead. But somebody has to look: the broker never will.
+# hint: reconsume_times will not help. Count yourself, in the table `started`: what is committed there before the bank
+#   is asked is still there after a restart.
+# hint: Three steps, three transactions: raise times and commit; ask the bank; whatever the result, delete the row. A
+#   row that is found with times 3 means: three deliveries began and none ended.
+# hint: `with connection: connection.execute("INSERT INTO started VALUES (?, 1) ON CONFLICT (msg_id) DO UPDATE SET times
+#   = times + 1", (message.msg_id,))` is the first step. Read times before it: at 3, store the order for a human and
+#   = return CONSUME_SUCCESS without asking the bank. Let the row stay, because the delivery may be repeated.
+# note: One write before each message is the price. Many pay it only for redelivered messages, or look at the crash
+#   reports instead. You must do one of the two: the broker never will.
 
 
 # %%
@@ -798,20 +801,19 @@ check("lab07.killer")
 # %% [belief] lab07.human_is_failure
 # question: An order is stored for a human. Which status does the listener return?
 # claim: RECONSUME_LATER, because the order has not been paid.
-# refutation: An order that a human has is done for billing, so the listener returns CONSUME_SUCCESS. RECONSUME_LATER delivers it
-#   again and again, until it is in the dead letters as well.
+# refutation: An order that a human has is done for billing, so the listener returns CONSUME_SUCCESS. RECONSUME_LATER
+#   delivers it again and again, until it is in the dead letters as well.
 
 # %% [belief] lab07.counted_at_the_end
 # question: When do you write down that a delivery has killed the process?
 # claim: When it has ended.
-# refutation: Nobody writes when the process is dead. Only what is written and committed before the bank is asked
-#   survives.
+# refutation: A crashed process cannot write. Only what is written and committed before the bank is asked survives.
 
 # %% [belief] lab07.memory_survives
 # question: A listener keeps a count in a variable. Is it there when billing is started again?
 # claim: Yes: the module or the function still has it.
-# refutation: A process that is started again has nothing of its former life: only what is written and committed
-#   before the bank is asked survives.
+# refutation: A process that is started again has nothing of its former life: only what is written and committed before
+#   the bank is asked survives.
 
 # %% [belief] lab07.refusal_counts
 # question: The bank refuses an order. Does that delivery count?
@@ -821,23 +823,23 @@ check("lab07.killer")
 # %% [belief] lab07.row_can_go
 # question: An order is stored for a human. Can its count be deleted?
 # claim: Yes: it is done.
-# refutation: Billing may die before the broker knows of the success. An order that a human has is not tried again,
+# refutation: Billing may crash before the broker knows of the success. An order that a human has is not tried again,
 #   even if it is delivered again.
 
 # %% [belief] lab07.one_strike
 # question: A delivery was begun and not ended. Was it the order's fault?
 # claim: Yes.
-# refutation: Any order may be in work when a process dies. An order gets three deliveries, and the bank is asked at
+# refutation: Any order may be in work when a process crashes. An order gets three deliveries, and the bank is asked at
 #   each.
 
 # %% [belief] lab07.one_transaction
 # question: Count and work belong together. Where does the count go?
 # claim: Into the transaction of the work.
-# refutation: A transaction that does not end is rolled back, and the count with it: it has to be committed before the
+# refutation: A transaction that does not end is rolled back, and the count with it: it must be committed before the
 #   bank is asked.
 
 # %% [belief] lab07.former_lives
-# question: How does billing know what its former lives were given?
+# question: How does billing know what it got before it was restarted?
 # claim: It looks up the deliveries.
 # refutation: A process has no such list. Of the lab, an answer has database and nothing else.
 
@@ -855,8 +857,8 @@ check("lab07.killer")
 # %% [markdown]
 # ## Break it: the broker is away
 #
-# Billing wants to give an order back, and nobody takes it. First it asks the broker, then it tries to send the order to
-# the retry topic as a new message, and then it keeps the order and tries again itself, every five seconds:
+# Billing wants to send an order back, but cannot reach the broker. First it calls the broker, then it tries to send the
+# order to the retry topic as a new message, and then it keeps the order and tries again on its own, every five seconds:
 
 
 # %%
@@ -878,27 +880,27 @@ Table(deliveries(lab))
 lab.waits(lab.deliveries("billing", absences=False)[0])
 
 # %% [markdown]
-# As long as it is read from `orders`, the order is in billing's memory only, and holds the offset. At the fourth try the
-# broker is back, and takes the order. But look at the count behind it: the broker knows its own unit of the log only, and
-# there the order had not been retried. What billing counted in its memory is forgotten.
+# While it is read from `orders`, the order is only in billing's memory, and holds the offset. At the fourth try the
+# broker is back, and takes the order. But look at the count after that: the broker knows only its own unit of the log,
+# in which the order had not been retried. What billing counted in its memory is forgotten.
 
 # %% [markdown]
 # ## The shop retries as well
 #
 # A producer that gets no answer sends again (发送重试): `retry_times_when_send_failed=2` is its default. Here the broker
-# takes every order, but its answers are lost on the way, and the shop waits at most 500 ms for each of them.
+# stores every order, but its answers are lost on the way, and the shop waits at most 500 ms for each of them.
 
 # %% [prediction] lab07.sends
-# The broker stores an order, but all its answers are lost. The shop has `retry_times_when_send_failed=2`. How many times
-# is the order in the log?
+# The broker stores an order, but all its answers are lost. The shop has `retry_times_when_send_failed=2`. How many
+# times is the order in the log?
 #
 # - 3: three times
 #   = Two retries are three sends here too.
 # - 2: twice
-#   > Two retries, and the first attempt before them.
+#   > There are two retries, and the first attempt before them.
 # - 1: once; the broker recognises the `UNIQ_KEY`
 #   > To the broker they are three messages. It stores each, and compares no `UNIQ_KEY`.
-# note: All three have one unique id: that is how billing can notice.
+# note: All three have one unique id, by which billing can recognise them.
 
 
 # %% tags=["parameter"]
@@ -930,7 +932,7 @@ reveal("lab07.sends", len(copies))
 # %% [answer] lab07.send_ok
 # ### Your turn: one lost answer
 #
-# Change `LOST` so that the shop is told `SEND_OK` in the end, and at least one answer is lost. How many times is order-1
+# Change `LOST` so that the shop gets `SEND_OK` in the end, and at least one answer is lost. How many times is order-1
 # in the log now?
 #
 # wrong once: `SEND_OK` belongs to the last attempt. The ones before it were stored as well.
@@ -953,29 +955,29 @@ answer("lab07.send_ok", 2, lost_day)
 ### END SOLUTION
 
 # %% [markdown]
-# Now the same with a shop as it comes, without the 500 ms, and all answers lost:
+# Now the same with a shop with default settings, without the 500 ms, and all answers lost:
 
 # %%
 lab = lost_answers(3)
 show_queue(lab, "orders")
 
 # %% [markdown]
-# One attempt, no retry: by default the time limit of 3 seconds is for the whole call, and the first lost answer uses it
-# up. The shop gets an error for an order that is stored.
+# One attempt and no retry, because the default time limit of 3 seconds is for the whole call, and the first lost answer
+# uses it up. The shop gets an error for an order that is stored.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **Time is virtual.** The order of events and the delays are RocketMQ's; a real broker under load is late by more than
-#   100 ms, and a level's queue that is full of messages takes time to empty.
+# - **Time is virtual.** The order of events and the delays are RocketMQ's. A real broker under load is late by more
+#   than 100 ms, and a level's queue that is full of messages takes time to empty.
 # - **The bank pays twice if it is asked twice.** None of the listeners here is idempotent (幂等). Retries, restarts and
 #   lost answers all need it.
-# - **A kill is not a power cut.** Under `ASYNC_FLUSH` the machine's death can take waiting copies along (lab 01).
-# - **Not modelled:** POP consumption, in which the broker itself keeps an invisible time for each message, and the timer
-#   wheel, which knows delays of any length. [What is not modelled](not-modelled.ipynb) has the whole list.
+# - **A kill is not a power cut.** Under `ASYNC_FLUSH` a power cut can lose waiting copies (lab 01).
+# - **These worlds pull.** With POP, the broker itself keeps an invisible time for each message, and the timer wheel
+#   ([lab 08c](08c-at-any-second.ipynb)) knows delays of any length.
 
 # %% [markdown] tags=["reading"]
-# ## RocketMQ does it so
+# ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
 # |---|---|
@@ -984,11 +986,11 @@ show_queue(lab, "orders")
 # | giving back as a new message | `sendMessageBackAsNormalMessage`, at the broker `SendMessageProcessor.handleRetryAndDLQ` |
 # | the producer's retries | `DefaultMQProducerImpl.sendDefaultImpl` |
 #
-# Where you may read it differently:
+# You may read otherwise elsewhere:
 #
 # | you may read | it is |
 # |---|---|
-# | without a status the message is sent again at once | after 15 to 30 minutes, by the consumer's own sweep; if the process dies, from the offset, with the same count |
+# | without a status the message is sent again at once | after 15 to 30 minutes, by the consumer's own sweep; if the process crashes, from the offset, with the same count |
 # | `reconsume_times >= 2` means three retries | two retries, three deliveries |
 # | an orderly failure goes to the retry topic | it stays where it is, once a second, without end |
 
@@ -1000,21 +1002,21 @@ show_queue(lab, "orders")
 # %% [reflection] lab07.meeting
 # **1.** The five sentences of the meeting in the first part: for each, what would you show your colleagues?
 #
-# answer: *One second*: the axis of a retry, its first wait is 10 s. *The retry topic*: the property in the unit, which says
-#   `orders`. *Gone after 4 h 46 min*: the dead letter, which is still in its queue. *Three retries*: the table of the
-#   deliveries, two of which come from `%RETRY%billing`. *Sent again at once*: the call that is `RUNNING`, and the
-#   offset that stands at it; the ninety-nine came from the restart.
+# answer: *One second*: the axis of a retry, its first wait is 10 s. *The retry topic*: the property in the unit, which
+#   says `orders`. *Gone after 4 h 46 min*: the dead letter, which is still in its queue. *Three retries*: the table of
+#   the deliveries, two of which come from `%RETRY%billing`. *Sent again at once*: the call that is `RUNNING`, and the
+#   offset that stays at it; the ninety-nine came from the restart.
 
 # %% [reflection] lab07.one_minute
-# **2.** Somebody proposes `consumeTimeout = 1` minute instead of exercise 5. What does it change, and what not?
+# **2.** A colleague proposes `consumeTimeout = 1` minute instead of exercise 5. What does it change, and what not?
 #
-# answer: The stuck order holds the offset for two minutes at most instead of thirty, so a restart replays less. It does not
-#   free the thread: the call still hangs, and twenty such orders stop billing. And an order that takes 70 seconds for a
-#   good reason is now handled twice.
+# answer: The stuck order holds the offset for two minutes at most instead of thirty, so a restart replays less. It does
+#   not free the thread: the call still hangs, and twenty such orders stop billing. And an order that takes 70 seconds
+#   for a good reason is now handled twice.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# Everything here went through the commit log, so the log can tell how much of a day was retries: in
-# [lab 10](10a-spark-reads-the-broker.ipynb) Spark counts them. Before it: [lab 01](01a-what-the-broker-writes.ipynb), if you
-# have not opened the files yet. All labs: [index](index.ipynb).
+# Everything here went through the commit log, so the log can tell how much of a day was retries: in [lab
+# 10](10a-spark-reads-the-broker.ipynb) Spark counts them. If you have not opened the files yet, [lab
+# 01](01a-what-the-broker-writes.ipynb) comes first. All labs: [index](index.ipynb).

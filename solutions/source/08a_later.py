@@ -372,7 +372,7 @@ reveal("lab08.shorter", "first" if came == ["level-4"] else "as sent")
 # %% [markdown]
 # ## Any delay: 37 minutes
 #
-# RocketMQ 5 also has a timer wheel (`TIMER_DELIVER_MS`), for any time up to three days. mqlab does not model it. But
+# RocketMQ 5 also has a timer wheel (`TIMER_DELIVER_MS`), for any time up to three days. In a cluster without it,
 # eighteen levels are enough for any number of seconds with a *relay*. It reads `later`, computes how much time is left,
 # and re-sends the message with a level.
 
@@ -789,8 +789,9 @@ answer("lab08.wave", count, downs)
 #   `lab.skew_clock`.
 # - **One broker.** Each broker has its own schedule queues. A crashed master delivers only when it is back, unless a
 #   slave acts for it.
-# - **Not modelled:** the timer wheel of RocketMQ 5, asynchronous delivery (`enableScheduleAsyncDeliver`), acting
-#   masters. [The whole list](not-modelled.ipynb).
+# - **Only levels.** RocketMQ 5's timer wheel delivers at any second without a relay: [lab 08c](08c-at-any-second.ipynb).
+# - **Not modelled:** asynchronous delivery (`enableScheduleAsyncDeliver`), acting masters. [The whole
+#   list](not-modelled.ipynb).
 
 # %% [markdown] tags=["reading"]
 # ## How RocketMQ does it

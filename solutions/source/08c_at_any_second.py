@@ -1,4 +1,4 @@
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # # 08c Timed messages: at any second
 #
 # ## Why
@@ -18,7 +18,7 @@
 #
 # None of them is true.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Objectives
 #
 # About {minutes} minutes. You need [lab 08a](08a-later.ipynb); the bytes of [lab 01a](01a-what-the-broker-writes.ipynb)
@@ -43,11 +43,11 @@ no_trace = {"enable_trace": False}  # only reminders in the log
 TIMER = "rmq_sys_wheel_timer"  # the broker's own topic
 SECOND = 1_000
 
-# %% [markdown] minutes=6
+# %% [markdown]
 # ## The timer topic: where a timed message waits
 #
-# A message is timed if it has `deliver_at` (a moment in ms) or `delay` (a duration). The property
-# `TIMER_DELIVER_MS`, or `TIMER_DELAY_MS`, carries the wish to the broker.
+# A message is timed if it has `deliver_at` (a moment in ms) or `delay` (a duration). The property `TIMER_DELIVER_MS`,
+# or `TIMER_DELAY_MS`, carries the wish to the broker.
 
 
 # %%
@@ -181,18 +181,18 @@ answer("lab08.precision", lateness(finest)["250 ms later"], finest)
 # answer("lab08.precision", ..., finer)
 ### END SOLUTION
 
-# %% [markdown] minutes=20
+# %% [markdown]
 # ## The wheel: a slot per second, a list per slot
 #
 # The broker must find what is due without reading everything that waits. Two files do that:
 #
-# - `timerwheel` has 1,209,600 slots of 32 bytes, 14 days of seconds. The slot of a second has the number
-#   `second % 1_209_600`.
+# - `timerwheel` has 1,209,600 slots of 32 bytes, 14 days of seconds. The slot of a second has the number `second %
+#   1_209_600`.
 # - `timerlog` has a unit of 52 bytes per timed message: where the message waits in the commit log, and the position of
 #   the slot's previous unit.
 #
-# So a slot is the head of a linked list, like a slot of the index in lab 01b. (The clock of this lab begins at slot 0, by
-# chance, so the slot of 00:00:10 is slot 10.)
+# So a slot is the head of a linked list, like a slot of the index in lab 01b. (The clock of this lab begins at slot 0,
+# by chance, so the slot of 00:00:10 is slot 10.)
 
 
 # %%
@@ -265,8 +265,8 @@ reveal("lab08.one_second", "sent" if order == ["10.900", "10.100"] else "due")
 #   `magic` i32, `write_ms` i64, `delay_ms` i32, `place` i64, `size in the log` i32, `hash` i32, `0` i64.
 # - `second` is the second that has come, such as 1,767,225,653.
 #
-# Return a list of `(place, size)`, one row per unit of that second, the oldest first. `place` and `size` say where
-# the message waits in the commit log. Numbers are big-endian.
+# Return a list of `(place, size)`, one row per unit of that second, the oldest first. `place` and `size` say where the
+# message waits in the commit log. Numbers are big-endian.
 #
 # hint: The slot is at byte `second % 1_209_600 * 32` of the wheel. `unpack(">qqqii", …)` gives its five numbers.
 # hint: If the slot's `time` is another second, nothing is due. Otherwise begin with the unit at `last`:
@@ -321,7 +321,7 @@ check("lab08.due_at")
 # refutation: The list leads from the newest unit to the oldest. The broker turns it round and delivers the oldest
 #   first.
 
-# %% [markdown] minutes=12
+# %% [markdown]
 # ## The roll window: long delays
 #
 # The commit log deletes its files after 72 hours. A message that waits longer would be deleted while it waits.
@@ -370,11 +370,11 @@ reveal("lab08.four_days", outcome[0])
 # - 3: three times, at 0, 6 and 12 s
 #   > At 12 s there are still 8 s to wait, which is more than the window.
 # - 4: four times
-#   = The hops end where less than a window is left. A hop that would leave a very short rest is only half a window long.
+#   = The hops end where less than a window is left. A hop that would leave a very short rest is only half a window
+#   = long.
 # - 20: twenty times, once per second
 #   > The wheel reads a slot when it is due, not every message every second.
-# note: A longer delay costs one more unit per window. With the usual two days, a reminder in three days costs
-#   one more.
+# note: A longer delay costs one more unit per window. With the usual two days, a reminder in three days costs one more.
 
 
 # %%
@@ -417,7 +417,7 @@ answer("lab08.copies", 4, five)
 # answer("lab08.copies", ..., hops)
 ### END SOLUTION
 
-# %% [markdown] minutes=8
+# %% [markdown]
 # ## Recall: taking a reminder back
 #
 # The auction is cancelled. The answer to the send had a `recall_handle`, and `producer.recall` sends it to the broker.
@@ -529,7 +529,7 @@ answer("lab08.recall_late", len(list(late.store().messages("reminders"))), late)
 # answer("lab08.recall_late", ..., race)
 ### END SOLUTION
 
-# %% [markdown] minutes=22
+# %% [markdown]
 # ## Lost files: wheel, log and check file
 #
 # There is a third file, `config/timercheck`. It says up to which slot the wheel was read, and which message of the
@@ -637,12 +637,12 @@ answer("lab08.all_gone", sum(times_delivered(bare)), bare)
 # - `log` is the rest of the timer log as bytes: units of 52 bytes as in exercise 1. Files in front of it were deleted.
 # - `start` is the position of the first byte of `log` in the whole timer log.
 #
-# The log ends at the first unit whose `size` is not 52, or whose `magic` is not between 0 and 15. What follows is not
-# part of it. A unit belongs to the second `(write_ms + delay_ms) // 1000`.
+# The log ends before the first unit whose `size` is not 52, or whose `magic` is not between 0 and 15. A unit belongs to
+# the second `(write_ms + delay_ms) // 1000`.
 #
 # Return a dictionary: the number of the slot, `second % 1_209_600` -> `(second, first, last)`. `first` and `last` are
-# the positions of the oldest and the newest unit of that second in the whole timer log. If two seconds share a slot,
-# the one that comes later in the log has it.
+# the positions of its oldest and newest unit in the whole timer log. If two seconds share a slot, the later one in the
+# log has it.
 #
 # hint: Read units with `unpack(">iqiqiqiiq", log[at : at + 52])` for `at` in `range(0, len(log) - 51, 52)`.
 # hint: The position of a unit is `start + at`. Stop at the first unit that is not whole, do not skip it.
@@ -707,7 +707,7 @@ check("lab08.rebuild")
 # refutation: Positions count from the beginning of the whole log. The file's name says where it begins, which is start
 #   here.
 
-# %% [markdown] minutes=2 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **One order within a slot.** This broker delivers a slot in the order of the timer log. RocketMQ's threads keep no
@@ -715,9 +715,10 @@ check("lab08.rebuild")
 # - **One broker.** A slave fills its own wheel and never delivers from it. When its master is gone, reminders wait.
 # - **Half messages.** A timed half message is timed as a half message: it is committed, and never delivered. Do not
 #   combine the two.
-# - **Not modelled:** several timer threads, the RocksDB timeline of later versions. [The whole list](not-modelled.ipynb).
+# - **Not modelled:** several timer threads, the RocksDB timeline of later versions. [The whole
+#   list](not-modelled.ipynb).
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
 #
 # | what | where in RocketMQ |
@@ -739,7 +740,7 @@ check("lab08.rebuild")
 # | recall removes the message | recall stores a marker; yes says no more than that |
 # | the wheel is lost, so the messages are lost | the wheel can be rebuilt from the timer log |
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Reflect
 #
 # Answer aloud or in writing, then open the model answer.
@@ -748,7 +749,8 @@ check("lab08.rebuild")
 # **1.** A reminder after exactly ten minutes: level 14 or a timed message?
 #
 # answer: Both work. A level is up to 100 ms late and keeps the order of its queue, and each level has one queue for all
-#   topics. A timed message may be a second late, but it can be recalled, and it needs no table that every broker shares.
+#   topics. A timed message may be a second late, but it can be recalled, and it needs no table that every broker
+#   shares.
 
 # %% [reflection] lab08.why_roll
 # **2.** Why does the broker not keep a far message in the wheel until it is due? The wheel has fourteen days.
@@ -762,7 +764,7 @@ check("lab08.rebuild")
 # answer: By deleting the check file as well. The broker then begins with the first message of the timer topic that is
 #   still in the commit log. Reminders that were delivered come again, so the listeners must be idempotent.
 
-# %% [markdown] minutes=1 tags=["reading"]
+# %% [markdown] tags=["reading"]
 # ## Next
 #
 # In [lab 09](09a-falling-behind.ipynb) the consumers fall behind. Timed messages are also what holds the leases of POP

@@ -784,7 +784,7 @@ reveal("lab11.trace_gap", "lost" if coverage(10) < coverage(0) else "same")
 # %% [answer] lab11.alone
 # ### Your turn: a worse network
 #
-# Set `EVERY` to 2, 3, 4 or 5: every N-th trace message is missing. How many calls have an end and no beginning?
+# Set `EVERY` to 2, 3, 4 or 5: every N-th trace message is missing. How many calls end without a beginning?
 #
 # wrong begun: These calls have a beginning and no end. Some of them never ended.
 # wrong: Count the request_ids of SubAfter entries that no SubBefore entry has; `ends_alone` does it.
@@ -838,12 +838,12 @@ answer("lab11.alone", ends_alone(EVERY), day.stores, EVERY)
 # %% [reflection] lab11.three_tickets
 # **1.** Answer the three tickets in one sentence each.
 #
-# answer: Support: some messages had a second call that was no retry, and you have their keys. Accounting: the orders
+# answer: Support: some messages had a second call that was not a retry, and you have their keys. Accounting: the orders
 #   that are lost in mail had no call; here is the list, and the letters can be sent. Operations: the lag of 0 shows
 #   mail's position, not what it has done.
 
 # %% [reflection] lab11.track_type
-# **2.** `mqadmin` calls a message CONSUMED when the group's offset is past it. When is that wrong?
+# **2.** For `mqadmin` a message is CONSUMED when the group's offset is past it. When is that wrong?
 #
 # answer: When an offset was set ahead, when a member with other tags owned the queue, and when a failed message waits
 #   in the retry topic: the offset passes all of them. It is right about the group's position, and knows nothing of the

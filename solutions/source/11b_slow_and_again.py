@@ -83,7 +83,7 @@ def in_minutes(rows, name):
 # of both queues together?
 #
 # - mean: 330 ms, the mean of the two {lab11.percentiles_add}
-#   > The mean of two percentiles is no percentile. It would be the same if the slow queue had a thousand messages or
+#   > The mean of two percentiles is not a percentile. It would be the same if the slow queue had a thousand messages or
 #   > three. Take the percentile of the times of all messages.
 # - larger: 600 ms, the larger one
 #   > It is never more than that. But a few slow messages may be among the one in a hundred that a p99 leaves out.

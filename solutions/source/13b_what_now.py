@@ -131,9 +131,9 @@ answer("lab13.again", another.again, another, MOMENT)
 # %% [exercise] lab13.repair
 # ### Exercise 5: the repair
 #
-# Write `repair`. It takes the tables of a day, its findings as in exercise 4, and the calendar. It returns a dictionary
-# with three lists: `offsets` of `(group, broker, queue_id, offset)`, and `again` and `skip` of `(group, msg_id)`. The
-# check carries out your plan in a Lab on a copy of the stores. Then
+# Write `repair`. It takes the tables of a day, its findings as `triage` returns them, and the calendar. It returns a
+# dictionary with three lists: `offsets` of `(group, broker, queue_id, offset)`, and `again` and `skip` of `(group,
+# msg_id)`. The check carries out your plan in a Lab on a copy of the stores. Then
 #
 # - every unhandled message is delivered once, including dead letters that can be handled now;
 # - no handled message is delivered again;

@@ -12,9 +12,7 @@
 # - "Right before it, the broker was killed. That is the cause."
 # - "We have read the code for two days. It looks right."
 #
-# In this lab you read no code. The clusters run your mqlab, with one thing changed in memory only. With a seed that
-# replays the same bad day, and a time machine, you find **on which day, at which step and which rule** each of them
-# breaks.
+# You read no code. The clusters run your mqlab, with one thing changed in memory only. With a seed that replays the same bad day, and a time machine, you find **on which day, at which step and which rule** each breaks.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -291,7 +289,7 @@ Bars(alarms, title="Lines of the alarm", unit="lines")
 # The alarm now needs every remaining event. How many of the 19 events are left?
 #
 # - most: fifteen or more, everything hangs together
-#   > It looks so, because each message delays all others a little. But few of them matter.
+#   > It may seem that way, because each message delays all others a little. But few of them matter.
 # - few: ten or fewer
 #   = A message before the power cut, the power cut, and a few after it: a number is given twice, and a reader has
 #   = passed it.

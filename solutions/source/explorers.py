@@ -1,12 +1,12 @@
 # %% [markdown]
 # # The explorers: worlds to play with
 #
-# Things to click and drag, each over a real run of the broker. The labs use them; here you have them side by side,
-# without exercises. Run a cell, do what *Try* says, then whatever you like: nothing can be broken for good, since
-# running the cell again makes the world anew.
+# Here are the boards of the labs side by side, without exercises, each over a real run of the broker. Run a cell, do
+# what *Try* says, and then whatever you like. You cannot break anything: run the cell again, and the world is as it
+# was.
 #
-# All of them can be used with the keyboard alone (Tab, arrow keys, Enter), and what you choose is there for your code:
-# `.state` is what you chose, `.table()` the facts as a table. All labs are in the [index](index.ipynb).
+# All of them work with the keyboard alone (Tab, arrow keys, Enter). Your code can read what you choose: `.state` is
+# your choice, `.table()` the facts as a table. All labs are in the [index](index.ipynb).
 
 # %%
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
@@ -32,7 +32,7 @@ from mqlab.course.widgets import (
 # %% [markdown]
 # ## A day to look at
 #
-# A shop sends some orders. Group `billing` reads them, and one order fails. It is tried once more, fails again, and is
+# A shop sends some orders, and group `billing` reads them. One order fails, is tried once more, fails again, and is
 # dead, because `billing` allows one retry.
 
 
@@ -54,7 +54,7 @@ def day(lab, orders=4, bad="order-2"):
 # %% [markdown]
 # ## Time machine
 #
-# The story under a slider: who sent what to whom, and beside it the log, the queues and the offsets at that moment. A
+# The story under a slider: which node sent what to which, next to the log, the queues and the offsets at that moment. A
 # click on a moment or on a message lights up everything that belongs to it.
 #
 # **Try:** drag *Stop* to the first failure and look for the copy of `order-2` in the log. Then choose *kill* and
@@ -71,9 +71,9 @@ machine
 # A store with every file visible: the log, the queues, the index with its chains, the checkpoint, and the pages of
 # memory that are not on the disk yet. Three messages are stored, and one of them has its entry in a queue.
 #
-# **Try:** press *Next* until all three have an entry. Open *More settings* and cut the power, then press *Next* to start
-# the broker again. Which messages are left? Change the flush policy to `SYNC_FLUSH`: all steps are done again. What
-# does the power cut take now?
+# **Try:** press *Next* until all three have an entry. Open *More settings* and cut the power, then press *Next* to
+# start the broker again. Which messages are left? Change the flush policy to `SYNC_FLUSH`: all steps are done again.
+# What does the power cut lose now?
 
 # %% tags=["explorer"]
 xray = log_xray()
@@ -83,7 +83,7 @@ xray
 # ## Retry clock
 #
 # One order that the bank refuses, on an axis of log time: every delivery, where the order waits between them, and when
-# it is dead. The pin is a prediction; it stands at one minute.
+# it is dead. The pin is your prediction, at one minute.
 #
 # **Try:** move the pin to where you expect the third delivery when the listener asks for level 1, then set *Level
 # asked* to 1 and press *Play*. Then tick *In order*, set *Max retries* to -1 and play again: when is it dead?
@@ -95,13 +95,12 @@ clock
 # %% [markdown]
 # ## Allocation board
 #
-# Eight queues and three members of a group; then one joins and one leaves. The grid says who reads which queue and what
-# has just moved, the ring where CONSISTENT_HASH looks, and below a group is running while `billing-3` joins: who had a
-# queue in its table, and who was still at work on it.
+# Eight queues and three members of a group; then one joins and one leaves. The grid shows the owner of each queue and
+# what has just moved, the ring where CONSISTENT_HASH looks.
 #
 # **Try:** restart `billing-1` under the name `billing-9`, as a deployment does, and see how many queues move under each
 # strategy. Choose CONSISTENT_HASH and drag *Virtual nodes* from 1 to 100. Then untick *Members are told*, press *Play
-# the group*, and read for how long queue 6 had two owners.
+# the group*, and read how long queue 6 had two owners.
 
 # %% tags=["explorer"]
 allocation = allocation_board(history=[("join", "billing-4"), ("leave", "billing-2")])
@@ -110,12 +109,12 @@ allocation
 # %% [markdown]
 # ## Offset strip
 #
-# One queue and a consumer whose calls wait for you: a click on a message ends its call. The strip says what is finished,
-# what is cached, and how far the offset is in the client's memory, in the broker's table and in its file.
+# One queue and a consumer whose calls wait for you: a click on a message ends its call. The strip shows what is
+# finished and cached, and the offset in the client's memory, in the broker's table and in its file.
 #
 # **Try:** the client has just been killed, and some messages are read again. Go back to step 2 and finish other
-# messages, so that the crash makes exactly seven come again: `len(strip.redelivered())`. Then kill the broker alone.
-# Does anything come again? And after *Crash both*?
+# messages, so that exactly seven are redelivered: `len(strip.redelivered())`. Then kill the broker alone. Is anything
+# redelivered? And after *Crash both*?
 
 # %% tags=["explorer"]
 strip = offset_strip()
@@ -124,13 +123,13 @@ strip
 # %% [markdown]
 # ## Tag-trap board
 #
-# Two services read one topic. `billing` wants the orders with the tag `paid`, `shipping` those with `shipped`, and they
-# share a consumer group. Every order is a lane: through the broker's filter, which knows hash codes, and the client's,
-# which knows the text. The triangle at its end says that the group's offset has moved past it.
+# Two services share a consumer group. `billing` wants `paid` orders, `shipping` those that are `shipped`. Every order
+# is a lane: through the broker's filter, which knows hash codes, and the client's, which knows the text. The triangle
+# means that the group's offset has passed it.
 #
-# **Try:** let the popular picture be shown beside what happens. Then let *shipping* subscribe again: who receives
-# something now, and what does monitoring say? Tick *post_subscription_when_pull*, then give each service a group of its
-# own. With a kernel, subscribe to `Aa` and `BB`, and let the clock of *billing* run a minute ahead.
+# **Try:** show the popular picture next to what happens. Let *shipping* subscribe again: what does monitoring show?
+# Tick *post_subscription_when_pull*, then give each service its own group. With a kernel, subscribe to `Aa` and `BB`,
+# and let the clock of *billing* run a minute ahead.
 
 # %% tags=["explorer"]
 trap = tag_trap_board()
@@ -139,13 +138,12 @@ trap
 # %% [markdown]
 # ## Long-poll scope
 #
-# Two readers of one queue, for half a minute. The broker holds the pulls of the first until a message comes, as it does
-# with every push consumer; the second asks every second. Dashed bars are pulls that are held, the mark at their end says
-# what woke them.
+# Two readers of one queue, for half a minute. The broker holds the pulls of the first until a message arrives; the
+# second asks every second. Dashed bars are held pulls, the mark at their end shows what woke them.
 #
-# **Try:** let the other ask so often that its messages wait no longer than those of held pulls. How many requests a
-# second does that take? Then make the tag rare (every 20th of 4 a second): what wakes the pull now, and what does it
-# bring? Look at one of the marks with *100 ms around it*.
+# **Try:** let the second ask so often that its messages wait no longer than those of held pulls. How many requests does
+# that take? Then make the tag rare (every 20th of 4 a second): what wakes the pull now? Look at a mark with *100 ms
+# around it*.
 
 # %% tags=["explorer"]
 scope = long_poll_scope()
@@ -154,13 +152,12 @@ scope
 # %% [markdown]
 # ## Backlog tank
 #
-# Two minutes of traffic, half a minute of them more than the group can do. Above you see what arrives and what is done,
-# below the lag that this leaves behind; the table says how busy each limit was while messages waited. A call computes
-# for 50 ms and waits for 950 ms.
+# Two minutes of traffic, for half a minute more than the group can do. Above is what arrives and what is done, below
+# the lag; the table shows how busy each limit was. A call computes for 50 ms and waits for 950 ms.
 #
 # **Try:** what is the smallest number of threads with which no message waits? Give the database 8 slots: what do more
-# threads change now, and what do three instances? Then look at the run with six instances and four queues. With a
-# kernel you can draw a curve of your own.
+# threads change, or three instances? Then look at the run with six instances and four queues. With a kernel, draw a
+# curve of your own.
 
 # %% tags=["explorer"]
 tank = backlog_tank()
@@ -169,24 +166,24 @@ tank
 # %% [markdown]
 # ## Lanes
 #
-# Six orders, each created, paid and shipped, in the queues of one topic. Each bar is a call of billing's listener, in the
-# thread that it has; ▲ marks an event that began before the one in front of it was done.
+# Six orders, each created, paid and shipped, in the queues of one topic. Each bar is a call of billing's listener, in
+# its thread; ▲ marks an event that began before the previous one of its order was done.
 #
-# **Try:** how many threads keep the order? Make it orderly, with three queues: how many threads work now? Then let order-1
-# fail for ever. Who waits, with one queue, with three, and with lanes?
+# **Try:** how many threads keep the order? Make it orderly, with three queues: how many threads work now? Then let
+# order-1 fail for ever. Which orders wait, with one queue, with three, and with lanes?
 
 # %% tags=["explorer"]
 lanes = lanes_board()
 lanes
 
 # %% [markdown]
-# ## Who knows what
+# ## What each process believes
 #
-# Two brokers, a shop that sends, billing that reads. Something happens to broker-b; the bars show what each process believes
-# about it, until it asks and is told something else.
+# Two brokers, a shop that sends, billing that reads. Something happens to broker-b; the bars show what each process
+# believes about it, until it learns something else.
 #
-# **Try:** kill broker-b, then cut its power. Who learns of it how much later? Take two name servers, and let one of them not
-# hear broker-b: who is right, and where do orders lie that nobody reads?
+# **Try:** kill broker-b, then cut its power. Which processes learn of it how much later? Take two name servers, and let
+# one of them not hear broker-b: which is right, and where are orders that no consumer reads?
 
 # %% tags=["explorer"]
 knows = knows_board()
@@ -195,8 +192,8 @@ knows
 # %% [markdown]
 # ## Crash matrix
 #
-# Two ways to note that an order was paid. The process is killed before every line of the listener in turn, comes back a
-# second later, and each cell says how that run ended. An order may come twice; it must be paid once.
+# Two ways to note that an order was paid. The process is killed before every line of the listener in turn and restarted
+# a second later, and each cell shows how that run ended. An order may be delivered twice, but must be paid once.
 
 
 # %%
@@ -249,7 +246,7 @@ def one_commit(lab):
 
 # %% [markdown]
 # **Try:** choose a cell where the order was paid twice and press *Open in the time machine*. Between which two lines
-# did the process die, and what did the second delivery find?
+# did the process crash, and what did the second delivery find?
 
 
 # %%
@@ -272,11 +269,11 @@ matrix
 # %% [markdown]
 # ## Echo chart
 #
-# A day on which much goes wrong, played in a Lab. Each call is counted twice: when its message was stored, and when the group
-# was called with it.
+# A day on which much goes wrong, played in a Lab. Each call is counted twice: when its message was stored, and when the
+# group was called with it.
 #
-# **Try:** what comes to audit long after it was stored? Choose `late` and audit, then `retry` and billing: which of the two is a
-# column, and why? Click a cell and read its calls.
+# **Try:** what reaches audit long after it was stored? Choose `late` and audit, then `retry` and billing: which of the
+# two is a column, and why? Click a cell and read its calls.
 
 # %% tags=["explorer"]
 busy = played_day()
@@ -299,7 +296,8 @@ echoes
 # %% [markdown]
 # ## Percentile board
 #
-# How long billing's and mail's messages waited for their calls. A group keeps the shape of its curve, whatever its size.
+# How long billing's and mail's messages waited for their calls. A group keeps the shape of its curve, whatever its
+# size.
 #
 # **Try:** move the sizes. Between which two values does the p99 of all messages move? When is it the mean of the two?
 
@@ -314,7 +312,8 @@ percentiles
 # %% [markdown]
 # ## Watermark board
 #
-# A job looks at the same day every two minutes and counts by minute and broker. Broker-b is not seen before the fourth look.
+# A job scans the same day every two minutes and counts by minute and broker. Broker-b is not seen before the fourth
+# scan.
 #
 # **Try:** which delay counts every message? What does it keep for that? What does the mode `complete` keep?
 
@@ -335,12 +334,12 @@ watermark
 # %% [markdown]
 # ## Console
 #
-# The pages of RocketMQ Dashboard over the day from above. Under the title of each table stands the verb of `lab.admin`
-# that gave it, so that you can ask the same in a cell. A change shows first what it would do; only *Do it* does it.
+# The pages of RocketMQ Dashboard over the day from above. Under each table's title is the verb of `lab.admin` that
+# returned it. A change shows what it would do; *Do it* does it.
 #
-# **Try:** open group `billing` and read what became of `order-2` in its dead letter: its state in the group and its
-# trace. Preview the resending of that letter and do it, let the Lab run for 30 s, and look again: how many dead letters
-# are there, and why? Then reset `billing` on `orders` to the first message.
+# **Try:** open group `billing` and read what happened to `order-2` in its dead letter. Preview the resending of that
+# letter, do it, and let the Lab run for 30 s: how many dead letters are there now, and why? Then reset `billing` on
+# `orders` to the first message.
 
 # %% tags=["explorer"]
 lab = play(day, seed=7)

@@ -1,15 +1,9 @@
 # %% [markdown]
 # # What is not modelled, and why
 #
-# mqlab is a complete small broker with its clients, but it does not have everything that RocketMQ 5.3 has. This page
-# lists what is missing, what RocketMQ does there, and what happens here instead, so that you do not take a gap for a fact.
-# The rule was: everything that a lab needs to be honest is here, byte for byte. Code that would teach
-# nothing new is not here.
+# mqlab is a complete small broker with its clients, but it does not have everything that RocketMQ 5.3 has. This page lists what is missing, what RocketMQ does there, and what happens here instead. Everything that a lab needs to be honest is here, byte for byte. Code that would teach nothing new is not.
 #
-# Three pages together show where mqlab and RocketMQ differ. This one lists what is missing. [Where mqlab differs on
-# purpose](../docs/differences.md) lists features that behave differently. *What this does not prove* in each lab
-# lists what its simulation cannot show. A module that leaves something out names it at the end of its docstring.
-# The terms are explained in the [glossary](glossary.ipynb); all labs are in the [index](index.ipynb).
+# [Where mqlab differs on purpose](../docs/differences.md) lists features that behave differently, and *What this does not prove* in each lab what its simulation cannot show. The [glossary](glossary.ipynb) explains the terms; all labs are in the [index](index.ipynb).
 
 # %% [markdown]
 # ## Ways of consuming

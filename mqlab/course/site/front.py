@@ -62,7 +62,7 @@ def front_page(root: Path, playable: list[str]) -> str:
 
 
 def _title(path: Path) -> str:
-    """The heading of a notebook, as "Lab 00: A message's day"."""
+    """The heading of a notebook, as "00 Message flow: a message's day"."""
     for cell in json.loads(path.read_text("utf-8"))["cells"]:
         first = "".join(cell["source"]).partition("\n")[0]
         if first.startswith("# "):

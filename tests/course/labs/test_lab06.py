@@ -154,7 +154,7 @@ SLIPS = [
         "migrate",
         "def migrate(lab, members, listener):\n"
         "    lab.kill('broker-a')\n    lab.run_for('10s')\n    lab.start('broker-a')",
-        "The shop goes on sending all the time",
+        "The shop keeps sending all the time",
     ),
 ]
 

@@ -198,7 +198,7 @@ def test_a_wrong_answer_file_exists_for_each_exercise_and_none_is_empty() -> Non
             "stuck",
             "pay",
             "def pay(messages, context):\n    ask_bank(messages[0], context, 3000)",
-            "Returning nothing gives the order back",
+            "Returning nothing sends the order back",
         ),
         (
             "stuck",

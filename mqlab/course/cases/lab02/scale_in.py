@@ -35,18 +35,15 @@ TIME_RULE = (
     "so wait for those that go, 8 to 15"
 )
 LATER_RULE = (
-    "Whoever waits by the clock waits too long on one day and too little on another: look at the offsets every few "
-    "seconds, and return at most a minute and a half after queues 8 to 15 are drained"
+    "If you wait by the clock, you wait too long on one day and too little on another: check the offsets "
+    "every few seconds, and return at most a minute and a half after queues 8 to 15 are drained"
 )
 DONE_RULE = "When the story returns, the topic has eight queues to read and eight to write"
 TRAFFIC_RULE = (
-    "The shop goes on selling all the time: no send may fail because of the change, so some queues are always writable"
+    "The shop keeps selling all the time: no send may fail because of the change, so some queues are always writable"
 )
-OFFSET_RULE = (
-    "An offset that is set over messages which nobody has read loses them: wait until the groups have read them "
-    "themselves"
-)
-GONE_RULE = "What a topic holds is gone when the topic is deleted: change its settings"
+OFFSET_RULE = "An offset that is set past unread messages loses them: wait until the groups have read them themselves"
+GONE_RULE = "Deleting a topic deletes its messages: change its settings"
 WAITS_RULE = "Both groups read on: members that are running must read all queues of the topic"
 
 

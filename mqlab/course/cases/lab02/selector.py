@@ -32,14 +32,14 @@ SAME_RULE = (
     "queues alone, not from the message, not from chance, not from what was sent before"
 )
 OTHERS_RULE = (
-    "The payment service is another program: it must come to the same queue from the order's id alone, and it takes "
-    "abs(java_hash(order)) % the number of queues"
+    "The payment service is another program: it must compute the same queue from the order's id alone, and "
+    "it uses abs(java_hash(order)) % the number of queues"
 )
 NEGATIVE_RULE = (
-    "A Java hash may be negative, and in Python -7 % 8 is 1: take the absolute value first, and 7 comes out as in Java"
+    "A Java hash may be negative, and in Python -7 % 8 is 1: take the absolute value first to get 7, as in Java"
 )
 MOVED_FORM = "moved returns a list of order ids"
-MOVED_RULE = "moved names the orders whose queue is another one with the new number of queues, and no others"
+MOVED_RULE = "moved names the orders whose queue differs with the new number of queues, and no others"
 
 
 @dataclass(slots=True)
@@ -150,7 +150,7 @@ def _moved_are_named(today: SelectorDay) -> Finding | None:
     found = today.moved
     where = f"moved(orders, {before}, {after})"
     if not isinstance(found, list | tuple | set | frozenset) or not all(isinstance(one, str) for one in found):
-        rule = "moved returned nothing: a function gives its result with return" if found is None else MOVED_FORM
+        rule = "moved returned nothing: end it with return and the result" if found is None else MOVED_FORM
         return Finding(rule, where, right, found, call=call, lab=today.lab)
     if sorted(found) == sorted(right):
         return None

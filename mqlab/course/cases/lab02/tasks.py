@@ -38,7 +38,7 @@ def _cut(lab: Any) -> tuple[int, int]:
 def _a_minute_and_few(lab: Any) -> str:
     cut_ms, healed_ms = _cut(lab)
     if healed_ms - cut_ms < CUT_MS:
-        return f"Your cable is out for {(healed_ms - cut_ms) / 1000:.0f} s: let it be a minute at least."
+        return f"Your cable is out for {(healed_ms - cut_ms) / 1000:.0f} s: make it at least a minute."
     if lab.waiting > FEW:
         return f"With your CUT_FOR {lab.waiting} orders waited: take a shorter one, and run the cell again."
     return ""

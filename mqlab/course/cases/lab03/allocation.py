@@ -26,8 +26,8 @@ BLOCK_RULE = (
 )
 CIRCLE_RULE = "With AVG_BY_CIRCLE queue number k belongs to member number k % (number of members)"
 RING_RULE = (
-    "A queue belongs to the first point of the ring whose hash is not below the queue's own; behind the last point the "
-    "ring begins again"
+    "A queue belongs to the first point of the ring whose hash is not below the queue's own; after the last "
+    "point the ring begins again"
 )
 STRANGER_RULE = "A member that is not in the list (its heartbeat has not arrived yet) gets nothing: return []"
 ORDER_RULE = "These are the right queues in another order: keep the order in which the queues were given"
@@ -102,9 +102,9 @@ def unknown(rng: random.Random) -> tuple[Vector, ...]:
 
 
 def _around_the_end(known: tuple[Vector, ...], rng: random.Random) -> Call:
-    """A member that owns a queue behind the last point of the ring."""
+    """A member that owns a queue after the last point of the ring."""
     vector, owner = rng.choice(_wrapped(known))
-    return _call("CONSISTENT_HASH", vector, owner, "a queue behind the last point")
+    return _call("CONSISTENT_HASH", vector, owner, "a queue after the last point")
 
 
 def _wrapped(known: tuple[Vector, ...]) -> list[tuple[Vector, str]]:
@@ -174,7 +174,7 @@ AVERAGE = Pure(
         _slip(
             "rest to nobody",
             wrong.rest_to_nobody,
-            "Queues are left over that nobody reads: the remainder of the division has to be given out too",
+            "Queues are left over that no member reads: also hand out the remainder of the division",
         ),
         _slip(
             "rounded up",
@@ -206,9 +206,9 @@ CIRCLE = Pure(
     slips=[
         _slip("blocks", wrong.in_blocks, "This is a block of neighbours, which is AVG. " + CIRCLE_RULE),
         _slip(
-            "anew for each broker",
+            "again for each broker",
             wrong.anew_for_each_broker,
-            "Dealing does not begin anew with each broker: the list of all queues is dealt once, and a queue's number "
+            "Dealing does not begin again with each broker: the list of all queues is dealt once, and a queue's number "
             "in it counts, not its queue_id, which begins at 0 on each broker",
         ),
         _slip("shifted", wrong.shifted_by_one, "Members are counted from 0: the first one gets the first queue"),
@@ -232,14 +232,14 @@ RING = Pure(
         _slip(
             "one point",
             wrong.one_point,
-            'A member is on the ring not once but virtual_nodes times: hash f"{member}-{k}" for k = 0, 1, …',
+            'A member is on the ring virtual_nodes times: hash f"{member}-{k}" for k = 0, 1, …',
             "lab03.one_point",
         ),
         _slip("point before", wrong.point_before, "This is the point before the queue. " + RING_RULE),
         _slip(
             "no wrap",
             wrong.no_wrap,
-            "Queues behind the last point are nobody's here: the ring begins again, so they belong to its first",
+            "Queues after the last point have no owner here: the ring begins again, so they belong to its first",
         ),
         _slip("nodes from one", wrong.nodes_from_one, "The virtual nodes of a member are numbered from 0"),
         _slip(

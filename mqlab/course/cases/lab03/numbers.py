@@ -28,8 +28,8 @@ FAIRNESS_RULE = (
     "At each moment: the largest number of queues that a member has, minus the smallest. The worst moment counts"
 )
 CHURN_RULE = (
-    "All queues that changed their owner, divided by all that had to: what cannot stay where it is if each member may "
-    "keep queues // members of its own, and queues % members of them one more"
+    "All queues that changed their owner, divided by all that had to: those that cannot stay if each member "
+    "may keep queues // members of its own, and queues % members of them one more"
 )
 
 
@@ -195,7 +195,7 @@ FAIRNESS = Pure(
         Slip(
             "largest count",
             _largest_count,
-            "This is the largest number of queues that a member had. Asked for is its difference to the smallest",
+            "This is the largest number of queues that a member had. Return its difference to the smallest",
         ),
         Slip("added up", _added_up, "The differences of the moments are not added up: the worst of them counts"),
     ],
@@ -226,13 +226,14 @@ CHURN = Pure(
         Slip(
             "leaving only",
             _leaving_only,
-            "Not only the queues of those who leave have to move: who joins must get its share from the others",
+            "Queues of members that leave are not the only ones to move: a member that joins must get its share "
+            "from the others",
             "lab03.only_leaving_moves",
         ),
         Slip(
             "even shares only",
             _even_shares_only,
-            "If the division leaves a remainder, so many members may keep one queue more than the even share",
+            "If the division leaves a remainder, that many members may keep one queue more than the even share",
         ),
         Slip(
             "everybody one more",
@@ -242,10 +243,10 @@ CHURN = Pure(
         Slip(
             "one share each",
             _one_share_each,
-            "Not every change has to move one even share: who leaves may have had more, and who has too little "
-            "already gets less from the others. Count what each member may keep of what it had",
+            "Not every change has to move one even share: a member that leaves may have had more, and one that "
+            "has too little already gets less from the others. Count what each member may keep of what it had",
         ),
         Slip("not divided", _not_divided, "This is how many queues moved. Divide by the queues that had to move"),
-        Slip("rounded", _rounded, "The number is asked for as the division gives it, not rounded"),
+        Slip("rounded", _rounded, "Return the number as the division gives it, not rounded"),
     ],
 )

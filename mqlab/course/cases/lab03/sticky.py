@@ -34,25 +34,25 @@ HISTORIES, CHANGES = 10, 40
 BOUND = 1.3
 SETTLED = "25s"  # a member that was not notified looks every 20 s
 FORM_RULE = "sticky returns a dictionary: each member of the list, and the list of the queues it gets"
-MEMBERS_RULE = "The dictionary has an entry for each member of the list, also for one that gets no queue"
+MEMBERS_RULE = "The dictionary has an entry for each member of the list, even for one that gets no queue"
 TWICE_RULE = "Every queue has one owner: this one is given to two members"
-NOBODY_RULE = "Every queue has an owner: this one is given to nobody"
+NOBODY_RULE = "Every queue has an owner: this one has none"
 FOREIGN_RULE = "Only queues of the list can be given out"
 EVEN_RULE = "After each change the members' numbers of queues differ by at most one"
 MOVES_RULE = (
-    f"Over all histories, at most {BOUND} times as many queues may change their owner as had to: whoever stays should "
-    "keep what it has, also if somebody joins or leaves before it in the list"
+    f"Over all histories, at most {BOUND} times as many queues may change their owner as had to: a member "
+    "that stays should keep what it has, even if another joins or leaves before it in the list"
 )
 MEMORY_RULE = (
     "Each member computes alone, in a process of its own that may have started a minute ago: the same two lists must "
-    "give the same answer, whatever was asked before. An answer that remembers differs from member to member"
+    "give the same answer, whatever was asked before. An answer with a memory differs from member to member"
 )
 HASH_RULE = (
     "Each member computes in a process of its own. Asked in another process, this answer gives other owners, so a "
     "queue has two owners or none. hash() of a text differs from process to process, hashlib and zlib.crc32 do not"
 )
 LAB_RULE = "In the group of consumers: once a change has settled, each queue is read by one member, and shares are even"
-LOST_RULE = "In the group of consumers every message has to be delivered"
+LOST_RULE = "In the group of consumers every message must be delivered"
 
 
 class Faulty(Exception):

@@ -63,7 +63,7 @@ def _works_now(lab: Any) -> str:
     if min(shares) > 0 and max(shares) <= MOST_SHARE:
         return ""
     orders, refunds = _queues(lab)
-    worst = f"somebody has {100 * max(shares):.0f} %" if min(shares) > 0 else "somebody has nothing to do"
+    worst = f"one member has {100 * max(shares):.0f} %" if min(shares) > 0 else "one member has nothing to do"
     return f"In your last run, with {orders} and {refunds} queues, {worst}: change ORDERS and REFUNDS and run it again."
 
 
@@ -143,7 +143,7 @@ def _is_deaf(board: Any) -> str:
         return "The running group has not been played with your settings yet."
     settings = board.run.settings
     if settings.change != "join" or settings.told or settings.orderly:
-        return "In your last run the members were told, or another change happened: let a member join, and tell nobody."
+        return "In your last run the members were told, or another change happened: let a member join, without notices."
     if settings.call_ms != SHORT_CALL_MS:
         return f"In your last run a call took {settings.call_ms} ms: set it to {SHORT_CALL_MS} ms and play it again."
     return ""

@@ -141,12 +141,12 @@ TWINS = Pure(
         Slip(
             "same machine",
             lambda call: _by(call, lambda client_id: client_id.partition("@")[0]),
-            "Several members may run on one machine: the whole client_id has to be the same, not its address alone",
+            "Several members may run on one machine: the whole client_id must be the same, not its address alone",
         ),
         Slip(
             "same name",
             lambda call: _by(call, lambda client_id: client_id.partition("@")[2]),
-            "The name after the @ may be the same on all machines: the whole client_id has to be the same",
+            "The name after the @ may be the same on all machines: the whole client_id must be the same",
         ),
         Slip(
             "over all groups",

@@ -24,25 +24,23 @@ from mqlab.rocketmq.client.settings import CLUSTERING
 
 SUCCESSES = ("CONSUME_SUCCESS", "SUCCESS")
 FAILS_RULE = "No listener fails in this story: each call returns CONSUME_SUCCESS (or SUCCESS)"
-NOTHING_RULE = (
-    "Nobody was given a message: the story needs a topic, a producer that sends, and members that have started"
-)
-ALONE_RULE = "Only one member of the group was given messages: a second one has to join while the first is at work"
+NOTHING_RULE = "No member got a message: the story needs a topic, a producer that sends, and members that have started"
+ALONE_RULE = "Only one member of the group got messages: a second one must join while the first is at work"
 IDLE_RULE = (
-    "The second member was given nothing: no queue with a message that is still to be read moved to it. Two members "
+    "The second member got nothing: no queue with a message that is still to be read moved to it. Two members "
     "need two queues, and the first must still be at work on a message of the queue that moves"
 )
 NEVER_TWICE_RULE = (
-    "No message was given to two members. When a queue moves, its new owner begins at the offset that the old one has "
+    "Two members got no message in common. When a queue moves, its new owner begins at the offset that the old one has "
     "reported: at a message that is still in a listener, or that is not reported yet"
 )
 ONE_AFTER_THE_OTHER_RULE = (
     "One message went to two members, and the first call had ended before the second one began. A message is with two "
     "at a time if its first call takes longer than the queue needs to move"
 )
-COPIES_RULE = "Two stored messages with one key are two messages: it has to be the same entry of the same queue"
-BROADCAST_RULE = "With BROADCASTING every member is given every message, on purpose. This is about a clustering group"
-GROUPS_RULE = "Two groups each get every message, that is what groups are for. Both members have to be of one group"
+COPIES_RULE = "Two stored messages with one key are two messages: it must be the same entry of the same queue"
+BROADCAST_RULE = "With BROADCASTING every member gets every message, on purpose. This is about a clustering group"
+GROUPS_RULE = "Two groups each get every message, as they should. Both members must be of one group"
 RETRY_RULE = (
     "A retry is another stored message, with reconsume_times 1 or more. Here both deliveries have reconsume_times 0"
 )
@@ -128,7 +126,7 @@ def _why_not(story: OwnStory, rows: list[Any]) -> Finding:
         return Finding(BROADCAST_RULE, where, "CLUSTERING", "BROADCASTING", lab=story.lab)
     if len(members) == 1:
         rule = IDLE_RULE if story.members_of(groups[0]) > 1 else ALONE_RULE
-        return Finding(rule, "members that were given messages", "2 or more", members, lab=story.lab)
+        return Finding(rule, "members that got messages", "2 or more", members, lab=story.lab)
     if any(row.reconsume_times for row in rows):
         return Finding(RETRY_RULE, where, expected, "retries only", lab=story.lab)
     if len(groups) == len(members):

@@ -34,20 +34,21 @@ CUSTOMERS = ("anna", "борис", "陈")
 OTHER = "billing-2"
 
 TWICE_RULE = (
-    "Between looking and acting somebody else may look, too, and a process may die between acting and recording: the "
-    "row that says 'charged' has to be written in the transaction that charges, and the database has to refuse a second"
+    "Between looking and acting another process may look as well, and a process may crash between acting "
+    "and recording: write the row that says 'charged' in the transaction that charges, and let the database "
+    "refuse a second"
 )
 LOST_RULE = (
     "A row that is committed before the account is changed says 'charged' of an order that is not: write both in one "
     "transaction"
 )
 KEY_RULE = (
-    "The same order may come in two messages: the shop's program sent it again. msg_id and offsets belong to a "
+    "The same order may come in two messages: the shop sent it again. msg_id and offsets belong to a "
     "message, message.keys to the order"
 )
 AGAIN_RULE = (
     "The row of this order was there when its second message came, and the account was changed once more: charge only "
-    "if the row is new. INSERT OR IGNORE has rowcount 0 for a row that is there, INSERT OR REPLACE has 1"
+    "if the row is new. INSERT OR IGNORE has rowcount 0 for a row that exists, INSERT OR REPLACE has 1"
 )
 NO_ORDER_RULE = "The table charged holds the keys of orders, which are in message.keys; here it holds another one"
 AMOUNT_RULE = (
@@ -56,24 +57,24 @@ AMOUNT_RULE = (
 )
 NOBODY_RULE = "Every order that the shop sent is charged, and the charge is committed: with connection: … commits"
 LOCKED_RULE = (
-    "While a transaction is open that has written, nobody else can write: ask for the rate before it begins, and "
+    "While a transaction that has written is open, no other can write: ask for the rate before it begins, and "
     "commit what you write"
 )
 RECORD_RULE = (
-    "Whoever gets an order again looks for its row in the table charged, and finds what was written there: the "
-    "listener that charges has to insert message.keys"
+    "A listener that gets an order again looks for its row in the table charged, and finds what was written "
+    "there: the listener that charges must insert message.keys"
 )
 SUM_RULE = "An account is the sum of all orders of its customer: add the amount, paid = paid + ?, to what is there"
 DONE_RULE = (
-    "A message is done when its listener returns CONSUME_SUCCESS, also when its row was there already. What returns "
-    "nothing, or RECONSUME_LATER, gets the message again, up to 16 times, and then it is a dead letter"
+    "A message is done when its listener returns CONSUME_SUCCESS, even if its row was there already. After "
+    "no result, or RECONSUME_LATER, the message is redelivered up to 16 times, and then it is a dead letter"
 )
 RATE_RULE = (
     "What an order costs is known to the rate service alone: call ask_rate(message, context). The body is what the "
     "shop believes"
 )
 INTEGRITY_RULE = (
-    "The second copy of an order is not an error: when its row is there already, change nothing and return "
+    "The second copy of an order is not an error: when its row exists already, change nothing and return "
     "CONSUME_SUCCESS"
 )
 
@@ -236,7 +237,7 @@ def _asked_for_the_rate(day: Accounts) -> Finding | None:
     for order in _each_order(day):
         calls = rows.get(order.key, [])
         if calls and all(row.ended_ms is not None and took_ms(row) < order.rate_ms for row in calls):
-            expected = f"a call of {order.rate_ms} ms or more: so long its rate service takes"
+            expected = f"a call of {order.rate_ms} ms or more: its rate service takes that long"
             return finding_at(day, calls[0], RATE_RULE, expected, f"a call of {took_ms(calls[0])} ms")
     return None
 
@@ -256,7 +257,7 @@ ONCE = EveryCrash(
     "lab04.once",
     "once(lab)",
     points=5,
-    about="accounts, two owners, and a death at every line",
+    about="accounts, two owners, and a crash at every line",
     days=[sent_twice, two_owners],
     crash_day=two_orders,
     node=NODE,

@@ -35,19 +35,19 @@ MOST_ROWS = 1_000
 HUMAN_RULE = "A poisoned order ends with a human: its row in for_a_human has its msg_id and its body"
 BYTES_RULE = "A body is bytes, not text: store message.body as it is, so that what is sent again is the same"
 HEALTHY_RULE = (
-    "Only what cannot be paid is for a human. An order that waits behind a poisoned one, or for a thread, is healthy: "
-    "look at what happened to it, not only at where the offset is"
+    "Only what cannot be paid is for a human. An order that waits for a poisoned one, or for a thread, is "
+    "healthy: look at what happened to it, and not only at the offset"
 )
-LOST_RULE = "Nobody else's order is lost: skip one offset, not a backlog"
-AGAIN_RULE = "What was committed does not come again: an offset may not go back behind where it was"
-STUCK_RULE = "The group reads on: orders that are sent after the rescue are paid, too"
+LOST_RULE = "No other order is lost: skip one offset, not a backlog"
+AGAIN_RULE = "What was committed is not redelivered: an offset may not go back"
+STUCK_RULE = "The group reads on: orders that are sent after the rescue are also paid"
 WAITS_RULE = (
-    "The group reads on: an order that waited behind a poisoned one, or for a thread that hung, is paid in the end"
+    "The group reads on: an order that waited for a poisoned one, or for a thread that hung, is paid in the end"
 )
-ROW_RULE = "A row in for_a_human has the msg_id of an order: each message has its own, also where two have one key"
+ROW_RULE = "A row in for_a_human has the msg_id of an order: each message has its own, even where two have one key"
 DOWN_RULES = {
-    "broker-a": "The broker is well, and the shop goes on sending to it: leave it alone, or start it again",
-    "billing-1": "Nobody reads for a group whose only member is down: start billing-1 again before you return",
+    "broker-a": "The broker works, and the shop keeps sending to it: leave it alone, or start it again",
+    "billing-1": "A group whose only member is down reads nothing: start billing-1 again before you return",
 }
 
 

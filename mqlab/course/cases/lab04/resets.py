@@ -30,8 +30,8 @@ END_RULE = "A time below 0 is not a time: it means the end of the queue, its lar
 NOW_RULE = "The group's offset in a queue is consumer_offset in its progress"
 AGAIN_RULE = "What is read again: from the target up to the group's offset, if the target is smaller"
 SKIPPED_RULE = "What is skipped: from the group's offset up to the target, if the target is larger"
-DELETED_RULE = "What is before the smallest offset was deleted: nobody reads it again, and nobody skips it"
-RETRY_RULE = "A reset is per topic: the group's retry topic is in its progress, too, and stays as it is"
+DELETED_RULE = "What is before the smallest offset was deleted: it can neither be read again nor skipped"
+RETRY_RULE = "A reset is per topic: the group's retry topic, which is also in its progress, stays as it is"
 ROWS_RULE = "The plan has a row for each queue of the topic, in the order of the queues"
 PLAN = tuple_of("queue", queue_id=int, now=int, to=int, again=[int], skipped=[int])
 
@@ -203,11 +203,11 @@ PLAN_RESET = Pure(
         Slip(
             "goes back only",
             _only_back,
-            "A reset goes to its target, forward too: what is between is skipped",
+            "A reset goes to its target, also forward: what is between is skipped",
             belief="lab04.only_back",
         ),
         Slip("the one before", _the_one_before, TARGET_RULE, belief="lab04.closest"),
-        Slip("again and skipped turned round", _turned, AGAIN_RULE),
+        Slip("again and skipped exchanged", _turned, AGAIN_RULE),
     ],
     weights={"": 1, "the oldest are deleted": 1},
     forbids=FORBIDS["lab04.plan_reset"],

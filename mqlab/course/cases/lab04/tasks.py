@@ -44,7 +44,7 @@ def _four_again(strip: Any) -> str:
     count = len(strip.redelivered())
     if count == READ_AGAIN:
         return ""
-    return f"On your board {count} finished orders come again after the last crash. Make it {READ_AGAIN}."
+    return f"On your board {count} finished orders are redelivered after the last crash. Make it {READ_AGAIN}."
 
 
 SPAN_OF_A_PULL = PushConsumerConfig().pull_batch_size - 1

@@ -27,7 +27,7 @@ FOR_EVER = 1_000_000
 RAISED_RULE = "An exception in a listener counts as a failure, and in order it holds the queue: catch what you expect"
 ORDERLY_ERRORS = {
     "database is locked": LISTENER_ERRORS["database is locked"],
-    "which is not one of": "An orderly listener answers SUCCESS or SUSPEND_CURRENT_QUEUE_A_MOMENT (by hand COMMIT and "
+    "which is not one of": "An orderly listener returns SUCCESS or SUSPEND_CURRENT_QUEUE_A_MOMENT (by hand COMMIT and "
     "ROLLBACK); anything else counts as a suspension",
     "": RAISED_RULE,
 }
@@ -124,7 +124,7 @@ class MadeWith:
     def _made(self, function: Callable[..., Any], played: EventDay, lab: Lab) -> Any:
         given = self.given(played, LabDatabases(lab))
         if not takes(function, len(given)):
-            rule = f"{self.name}{self.form} returns a listener: a function inside of it, (messages, context)"
+            rule = f"{self.name}{self.form} returns a listener: a function inside it, (messages, context)"
             raise NotMade(self.name, parameters_of(function), rule, f"the arguments of {self.name}", self.form)
         listener = function(*given)
         method = getattr(listener, "consume_message", listener)

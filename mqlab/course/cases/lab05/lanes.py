@@ -38,8 +38,8 @@ from mqlab.course.words import refutation
 
 BATCH = 8
 SHARE = 0.6
-"""Of the time that one after the other would take."""
-STUCK_RULE = "Every event is handled in the end, and the queue goes on after a failure: return SUCCESS or suspend"
+"""Of the time that one after another would take."""
+STUCK_RULE = "Every event is handled in the end, and the queue continues after a failure: return SUCCESS or suspend"
 MADE = MadeWith("lanes", lambda today, _: (today.handle,), "(handle)")
 SETTINGS = {"consume_message_batch_max_size": BATCH}
 
@@ -171,7 +171,7 @@ def _lanes_are_beside_each_other(today: EventDay) -> Finding | None:
     if took <= SHARE * one_by_one:
         return None
     belief = "lab05.orderly_is_slow"
-    where = f"24 events of 8 orders, which take {one_by_one:,} ms one after the other"
+    where = f"24 events of 8 orders, which take {one_by_one:,} ms one after another"
     return Finding(
         refutation(belief),
         where,
@@ -195,7 +195,7 @@ LANES = EveryCrash(
     "lab05.lanes",
     "lanes(handle)",
     points=5,
-    about="lanes, a busy warehouse, and a death at every line",
+    about="lanes, a busy warehouse, and a crash at every line",
     days=[day, busy_day],
     crash_day=short_day,
     node=NODE,

@@ -43,10 +43,10 @@ SHOP, BROKER = "shop-1", "broker-a"
 ORDERS = 8
 STORED_RULE = "send_event sends the message to the broker and waits for the answer: every event of the shop is stored"
 ASYNC_RULE = (
-    "A listener that answers before the work is done lets the next event of the order begin: wait for the warehouse, "
-    "then return"
+    "A listener that returns before the work is done lets the next event of the order begin: wait for the "
+    "warehouse, then return"
 )
-HANDLED_RULE = "Every event is handled in the end: what the warehouse is too busy for is tried again"
+HANDLED_RULE = "Every event is handled in the end: try again what the warehouse is too busy for"
 LISTENER_RULE = (
     "read_events registers a listener: consumer.on_messages_orderly(listener) or consumer.on_messages(listener)"
 )
@@ -245,7 +245,7 @@ _WORLD = World(
     "lab05.life_of_an_order",
     "send_event(shop, message)",
     points=4,
-    about="a join and a death",
+    about="a join and a crash",
     day=day,
     promises=[_stored, _in_order, _nothing_lost, _one_queue_each],
 )

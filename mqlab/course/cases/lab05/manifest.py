@@ -1,7 +1,7 @@
 """What lab 05 asks: many at a time, one at a time, and five exercises about what must not overtake what.
 
     lab05.partial            what was charged of a batch  ─▶ status and ack_index
-    lab05.life_of_an_order   a sender and a reader        ─▶ created, paid, shipped, through a join and a death
+    lab05.life_of_an_order   a sender and a reader        ─▶ created, paid, shipped, through a join and a crash
     lab05.manual             a listener                   ─▶ invoices that are booked as a whole
     lab05.poisoned           a listener and a database    ─▶ a head that never succeeds is parked, with its order
     lab05.lanes              a listener                   ─▶ many orders at once out of one queue

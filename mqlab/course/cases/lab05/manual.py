@@ -35,7 +35,7 @@ from mqlab.durations import calendar
 from mqlab.rocketmq.wire.message import Message
 
 END_RULE = (
-    "An invoice that is booked as a whole is committed, so that no rollback and no crash brings it again: the last "
+    "An invoice that is booked as a whole is committed, so that no rollback and no crash redelivers it: the last "
     "line of each commits"
 )
 BOOKED_RULE = "Every line of every invoice is booked in the end: book(message, context) once in each delivery"
@@ -203,7 +203,7 @@ MANUAL = World(
     "lab05.manual",
     "manual(book)",
     points=4,
-    about="five invoices and a death",
+    about="five invoices and a crash",
     day=day,
     promises=[
         no_surprise(GROUP, ("ConnectionError",), ORDERLY_ERRORS),

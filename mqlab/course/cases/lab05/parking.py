@@ -44,11 +44,11 @@ CREATE TABLE tries (msg_id TEXT PRIMARY KEY, count INTEGER NOT NULL);
 CREATE TABLE parked (msg_id TEXT PRIMARY KEY, order_key TEXT, queue_offset INTEGER, body BLOB);
 """
 PARKED_RULE = "What is parked has its row in the table parked: msg_id, order (message.keys), queue_offset and body"
-HANDLED_RULE = "The queue goes on: events of other orders, and those before the poisoned one, are handled"
-SUCCESS_RULE = "What the warehouse has handled is done: return SUCCESS, or it comes again and is counted as a failure"
+HANDLED_RULE = "The queue continues: events of other orders, and those before the poisoned one, are handled"
+SUCCESS_RULE = "What the warehouse has handled is done: return SUCCESS, or it is redelivered and counted as a failure"
 INTEGRITY_RULE = (
-    "A process may die after it has parked an event and before the broker knows: then the event comes again, and "
-    "parking it twice has to be harmless"
+    "A process may crash after it has parked an event and before the broker knows: then the event is "
+    "redelivered, and parking it twice must be harmless"
 )
 RULES = {"IntegrityError": INTEGRITY_RULE, **ORDERLY_ERRORS}
 
@@ -207,7 +207,7 @@ POISONED = EveryCrash(
     "lab05.poisoned",
     "poisoned(lab, handle)",
     points=5,
-    about="a head that never succeeds, and a death at every line",
+    about="a head that never succeeds, and a crash at every line",
     days=[day],
     crash_day=short_day,
     node=NODE,

@@ -149,7 +149,7 @@ def _decided(today: Bank) -> Finding | None:
         if wrong is not None:
             rule, expected = wrong
             if one.said is None:
-                rule = "partial returned nothing: it gives its decision with return"
+                rule = "partial returned nothing: end it with return and the pair"
             return Finding(rule, _where(one), expected, one.said, call=_call(one), lab=today.lab)
     return None
 
@@ -162,7 +162,7 @@ def _nothing_lost(today: Bank) -> Finding | None:
             continue
         belief = "lab05.no_exception" if one.said[1] >= len(one.charged) - 1 else "lab05.ack_counts"
         where = f"{_where(one)}: message {lost[0]}, {one.keys[lost[0]]}"
-        found = f"{tuple(one.said)}: it is taken as good, and never comes again"
+        found = f"{tuple(one.said)}: it is taken as good, and never redelivered"
         return Finding(
             refutation(belief), where, right(one.charged), found, call=_call(one), lab=today.lab, belief=belief
         )

@@ -51,7 +51,7 @@ def _five_come_again(lab: Any) -> str:
     count = len(_come_again(lab))
     if count == AGAIN:
         return ""
-    return f"In your last run {count} come again: change REFUSED and run the cell again, until it is {AGAIN}."
+    return f"In your last run {count} are redelivered: change REFUSED and run the cell again, until it is {AGAIN}."
 
 
 def _killed_after_one(lab: Any, finished: Any) -> str:
@@ -130,7 +130,7 @@ def _fewer_were_measured(rates: Mapping[int, float]) -> str:
     if not fewest:
         return f"None of the numbers that you measured does {RATE} a second: measure more queues."
     missing = [queues for queues in range(max(1, fewest - 1), fewest) if queues not in rates]
-    return f"Put {missing[0]} into TRY as well: it may do {RATE} a second, too." if missing else ""
+    return f"Put {missing[0]} into TRY as well: it may also do {RATE} a second." if missing else ""
 
 
 SECOND_PART = (

@@ -15,15 +15,15 @@ from mqlab.rocketmq.wire.java_hash import string_hash
 LETTERS = string.ascii_letters
 BASE = 31
 
-SAME_RULE = "A tag does not collide with itself: another tag is asked for"
+SAME_RULE = "A tag does not collide with itself: find another one"
 LENGTH_RULE = "The other tag has as many letters as the tag"
 LETTERS_RULE = (
     "The other tag has letters only, a to z and A to Z: between Z and a there are six other characters, so look for a "
     "pair of neighbours for which both new characters are letters"
 )
 CODE_RULE = (
-    "The code of the other tag is the code of the tag. A letter counts 31 times as much as the letter after it: one "
-    "more here is made good by 31 less there"
+    "The code of the other tag is the code of the tag. A letter counts 31 times as much as the letter after "
+    "it: one more here is balanced by 31 less there"
 )
 ORDER_RULE = (
     "The code is not a sum of letters: each letter counts 31 times as much as the one after it, so the same letters in "

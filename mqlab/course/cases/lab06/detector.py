@@ -25,12 +25,12 @@ SETTLED_MS, REPORTED_WITHIN_MS, LOOK_EVERY_MS = 120_000, 180_000, 10_000
 
 SHAPE_RULE = "differing returns a list of pairs of client ids: [(one, other), …], and [] if all is well"
 YOUNG_RULE = (
-    "A difference is wrong only when both members have run for more than two minutes: during a rolling change old and "
-    "new members differ, and that is as it should be"
+    "A difference is wrong only when both members have run for more than two minutes: during a rolling "
+    "change old and new members differ, as they should"
 )
 SAME_RULE = (
-    "Two members differ when their topics or tags differ. The version (subVersion) is another one in every member, and "
-    "the same tags can be written in another order: neither is a difference"
+    "Two members differ when their topics or tags differ. The version (subVersion) differs in every member, "
+    "and the same tags can be written in another order: neither is a difference"
 )
 GONE_RULE = "A pair names two members that are online now, by their client ids"
 MISSED_RULE = (
@@ -179,7 +179,7 @@ def _pairs(found: object) -> set[frozenset[str]] | None:
 def _has_the_right_form(today: WatchedDay) -> Finding | None:
     for look in today.looks:
         if _pairs(look.found) is None:
-            return Finding(SHAPE_RULE, f"the look at {calendar(look.now_ms)}", "a list of pairs", look.found)
+            return Finding(SHAPE_RULE, f"the check at {calendar(look.now_ms)}", "a list of pairs", look.found)
     return None
 
 
@@ -203,7 +203,7 @@ def _false_alarm(today: WatchedDay, look: DetectorCall, pair: list[str]) -> Find
 
 
 def _at(look: DetectorCall, rule: str, expected: object, found: object) -> Finding:
-    return Finding(rule, f"the look at {calendar(look.now_ms)}", expected, found)
+    return Finding(rule, f"the check at {calendar(look.now_ms)}", expected, found)
 
 
 def _lasting_differences_are_reported(today: WatchedDay) -> Finding | None:
@@ -224,10 +224,10 @@ DETECTOR = World(
     "lab06.detector",
     "differing(admin, group, now_ms)",
     points=4,
-    about="ten members, two rolling changes, one that stays behind",
+    about="ten members, two rolling changes, one that is left out",
     day=day,
     promises=[_has_the_right_form, _no_false_alarm, _lasting_differences_are_reported],
-    weights={"": 2, "two changes, one after the other": 1, "the first member is new": 1},
+    weights={"": 2, "two changes, one after another": 1, "the first member is new": 1},
     forbids=FORBIDS["lab06.detector"],
     seeds=(1,),
 )

@@ -27,23 +27,23 @@ LIMIT_MS, BACK_AT_MOST = 300_000, 1_000
 OLD_ORDERS, A_BATCH, A_SECOND = 1_400, 100, 3
 
 TIME_RULE = "The story returns within five minutes"
-TRAFFIC_RULE = "The shop goes on sending all the time: no send may fail because of the change"
+TRAFFIC_RULE = "The shop keeps sending all the time: no send may fail because of the change"
 PAID_RULE = (
     "Every paid order of the whole run is consumed: at no moment may a member that reads a queue drop paid, nor the "
     "broker filter it out for the group"
 )
 SHIPPED_RULE = (
-    "From the moment the story returns, shipped orders are consumed too: every member must want them by then, and "
-    "what was asked before the change must have been answered"
+    "From the moment the story returns, shipped orders are also consumed: every member must want them by "
+    "then, and pulls from before the change must have been answered"
 )
 HELD_RULE = (
     "A pull that was sent before the change is filtered by the client with the tags of that time, when its answer "
     "comes after it. The broker holds a pull for up to 20 s: return when the last of them is answered"
 )
 WAITS_RULE = "No order may be left waiting: when the story returns, members that are running must read all queues"
-SKIPPED_RULE = "An offset that is set over orders which nobody has read loses them: the group never gets them"
-OTHERS_RULE = "The group is to consume paid and shipped, and nothing else: * is a larger subscription than it wants"
-BACK_RULE = "No offset is set back by more than 1,000: the group would get again what it has consumed long ago"
+SKIPPED_RULE = "An offset that is set past unread orders loses them: the group never gets them"
+OTHERS_RULE = "The group must consume paid and shipped, and nothing else: * is a larger subscription than it wants"
+BACK_RULE = "No offset is set back by more than 1,000: the group would get again what it consumed long ago"
 
 
 @dataclass(slots=True)

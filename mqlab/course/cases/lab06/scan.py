@@ -19,13 +19,13 @@ from mqlab.rocketmq.wire.message import Message
 ENTRIES, IN_MEMORY, ON_DISK = 800, 32, 8
 
 BEGIN_RULE = "A pull begins where the one before it ended: at its next_offset"
-ENTRIES_RULE = "A pull looks at 800 entries at most, whether they match or not, and then answers with what it has"
-FULL_RULE = "A pull ends with its 32nd message; the entries after it are for the next pull, also when they do not match"
+ENTRIES_RULE = "A pull scans at most 800 entries, whether they match or not, and then answers with what it has"
+FULL_RULE = "A pull ends with its 32nd message; the entries after it are for the next pull, even when they do not match"
 DISK_RULE = (
-    "Before an entry is looked at, the pull asks whether there is room: with 8 messages there is none for an entry on "
+    "Before each entry, the pull checks whether there is room: with 8 messages there is none for an entry on "
     "disk, with 32 none for one in memory"
 )
-NEXT_RULE = "next_offset counts the entries that were looked at, not the messages that were found"
+NEXT_RULE = "next_offset counts the entries that were scanned, not the messages that were found"
 FOUND_RULE = "found counts the messages with the wanted tag"
 NUMBER_RULE = "There is a pull until next_offset is the end of the queue; the pull at the end itself is held"
 

@@ -36,7 +36,8 @@ def _something_was_in_vain(lab: Any) -> str:
     if _sent_in_vain(lab):
         return ""
     return (
-        "In your last run the broker sent nothing in vain: OTHER needs the code of paid. java_hash tells you the code."
+        "In your last run the broker sent nothing that the client dropped: OTHER needs the code of paid. "
+        "java_hash tells you the code."
     )
 
 
@@ -130,7 +131,7 @@ def _passed(lab: Any) -> int:
 def _everything_but_spring(lab: Any) -> str:
     coupons = [message.properties.get("coupon") for message in _delivered(lab)]
     if "spring" in coupons:
-        return "In your last run orders with the coupon spring passed, too: change CONDITION and run it again."
+        return "In your last run orders with the coupon spring also passed: change CONDITION and run it again."
     if None not in coupons or "summer" not in coupons:
         return "In your last run not everything but spring passed: change CONDITION and run it again."
     return ""

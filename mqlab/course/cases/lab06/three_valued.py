@@ -22,7 +22,9 @@ Truth = bool | None
 MISSING_RULE = "A comparison with a property that is missing is unknown: None. That goes for <> and NOT IN as well"
 AND_RULE = "AND: False as soon as one side is False; otherwise None if a side is unknown; otherwise True"
 OR_RULE = "OR: True as soon as one side is True; otherwise None if a side is unknown; otherwise False"
-NOT_RULE = "NOT of unknown is unknown: whoever does not know whether it is so does not know whether it is not so"
+NOT_RULE = (
+    "NOT of unknown is unknown: if it is not known whether something is true, it is not known whether it is false"
+)
 NULL_RULE = "IS NULL asks whether the property is missing, IS NOT NULL whether it is there: neither is ever unknown"
 NUMBER_RULE = (
     "A property is a text. Compared with a number it is taken for a number, so that 10 is greater than 9; compared "

@@ -25,20 +25,20 @@ WINNER_RULE = (
     "of all members with it"
 )
 POPULAR_RULE = (
-    "Each its own tag of its own queues: that is the popular picture, and it is so only when the pull carries the "
-    "text. By default the broker filters for everybody with the subscription of the highest version; it neither asks "
-    "the member, nor does it add the members' tags up"
+    "Each its own tag of its own queues is the popular picture, which is true only when the pull carries "
+    "the text. By default the broker filters for all members with the subscription of the highest version; "
+    "it does not ask the member or add tags up"
 )
 TEXT_RULE = "When the pull carries its text, the broker filters with that text and the versions do not matter"
 CLIENT_RULE = "What the broker lets through is filtered once more by the member, with its own tags, as text"
 HASH_RULE = (
-    "The broker compares hash codes: a message whose tag has the same code as a subscribed tag passes, and the member "
-    "to whom it belongs gets it after all"
+    "The broker compares hash codes: a message whose tag has the same code as a subscribed tag passes, and "
+    "the member that wants it gets it after all"
 )
 QUEUES_RULE = "A member receives messages of its own queues only, whatever the broker would let through"
 STAR_RULE = "A member with * takes every tag, but it only sees what the broker's filter has let through"
-MEMBERS_RULE = "Every member is in the dictionary, with an empty list if it receives nothing; nobody else is"
-NOBODY_RULE = "What no member has received, nobody receives: list it, in the order of the messages"
+MEMBERS_RULE = "Every member is in the dictionary, with an empty list if it receives nothing; no other name is"
+NOBODY_RULE = "List what no member has received, in the order of the messages"
 
 
 def asked(member: Mapping[str, Any]) -> tags.TagFilter:

@@ -38,20 +38,20 @@ TOO_EARLY_RULE = "An order gets three deliveries before it is given up, and the 
 STORED_RULE = "An order that failed three times is stored for a human, with its body, under its msg_id"
 BYTES_RULE = "A human gets the body as it came: store message.body itself, bytes, not a text made of it"
 NOT_STORED_RULE = "Only what failed three times is for a human"
-PAID_RULE = "When the bank has paid, the order is done: return CONSUME_SUCCESS. Returning nothing gives the order back"
+PAID_RULE = "When the bank has paid, the order is done: return CONSUME_SUCCESS. Returning nothing sends the order back"
 SLOW_RULE = "The bank takes up to 3 seconds: a shorter time limit fails orders that are only slow"
-LONG_RULE = "Whenever billing dies, only the last 15 seconds come again: no call may take longer than 10"
+LONG_RULE = "Whenever billing crashes, only the last 15 seconds may be redelivered: no call may take longer than 10"
 REPLAY_RULE = (
     "A message without a result holds the offset of its queue: after a restart everything after it is delivered again"
 )
-BACK_RULE = "An order that the bank did not answer must come back and be paid in the end"
+BACK_RULE = "An order that the bank did not answer must be redelivered and paid in the end"
 ENDLESS_RULE = (
     "A delivery that kills its process leaves no result, so reconsume_times stays as it is: only what is written and "
     "committed before the bank is asked survives. After three such deliveries the bank must not be asked again"
 )
 KNOWN_RULE = (
-    "An order that a human has is not tried again, even if it is delivered again: billing may die before the "
-    "broker knows of the success"
+    "An order that a human has is not tried again, even if it is delivered again: billing may crash before "
+    "the broker knows of the success"
 )
 LATE_RULE = (
     "Three deliveries that began and did not end are enough: the fourth stores the order and does not ask the bank"
@@ -200,7 +200,7 @@ def _three_lives(day: bank.BadDay) -> Finding | None:
         return finding_at(day, tries[3], KNOWN_RULE, 3, len(tries), where)
     kept = day.kept[2] if len(day.kept) > 2 else None
     row = "no row of it" if kept is None else f"times {kept}"
-    where = f"{place(day, tries[3])}: the bank asked again; after the third death the table started held {row}"
+    where = f"{place(day, tries[3])}: the bank asked again; after the third crash the table started held {row}"
     return finding_at(day, tries[3], ENDLESS_RULE, 3, len(tries), where)
 
 

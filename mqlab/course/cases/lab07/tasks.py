@@ -42,7 +42,7 @@ def _bank_is_away_for_two_hours(clock: Any) -> str:
     away = (clock.settings.down_from_ms, clock.settings.down_to_ms)
     if away == (0, TWO_HOURS_MS):
         return ""
-    return "The clock has not played this day yet: write 2h into its field *to* (beside 0s) and press Play."
+    return "The clock has not played this day yet: write 2h into its field *to* (next to 0s) and press Play."
 
 
 def _deliveries_of_the_first(lab: Any) -> int:
@@ -83,7 +83,7 @@ def _an_answer_came(lab: Any) -> str:
     lost = len(list(lab.journal.changes("frame.dropped")))
     if 0 < lost < _copies_of_order_1(lab):
         return ""
-    return "In your last run every answer was lost, so the shop was told no SEND_OK. Make LOST smaller."
+    return "In your last run every answer was lost, so the shop got no SEND_OK. Make LOST smaller."
 
 
 def _close(one: object, other: object) -> bool:
