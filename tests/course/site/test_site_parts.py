@@ -125,7 +125,7 @@ def test_words_stand_where_a_browser_does_something_else() -> None:
 def test_the_first_page_leads_to_every_lab_and_board() -> None:
     playable = [path.name for path in sorted((ROOT / "labs").glob("*.ipynb")) if path.name[:2] in LABS]
     page = front_page(ROOT, playable)
-    assert page.count('<td class="runs"><a href="lab/index.html?path=labs/') == len(playable) == 23
+    assert page.count('<td class="runs"><a href="lab/index.html?path=labs/') == len(playable) > 20
     assert all(f'href="pages/{path.stem}.html"' in page for path in (ROOT / "labs").glob("[0-9]*.ipynb"))
     assert all(f'href="boards/{name}.html"' in page for name in BOARDS)
     assert all(f'href="pages/{Path(name).stem}.html"' in page for name in BESIDE_THE_LABS)
