@@ -3,6 +3,7 @@
     pip install mqlab              worlds without pictures, the store, mqlab serve
     pip install "mqlab[lab]"       tables and pictures; mqlab cat, inspect, admin, console, sim
     pip install "mqlab[cluster]"   bodies in LZ4 and ZSTD, mqlab serve --metrics
+    pip install "mqlab[grpc]"      mqlab serve --grpc, for RocketMQ's 5.x clients
     pip install "mqlab[spark]"     days of traffic, Arrow, Spark
     pip install "mqlab[course]"    JupyterLab, the labs, the grader
     pip install "mqlab[all]"       everything
@@ -22,6 +23,7 @@ from mqlab.errors import UsageError
 NEEDS = {  # extra -> modules without which its wing cannot be imported; a test compares them with pyproject.toml
     "lab": ("graphviz", "jinja2", "markupsafe", "tqdm", "wcwidth"),
     "cluster": ("lz4", "prometheus_client", "zstandard"),
+    "grpc": ("google.protobuf", "grpc"),
     "spark": ("numpy", "pandas", "platformdirs", "pyarrow", "pyspark"),
     "course": ("jupyterlab", "nbval", "numpy", "pandas", "psutil"),
 }
@@ -55,6 +57,13 @@ def need(extra: str) -> None:
     """
     if IN_BROWSER:
         return
-    missing = tuple(name for name in NEEDS[extra] if importlib.util.find_spec(name) is None)
+    missing = tuple(name for name in NEEDS[extra] if not _is_installed(name))
     if missing:
         raise MissingExtra(extra, missing)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # the package that it is in is missing
+        return False

@@ -56,6 +56,17 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "Port 0 takes free ones.",
     ),
     click.option(
+        "--grpc",
+        metavar="HOST:PORT",
+        help="Answer RocketMQ's 5.x clients here, over gRPC, as the proxy does in local mode. Port 0 takes a free one.",
+    ),
+    click.option(
+        "--grpc-as-in-5.3.3",
+        "grpc_as_in_5_3_3",
+        is_flag=True,
+        help="With the two faults of the release: leases are not renewed, a changed handle acknowledges nothing.",
+    ),
+    click.option(
         "--brokers",
         type=click.IntRange(1, 26),
         default=1,
@@ -135,10 +146,10 @@ def serve(
             log.warning("settings without effect here: %s", ", ".join(unused))
         _must_be_allowed(plan, allow_remote)
         if processes:
-            if plan.name_server is None or not plan.brokers or metrics is not None or record is not None:
+            if plan.name_server is None or not plan.brokers or plan.grpc or metrics is not None or record is not None:
                 raise UsageError(
-                    "--processes needs a name server and brokers, and has no metrics and no recording",
-                    hint="leave out --only, --replica-of, --metrics and --record",
+                    "--processes needs a name server and brokers, and has no gRPC, no metrics and no recording",
+                    hint="leave out --only, --replica-of, --grpc, --metrics and --record",
                 )
             common = _passed_on(asked, tls_cert, tls_key, allow_remote=allow_remote, verbose=verbose)
             _serve_apart(plan, Path(scratch), common, port_file, _tls(tls_cert, tls_key))
@@ -240,4 +251,5 @@ def _tls(certificate: Path | None, key: Path | None) -> Tls | None:
         server.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
         raise UsageError(f"{certificate} cannot be used for TLS: {error}", hint="PEM, with its key") from error
-    return Tls(server, client)
+    pem = (certificate.read_bytes(), (key or certificate).read_bytes())
+    return Tls(server, client, pem)

@@ -41,6 +41,7 @@ FLOORS = [
     (APART, {"rocketmq.admin"}),
     (APART, {"lab.runtime"}),
     (APART, {"cluster.runtime"}),
+    (APART, {"cluster.grpc"}),
     (APART, {"lab.views"}),
     (APART, {"lab"}),
     (APART, {"lab.inspector", "lab.parts", "data.arrow"}),

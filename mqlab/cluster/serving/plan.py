@@ -69,10 +69,12 @@ class ServingPlan:
     brokers: tuple[BrokerPlan, ...]
     name_server_config: NameServerConfig = field(default_factory=NameServerConfig)
     access: NodeAccess | None = None
+    grpc: Address | None = None  # where 5.x clients find the brokers
+    grpc_as_in_5_3_3: bool = False
 
     def let_go(self) -> None:
         """Close what was held for these nodes and is not used: a broker without slaves listens at two ports."""
-        held = [] if self.name_server is None else [self.name_server]
+        held = [where for where in (self.name_server, self.grpc) if where is not None]
         for broker in self.brokers:
             held += [Address(broker.bind, broker.config.listen_port + distance) for distance in BROKER_PORTS]
         for where in held:
@@ -80,7 +82,7 @@ class ServingPlan:
 
     def reachable_from_outside(self) -> list[str]:
         """The addresses at which other machines can connect."""
-        bound = [] if self.name_server is None else [self.name_server]
+        bound = [where for where in (self.name_server, self.grpc) if where is not None]
         bound += [Address(broker.bind, broker.config.listen_port) for broker in self.brokers]
         return [str(address) for address in bound if not is_loopback(address.host)]
 

@@ -45,6 +45,8 @@ class Wanted:
     only: str | None = None
     config: Path | None = None
     settings: Sequence[str] = field(default=())
+    grpc: str | None = None
+    grpc_as_in_5_3_3: bool = False
 
 
 def plan_of(wanted: Wanted) -> tuple[ServingPlan, tuple[str, ...]]:
@@ -78,7 +80,21 @@ def plan_of(wanted: Wanted) -> tuple[ServingPlan, tuple[str, ...]]:
                 f"the master at {wanted.replica_of} does not say at which name servers it registers",
                 hint='name them: --namesrv "10.0.0.7:9876"',
             )
-    return ServingPlan(name_server, name_servers, brokers, _name_server_config(settings, wanted), access), unused
+    server_config, grpc = _name_server_config(settings, wanted), _grpc(wanted)
+    plan = ServingPlan(name_server, name_servers, brokers, server_config, access, grpc, wanted.grpc_as_in_5_3_3)
+    return plan, unused
+
+
+def _grpc(wanted: Wanted) -> Address | None:
+    """Where 5.x clients are answered: in front of the masters of this process, and of no others."""
+    if wanted.grpc is None:
+        if wanted.grpc_as_in_5_3_3:
+            raise UsageError("--grpc-as-in-5.3.3 needs --grpc HOST:PORT")
+        return None
+    if wanted.only == "namesrv" or wanted.replica_of is not None:
+        raise UsageError("the gRPC front needs a master in this process", hint="leave out --grpc, or run a broker here")
+    where = address_of(wanted.grpc)
+    return where if where.port else replace(where, port=free_port(where.host))
 
 
 def _to_register_at(text: str) -> Address:

@@ -18,10 +18,11 @@ import signal
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mqlab.cluster.runtime import EventLoop, PeerLimits
 from mqlab.cluster.runtime.address import Address
+from mqlab.cluster.serving.front import start_front
 from mqlab.cluster.serving.plan import BrokerPlan, ServingPlan, numeric
 from mqlab.cluster.serving.users import of_one_broker
 from mqlab.errors import LimitReached, MqlabError
@@ -31,6 +32,9 @@ from mqlab.rocketmq.nameserver import NameServer
 from mqlab.rocketmq.promises import Promise
 from mqlab.rocketmq.remoting.access import NodeAccess
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
+
+if TYPE_CHECKING:
+    from mqlab.cluster.grpc.service import GrpcService
 
 log = logging.getLogger("mqlab.server")
 
@@ -45,6 +49,7 @@ class Tls:
 
     server: ssl.SSLContext
     client: ssl.SSLContext
+    pem: tuple[bytes, bytes] | None = None  # certificate and key, for the gRPC front, which has contexts of its own
 
 
 class Server:
@@ -55,6 +60,7 @@ class Server:
         self.loop = EventLoop(limits=limits, not_before_ms=_after_last_message(plan))
         self.name_server: NameServer | None = None
         self.brokers: list[Broker] = []
+        self.grpc: GrpcService | None = None
         self._tls = tls
         self._outside = self.loop.ports("server", "127.0.0.1", RealFiles()).workers  # of callers from other threads
         self._files: list[RealFiles] = []
@@ -95,6 +101,11 @@ class Server:
             # 2. The brokers. Each recovers its store before it listens.
             for broker_plan in self.plan.brokers:
                 self._start_broker(broker_plan)
+            # 3. The front of 5.x clients.
+            if self.plan.grpc is not None:
+                self.plan.let_go()
+                pem = None if self._tls is None else self._tls.pem
+                self.grpc = start_front(self.plan, self.loop, self._ports("grpc", "127.0.0.1", None), self.brokers, pem)
         finally:
             self.plan.let_go()
 
@@ -123,7 +134,7 @@ class Server:
         role = "slave" if broker.is_slave else plan.store.broker_role
         log.info("%s (%s) listens at %s, store in %s", name, role, plan.address, plan.directory)
 
-    def _ports(self, node: str, ip: str, bind: str, access: NodeAccess | None = None) -> Any:
+    def _ports(self, node: str, ip: str, bind: str | None, access: NodeAccess | None = None) -> Any:
         files = RealFiles()
         self._files.append(files)
         tls = self._tls
@@ -137,6 +148,7 @@ class Server:
         plan = self.plan
         return {
             "namesrv": str(plan.name_server) if plan.name_server else ";".join(plan.name_servers) or None,
+            **({"grpc": str(plan.grpc)} if plan.grpc else {}),
             "brokers": [
                 {
                     "name": broker.config.broker_name,
@@ -196,6 +208,8 @@ class Server:
         self.loop.stop()
 
     def _end_nodes(self) -> None:
+        if self.grpc is not None:
+            self.grpc.stop()
         nodes: list[Broker | NameServer] = [*reversed(self.brokers)]
         if self.name_server is not None:
             nodes.append(self.name_server)

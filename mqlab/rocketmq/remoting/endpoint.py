@@ -176,8 +176,19 @@ class Remoting:
         for channel in list(self._channels.values()):
             channel.close()
 
+    def join(self, connection: Connection) -> Channel:
+        """The channel of a client in this process: its connection is handed the frames for it. ``lose`` ends it."""
+        channel = self._channels[connection] = Channel(self, connection)
+        return channel
+
+    def ask(self, channel: Channel, command: RemotingCommand) -> Promise[RemotingCommand]:
+        """Answer a request of such a client; who it is was asked elsewhere."""
+        answered: Promise[RemotingCommand] = Promise()
+        self._handle(self._handlers[command.code], channel, command, answered.resolve)
+        return answered
+
     def _accepted(self, connection: Connection) -> None:
-        self._channels[connection] = Channel(self, connection)
+        self.join(connection)
 
     def _on_data(self, connection: Connection, data: bytes) -> None:
         if connection not in self._channels:
@@ -198,11 +209,12 @@ class Remoting:
             piece = None
             self.ports.annotate(command)
             if command.flag & 1:
-                self._answered(channel, command)
+                self.answered(channel, command)
             else:
                 self._asked(channel, command)
 
-    def _answered(self, channel: Channel, answer: RemotingCommand) -> None:
+    def answered(self, channel: Channel, answer: RemotingCommand) -> None:
+        """The peer of a channel has answered a request."""
         waiting = channel._pending.pop(answer.opaque, None)
         if waiting is not None:  # else: the answer came after its time-out
             promise, deadline = waiting
@@ -237,6 +249,9 @@ class Remoting:
         if self._access is not None and (problem := self._access.problem_of(command)) is not None:
             reply(command.reply(ResponseCode.NO_PERMISSION, problem))
             return
+        self._handle(handler, channel, command, reply)
+
+    def _handle(self, handler: Handler, channel: Channel, command: RemotingCommand, reply: Reply) -> None:
         try:
             handler(channel, command, reply)
         except Exception as error:  # a node answers whatever its handler raises; the journal keeps the traceback

@@ -1,0 +1,68 @@
+"""What the front is and remembers, for its parts.
+
+Mirrors: the fields of DefaultMessagingProcessor and ProxyConfig, as far as local mode reads them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqlab.cluster.grpc.clients import GrpcClients
+from mqlab.cluster.grpc.codes import Code, MessageType, StatusError
+from mqlab.cluster.grpc.local_brokers import LocalBrokers
+from mqlab.rocketmq.ports import Ports
+from mqlab.rocketmq.wire import names
+
+MESSAGE_TYPE = "message.type"
+MIXED = "MIXED"
+
+
+@dataclass(frozen=True, slots=True)
+class FrontConfig:
+    """``port``: where clients reach the front, at the address of the broker that they are sent to.
+
+    ``as_in_5_3_3``: leases are never renewed, and a changed receipt handle acknowledges nothing, as in the release.
+    """
+
+    port: int
+    name_servers: tuple[str, ...] = ()
+    as_in_5_3_3: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrontState:
+    """What every part is handed."""
+
+    ports: Ports
+    config: FrontConfig
+    brokers: LocalBrokers
+    clients: GrpcClients
+
+    def now_ms(self) -> int:
+        """The time of the brokers."""
+        return self.ports.clock.now_ms()
+
+    def type_of(self, topic: str) -> str:
+        """Which kind of messages a topic takes: NORMAL …, MIXED; UNSPECIFIED for one that nobody has."""
+        found = self.brokers.with_topic(topic)
+        return found[0][1].attributes.get(MESSAGE_TYPE, MessageType.NORMAL.name) if found else "UNSPECIFIED"
+
+
+def checked_topic(topic: str) -> str:
+    """A topic that clients may name. StatusError for another. Mirrors GrpcValidator.validateTopic."""
+    problem = names.topic_problem(topic)
+    if problem is not None:
+        raise StatusError(Code.ILLEGAL_TOPIC, problem)
+    if names.is_system_topic(topic):
+        raise StatusError(Code.ILLEGAL_TOPIC, "cannot access system topic")
+    return topic
+
+
+def checked_group(group: str) -> str:
+    """A consumer group that clients may name. StatusError for another. Mirrors validateConsumerGroup."""
+    problem = names.group_problem(group)
+    if problem is not None:
+        raise StatusError(Code.ILLEGAL_CONSUMER_GROUP, problem)
+    if group in names.PREDEFINED_GROUPS:
+        raise StatusError(Code.ILLEGAL_CONSUMER_GROUP, "cannot use system consumer group")
+    return group
