@@ -44,14 +44,14 @@ def ask(answers: Answers, name: str, call: Call) -> tuple[Any, str]:
     """What an answer returns for a call, and what it printed. It gets copies of lists: it may empty them."""
     arguments = [_copied(value) for value in call.arguments.values()]
     with hearing() as heard, marked(call):
-        found = answers[call.to or name](*arguments)
-    return found, heard.text
+        answer = answers[call.to or name](*arguments)
+    return answer, heard.text
 
 
 def _copied(value: Any) -> Any:
     """A copy of lists, dictionaries and sets, with what is in them; everything else as it is."""
     if type(value) is dict:
-        return {key: _copied(one) for key, one in value.items()}
+        return {key: _copied(inner) for key, inner in value.items()}
     if type(value) in (list, tuple):
         return type(value)(map(_copied, value))
     return set(value) if type(value) is set else value

@@ -80,42 +80,42 @@ class Crashing:
         """The days of a seed."""
         return Days(tuple(day(seed) for day in self.days), self.crash_day(seed), seed)
 
-    def judge(self, answers: Answers, made: Days) -> Finding | None:
+    def judge(self, answers: Answers, days: Days) -> Finding | None:
         """Play the days, then the crash day with each of its crashes; the first promise that is broken."""
         try:
             for look in self.first:
-                finding = look(answers, made.seed)
+                finding = look(answers, days.seed)
                 if finding is not None:
                     return finding
-            for day in made.calm:
-                finding = self._broken(day.play(answers, made.seed))
+            for day in days.calm:
+                finding = self._broken(day.play(answers, days.seed))
                 if finding is not None:
                     return finding
-            return self._crashed(answers, made)
+            return self._crashed(answers, days)
         except NotMade as error:
             return Finding(error.rule, error.where, error.expected, error.found)
 
-    def _crashed(self, answers: Answers, made: Days) -> Finding | None:
+    def _crashed(self, answers: Answers, days: Days) -> Finding | None:
         played: list[Played] = []
-        story, settings = made.crash.story(answers, played), made.crash.settings
-        calm, points = calm_run(story, node=self.node, seed=made.seed, **settings)
+        story, settings = days.crash.story(answers, played), days.crash.settings
+        calm, points = calm_run(story, node=self.node, seed=days.seed, **settings)
         finding = self._broken(played[-1])
         if finding is not None:
             return finding
-        finding = self._met(story, played, [point for point in points if point.kind == "line"], made)
+        finding = self._met(story, played, [point for point in points if point.kind == "line"], days)
         if finding is not None:
             return finding
         for point in self._chosen(points, calm):
             # Played as a story, so that show_me can tell it again.
             crashing = with_crash(story, point, node=self.node, restart_after=RESTART_AFTER)
-            play(crashing, seed=made.seed, **settings)
+            play(crashing, seed=days.seed, **settings)
             finding = self._broken(played[-1])
             if finding is not None:
                 where = f"{self.node} killed {point} and started again: {finding.first_wrong}"
                 return replace(finding, first_wrong=where)
         return None
 
-    def _met(self, story: Story, played: list[Played], lines: Sequence[CrashPoint], made: Days) -> Finding | None:
+    def _met(self, story: Story, played: list[Played], lines: Sequence[CrashPoint], days: Days) -> Finding | None:
         """Play the day once per line with the meeting before it."""
         meeting = self.meeting
         if meeting is None:
@@ -127,7 +127,7 @@ class Crashing:
                 lab.simulation("a meeting").line_watch = watch
                 story(lab)
 
-            play(meets, seed=made.seed, **made.crash.settings)
+            play(meets, seed=days.seed, **days.crash.settings)
             finding = self._broken(played[-1])
             if finding is not None:
                 return replace(finding, first_wrong=f"{meeting.who} {point}: {finding.first_wrong}")

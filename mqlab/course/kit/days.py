@@ -120,11 +120,11 @@ def parameters_of(function: Callable[..., Any]) -> str:
     return str(inspect.signature(function))
 
 
-def listener_of(name: str, function: Callable[..., Any], given: Sequence[Any], spelled: str, rule: str) -> Any:
-    """The listener that a function makes of ``given``. NotMade if it is none; ``spelled``: the function's arguments."""
-    if not takes(function, len(given)):
+def listener_of(name: str, function: Callable[..., Any], arguments: Sequence[Any], spelled: str, rule: str) -> Any:
+    """The listener that a function makes of ``arguments``. NotMade if none; ``spelled``: the arguments as text."""
+    if not takes(function, len(arguments)):
         raise NotMade(name, parameters_of(function), rule, "its arguments", spelled)
-    listener = function(*given)
+    listener = function(*arguments)
     if not callable(listener):
         raise NotMade(name, listener, rule)
     if not takes(listener, 2):
@@ -240,8 +240,8 @@ class Sends:
     def act(self, played: Played) -> None:
         """Send them, and note what became which message."""
         shop = played.producer(self.producer)
-        for one in self.messages:
-            played.sent[shop.send(one.message()).msg_id] = one
+        for sent in self.messages:
+            played.sent[shop.send(sent.message()).msg_id] = sent
             if self.every:
                 played.lab.run_for(self.every)
 
@@ -308,13 +308,13 @@ class Day:
     client: Mapping[str, Any] = field(default_factory=lambda: {"enable_trace": False})
     kind: type[Played] = Played
 
-    def story(self, answers: Answers, made: list[Played]) -> Story:
-        """The day as a story; each time it is told, its object of ``kind`` is added to ``made``."""
+    def story(self, answers: Answers, plays: list[Played]) -> Story:
+        """The day as a story; each time it is told, its object of ``kind`` is added to ``plays``."""
 
         def story(lab: Lab) -> None:
-            made.append(self.kind(lab, answers))
+            plays.append(self.kind(lab, answers))
             for act in self.acts:
-                act.act(made[-1])
+                act.act(plays[-1])
 
         return story
 
@@ -325,6 +325,6 @@ class Day:
 
     def play(self, answers: Answers, seed: int) -> Any:
         """The day, played with a learner's answers; an object of ``kind``."""
-        made: list[Played] = []
-        play(self.story(answers, made), seed=seed, **self.settings)
-        return made[0]
+        plays: list[Played] = []
+        play(self.story(answers, plays), seed=seed, **self.settings)
+        return plays[0]

@@ -36,7 +36,7 @@ class Form(Protocol):
     def weights(self) -> Mapping[str, float]:
         """What its cases count, by name; "" for those made from a seed. Empty: all or nothing."""
 
-    def judge(self, answers: Answers, made: Any) -> Finding | None:
+    def judge(self, answers: Answers, trial: Any) -> Finding | None:
         """The first thing that is wrong with the answers, for what a maker made; None if all is well."""
 
     def make(self, seed: int) -> Any:
@@ -73,13 +73,13 @@ def seeded(form: Form) -> Callable[[int], Case]:
 def variants(asked: Exercise, *special: Variant) -> Callable[[int], tuple[Case, ...]]:
     """Special cases of an exercise, for a lab's hidden file: each is made from the class's seed and its own number."""
 
-    def made(seed: int) -> tuple[Case, ...]:
+    def cases(seed: int) -> tuple[Case, ...]:
         return tuple(
-            case_of(asked.form, one.name, functools.partial(one.make, seed + number))
-            for number, one in enumerate(special)
+            case_of(asked.form, variant.name, functools.partial(variant.make, seed + number))
+            for number, variant in enumerate(special)
         )
 
-    return made
+    return cases
 
 
 def first(findings: Iterable[Finding | None]) -> Finding | None:

@@ -42,14 +42,14 @@ LISTENER_ERRORS = {
 
 def place(played: Played, row: Any) -> str:
     """A delivery in words: which message, how often it was given before, when."""
-    one = played.sent.get(row.msg_id)
-    return f"{getattr(one, 'key', row.msg_id)}, reconsume_times {row.reconsume_times}, at {calendar(row.started_ms)}"
+    sent = played.sent.get(row.msg_id)
+    return f"{getattr(sent, 'key', row.msg_id)}, reconsume_times {row.reconsume_times}, at {calendar(row.started_ms)}"
 
 
 def step_of(played: Played, row: Any) -> int | None:
     """The step of the journal at which a delivery began."""
     for record, values in played.lab.journal.changes("listener.started"):
-        if record.now_ms == row.started_ms and any(given["msg_id"] == row.msg_id for given in values["messages"]):
+        if record.now_ms == row.started_ms and any(message["msg_id"] == row.msg_id for message in values["messages"]):
             return int(record.step)
     return None
 
@@ -96,10 +96,10 @@ def writes_committed(group: str, rule: str = COMMIT_RULE, belief: str = "") -> P
     return first
 
 
-def _raised(told: str) -> str:
+def _raised(text: str) -> str:
     """The last part of a traceback, and the learner's line if the traceback shows one."""
-    words = [line for line in told.splitlines() if line[:1].strip() and not line.startswith("Traceback")]
-    lines = re.findall(r", line (\d+), in (\S+)\n {4}(.+)", told)
+    words = [line for line in text.splitlines() if line[:1].strip() and not line.startswith("Traceback")]
+    lines = re.findall(r", line (\d+), in (\S+)\n {4}(.+)", text)
     return words[0] + (" (line {} of {}: {})".format(*lines[-1]) if lines else "")
 
 
@@ -138,17 +138,17 @@ def success_means(
 
 
 def ends_with(
-    group: str, done: Done, rule: str, expected: str, but: Callable[[Any], bool] = lambda one: False
+    group: str, done: Done, rule: str, expected: str, but: Callable[[Any], bool] = lambda sent: False
 ) -> Promise:
     """Every message that was sent is done in the end, except those for which ``but`` is true."""
 
     def first(played: Played) -> Finding | None:
         rows = played.deliveries(group)
         finished = {row.msg_id for row in rows if done(played, row)}
-        for msg_id, one in played.sent.items():
-            if msg_id not in finished and not but(one):
+        for msg_id, sent in played.sent.items():
+            if msg_id not in finished and not but(sent):
                 counts = [row.reconsume_times for row in rows if row.msg_id == msg_id]
-                where = f"{getattr(one, 'key', msg_id)}: its deliveries' reconsume_times"
+                where = f"{getattr(sent, 'key', msg_id)}: its deliveries' reconsume_times"
                 return Finding(rule, where, expected, counts, lab=played.lab)
         return None
 

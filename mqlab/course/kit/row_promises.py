@@ -20,7 +20,7 @@ from mqlab.course.kit.rows import Promise, Row
 from mqlab.course.teach.exercises import Call, Finding
 
 
-def between(column: str, numbers: Callable[[Call], range], rule: str, place: Callable[[Row], str]) -> Promise:
+def between(column: str, numbers: Callable[[Call], range], rule: str, place_of: Callable[[Row], str]) -> Promise:
     """A column holds whole numbers of a range."""
 
     def promise(call: Call, rows: Sequence[Row]) -> Finding | None:
@@ -28,13 +28,13 @@ def between(column: str, numbers: Callable[[Call], range], rule: str, place: Cal
         for row in rows:
             value = row[column]
             if isinstance(value, bool) or not isinstance(value, int) or value not in allowed:
-                return Finding(rule, place(row), f"{allowed[0]} to {allowed[-1]}", value, call=call)
+                return Finding(rule, place_of(row), f"{allowed[0]} to {allowed[-1]}", value, call=call)
         return None
 
     return promise
 
 
-def together(column: str, group: Callable[[Call, Row], Any], rule: str, place: Callable[[Row], str]) -> Promise:
+def together(column: str, group: Callable[[Call, Row], Any], rule: str, place_of: Callable[[Row], str]) -> Promise:
     """Rows of one group have one value in a column. ``group``: what a row belongs to; None for rows of no group."""
 
     def promise(call: Call, rows: Sequence[Row]) -> Finding | None:
@@ -42,7 +42,7 @@ def together(column: str, group: Callable[[Call, Row], Any], rule: str, place: C
         for row in rows:
             of = group(call, row)
             if of is not None and seen.setdefault(of, row[column]) != row[column]:
-                return Finding(rule, f"{of}, {place(row)}", seen[of], row[column], call=call)
+                return Finding(rule, f"{of}, {place_of(row)}", seen[of], row[column], call=call)
         return None
 
     return promise
@@ -66,10 +66,10 @@ def evenly(column: str, parts: Callable[[Call], int], times: float, rule: str) -
 def believed(promise: Promise, beliefs: Mapping[str, Callable[[Call, Sequence[Row]], bool]]) -> Promise:
     """The same promise; what it finds names the first belief (id) whose test says that these rows come of it."""
 
-    def found(call: Call, rows: Sequence[Row]) -> Finding | None:
+    def finding(call: Call, rows: Sequence[Row]) -> Finding | None:
         finding = promise(call, rows)
         if finding is None:
             return None
         return replace(finding, belief=next((name for name, holds in beliefs.items() if holds(call, rows)), ""))
 
-    return found
+    return finding

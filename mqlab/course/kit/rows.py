@@ -52,9 +52,9 @@ class Store(str):
     about: str
 
     def __new__(cls, directory: str, about: str) -> Store:
-        made = super().__new__(cls, directory)
-        made.about = about
-        return made
+        store = super().__new__(cls, directory)
+        store.about = about
+        return store
 
     def __repr__(self) -> str:
         return f"<{self.about}>"
@@ -105,26 +105,26 @@ class Tables:
         """The calls of a seed."""
         return list(self.calls(seed))
 
-    def judge(self, answers: Answers, made: Iterable[Call]) -> Finding | None:
+    def judge(self, answers: Answers, trial: Iterable[Call]) -> Finding | None:
         """Call by call, up to the first wrong row."""
-        return first(self._judged(answers, call) for call in made)
+        return first(self._judged(answers, call) for call in trial)
 
     def ask(self, answers: Answers, call: Call) -> tuple[Any, str]:
         """What the answer's table is for a call, and what was printed meanwhile."""
-        given = [str(value) if isinstance(value, Store) else value for value in call.arguments.values()]
+        arguments = [str(value) if isinstance(value, Store) else value for value in call.arguments.values()]
         answer = answers[call.to or self.name]
         with hearing() as heard, marked(call):
-            found = answers[self.through](answer, *given) if self.through else answer(*given)
-        return found, heard.text
+            returned = answers[self.through](answer, *arguments) if self.through else answer(*arguments)
+        return returned, heard.text
 
     def _judged(self, answers: Answers, call: Call) -> Finding | None:
         return self._told(answers, call, *self.ask(answers, call))
 
-    def _told(self, answers: Answers, call: Call, found: Any, printed: str) -> Finding | None:
+    def _told(self, answers: Answers, call: Call, returned: Any, printed: str) -> Finding | None:
         # 1. The form: rows that have the columns, one for each key.
-        rows = self._rows(found)
+        rows = self._rows(returned)
         if isinstance(rows, str):
-            return self._misfit(call, found, printed, rows)
+            return self._misfit(call, returned, printed, rows)
         table: Table = {}
         for row in rows:
             key = self._key(row)
@@ -140,12 +140,12 @@ class Tables:
         finding = first(promise(call, rows) for promise in self.promises)
         return finding or self._unlike_before(answers, call, table)
 
-    def _rows(self, found: Any) -> list[Row] | str:
+    def _rows(self, returned: Any) -> list[Row] | str:
         """The rows as dictionaries; for a value of another form, what it lacks."""
-        if not isinstance(found, list | tuple):
+        if not isinstance(returned, list | tuple):
             return "rows"
         rows: list[Row] = []
-        for row in found:
+        for row in returned:
             if isinstance(row, list | tuple) and not hasattr(row, "asDict"):
                 if len(row) != len(self.columns):
                     return "columns"
@@ -158,17 +158,17 @@ class Tables:
             rows.append(row)
         return rows
 
-    def _misfit(self, call: Call, found: Any, printed: str, lacking: str) -> Finding:
+    def _misfit(self, call: Call, returned: Any, printed: str, lacking: str) -> Finding:
         columns = list(self.columns)
-        if found is None:
+        if returned is None:
             rule = (general.PRINTED if printed.strip() else general.NOTHING).format(name=self.name)
         elif lacking == "rows":
             rule = f"{self.name} returns {'a DataFrame' if self.through else 'a list of rows'}"
         else:
             rule = f"{self.name} returns the columns {', '.join(columns)}"
-            odd = next(row for row in found if isinstance(self._rows([row]), str))
-            found = list(odd) if isinstance(odd, Mapping) else odd
-        return Finding(rule, f"{call.about}: its rows" if call.about else "its rows", columns, found, call=call)
+            odd = next(row for row in returned if isinstance(self._rows([row]), str))
+            returned = list(odd) if isinstance(odd, Mapping) else odd
+        return Finding(rule, f"{call.about}: its rows" if call.about else "its rows", columns, returned, call=call)
 
     def _key(self, row: Row) -> Key:
         return tuple(_hashable(row[column]) for column in self.by)
@@ -184,18 +184,18 @@ class Tables:
                 return WrongRow(self._key(row), part, row, mine)
         return next((WrongRow(key, EXTRA, None, row) for key, row in left.items()), None)
 
-    def _differing(self, right: Row, found: Row) -> Iterator[str]:
+    def _differing(self, right: Row, actual: Row) -> Iterator[str]:
         """The columns in which two rows differ, of those that the right row has."""
         first_looked_at = [column for column in self.rules if column in self.columns]
         named = (column for column in dict.fromkeys([*first_looked_at, *self.columns]) if column in right)
-        return (column for column in named if not self._same(column, right[column], found[column]))
+        return (column for column in named if not self._same(column, right[column], actual[column]))
 
-    def _same(self, column: str, right: Any, found: Any) -> bool:
-        if right == found:
+    def _same(self, column: str, right: Any, actual: Any) -> bool:
+        if right == actual:
             return True
-        ratio = SAME_RATIO if isinstance(right, float) or isinstance(found, float) else 0.0
+        ratio = SAME_RATIO if isinstance(right, float) or isinstance(actual, float) else 0.0
         try:
-            return math.isclose(right, found, rel_tol=ratio, abs_tol=self.close.get(column, 0.0))
+            return math.isclose(right, actual, rel_tol=ratio, abs_tol=self.close.get(column, 0.0))
         except TypeError:
             return False
 
@@ -204,11 +204,11 @@ class Tables:
         chosen = fitting[0].says if fitting else ""
         explained = self.explain(call, rows, wrong) if self.explain is not None and not chosen else ""
         rule = chosen or explained or self.rules.get(wrong.part) or self._usual_rule(wrong.part)
-        expected, found = self._side_by_side(wrong)
+        expected, actual = self._side_by_side(wrong)
         # Where several misunderstandings give the same rows, nobody knows which one it was.
         beliefs = {slip.belief for slip in fitting}
         belief = beliefs.pop() if len(beliefs) == 1 else ""
-        return Finding(rule, self._place(call, wrong), expected, found, call=call, belief=belief)
+        return Finding(rule, self._place(call, wrong), expected, actual, call=call, belief=belief)
 
     def _usual_rule(self, part: str) -> str:
         if part == TWICE:
@@ -219,18 +219,18 @@ class Tables:
         """The misunderstandings that give all of these rows; else those that give what is wrong in the first."""
         if call.right is ... or wrong.part == TWICE:
             return []
-        found = {self._key(row): row for row in rows}
+        by_key = {self._key(row): row for row in rows}
         tables = [(slip, {self._key(row): row for row in would}) for slip in self.slips for would in slip.values(call)]
-        whole = [slip for slip, table in tables if self._same_tables(table, found)]
-        return whole or [slip for slip, table in tables if self._same_mistake(table, found, wrong)]
+        whole = [slip for slip, table in tables if self._same_tables(table, by_key)]
+        return whole or [slip for slip, table in tables if self._same_mistake(table, by_key, wrong)]
 
-    def _same_tables(self, one: Table, other: Table) -> bool:
-        return one.keys() == other.keys() and not any(any(self._differing(one[key], other[key])) for key in one)
+    def _same_tables(self, table: Table, other: Table) -> bool:
+        return table.keys() == other.keys() and not any(any(self._differing(table[key], other[key])) for key in table)
 
-    def _same_mistake(self, table: Table, found: Table, wrong: WrongRow) -> bool:
+    def _same_mistake(self, table: Table, other: Table, wrong: WrongRow) -> bool:
         """Where rows are missing or too many, the keys must be the slip's; in a row, the wrong column's value."""
         if wrong.part in (MISSING, EXTRA):
-            return table.keys() == found.keys()
+            return table.keys() == other.keys()
         row = table.get(wrong.key)
         assert wrong.right is not None and wrong.found is not None
         mistaken = row is not None and not self._same(wrong.part, row[wrong.part], wrong.right[wrong.part])
@@ -251,8 +251,8 @@ class Tables:
     def _place(self, call: Call, wrong: WrongRow) -> str:
         row = wrong.right or wrong.found
         assert row is not None
-        place = ", ".join(f"{column} {_shown(column, row[column])!r}" for column in self.by)
-        return f"{call.about}: {place}" if call.about else place
+        where = ", ".join(f"{column} {_shown(column, row[column])!r}" for column in self.by)
+        return f"{call.about}: {where}" if call.about else where
 
     def _unlike_before(self, answers: Answers, call: Call, table: Table) -> Finding | None:
         """The first row that differs when the answer is asked a second time."""

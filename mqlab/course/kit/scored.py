@@ -55,9 +55,9 @@ class Scores:
         """The calls of a seed."""
         return list(self.calls(seed))
 
-    def judge(self, answers: Answers, made: Iterable[Call]) -> Finding | None:
+    def judge(self, answers: Answers, trial: Iterable[Call]) -> Finding | None:
         """All calls; the first finding, with the mean of what the calls leave."""
-        every = list(made)
+        every = list(trial)
         findings = [self._judged(answers, call) for call in every]
         wrong = first(findings)
         if wrong is None:
@@ -67,25 +67,25 @@ class Scores:
         return replace(wrong, share=above(sum(shares) / len(shares), floor))
 
     def _judged(self, answers: Answers, call: Call) -> Finding | None:
-        given = [str(value) if isinstance(value, Store) else value for value in call.arguments.values()]
+        arguments = [str(value) if isinstance(value, Store) else value for value in call.arguments.values()]
         answer = answers[self.name]
         with hearing() as heard, marked(call):
-            found = answers[self.opens](answer, *given) if self.opens else answer(*given)
+            returned = answers[self.opens](answer, *arguments) if self.opens else answer(*arguments)
             if self.told is not None:
-                found = self.told(found, call)
+                returned = self.told(returned, call)
         try:
-            value = fitted(self.returns, found)
+            value = fitted(self.returns, returned)
         except Misfit as misfit:
-            return self._misfit(call, found, heard.text, misfit)
+            return self._misfit(call, returned, heard.text, misfit)
         return first(judge(call, value) for judge in self.judges)
 
-    def _misfit(self, call: Call, found: Any, printed: str, misfit: Misfit) -> Finding:
+    def _misfit(self, call: Call, returned: Any, printed: str, misfit: Misfit) -> Finding:
         rule = f"{self.name} returns {described(self.returns)}"
-        if found is None:
+        if returned is None:
             rule = (general.PRINTED if printed.strip() else general.NOTHING).format(name=self.name)
         elif misfit.path and misfit.found != "no such key":
             rule += f": {misfit.path[-1]} is {described(misfit.shape)}"
-        wrong = misfit.found if misfit.path else found
+        wrong = misfit.found if misfit.path else returned
         return Finding(rule, ": ".join([call.about, *misfit.path]), described(misfit.shape), wrong, call=call)
 
 

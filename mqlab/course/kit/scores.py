@@ -39,41 +39,41 @@ class Recalled:
         return max(0.0, (len(self.hits) - len(self.decoys) - len(self.invented)) / there) if there else 0.0
 
 
-def recalled(found: Sequence[Hashable], truth: Collection[Hashable], decoys: Collection[Hashable] = ()) -> Recalled:
+def recalled(named: Sequence[Hashable], truth: Collection[Hashable], decoys: Collection[Hashable] = ()) -> Recalled:
     """Findings beside the truth and beside what only looked like it.
 
     >>> recalled(["stuck", "burst", "moon"], ["stuck", "reset"], ["burst"])
     Recalled(hits=('stuck',), missed=('reset',), decoys=('burst',), invented=('moon',))
     """
-    once = list(dict.fromkeys(found))
+    once = list(dict.fromkeys(named))
     return Recalled(
-        hits=tuple(one for one in once if one in truth),
-        missed=tuple(one for one in truth if one not in once),
-        decoys=tuple(one for one in once if one in decoys and one not in truth),
-        invented=tuple(one for one in once if one not in truth and one not in decoys),
+        hits=tuple(name for name in once if name in truth),
+        missed=tuple(name for name in truth if name not in once),
+        decoys=tuple(name for name in once if name in decoys and name not in truth),
+        invented=tuple(name for name in once if name not in truth and name not in decoys),
     )
 
 
-def overlap(found: Interval, right: Interval) -> float:
+def overlap(guess: Interval, right: Interval) -> float:
     """The common part of two stretches of time over the whole of both; 0 for a stretch that ends before it begins.
 
     >>> overlap((600, 660), (615, 660))
     0.75
     """
-    common = min(found[1], right[1]) - max(found[0], right[0])
-    whole = max(found[1], right[1]) - min(found[0], right[0])
-    return max(0.0, common / whole) if whole > 0 and found[1] >= found[0] else float(found == right)
+    common = min(guess[1], right[1]) - max(guess[0], right[0])
+    whole = max(guess[1], right[1]) - min(guess[0], right[0])
+    return max(0.0, common / whole) if whole > 0 and guess[1] >= guess[0] else float(guess == right)
 
 
-def jaccard(found: Collection[Hashable], right: Collection[Hashable]) -> float:
+def jaccard(named: Collection[Hashable], right: Collection[Hashable]) -> float:
     """The common members of two sets over all members of both; 1 for two empty sets.
 
     >>> jaccard({1, 2, 3}, {2, 3, 4})
     0.5
     """
-    one, other = set(found), set(right)
-    every = one | other
-    return len(one & other) / len(every) if every else 1.0
+    mine, other = set(named), set(right)
+    every = mine | other
+    return len(mine & other) / len(every) if every else 1.0
 
 
 def delay_ms(alarms: Sequence[int], begins_ms: int, until_ms: int) -> int | None:
@@ -88,11 +88,11 @@ def delay_ms(alarms: Sequence[int], begins_ms: int, until_ms: int) -> int | None
     return min(reported) - begins_ms if reported else None
 
 
-def in_order(found: Sequence[Hashable], harm: Mapping[Hashable, float], tolerance: float = 0.2) -> bool:
+def in_order(named: Sequence[Hashable], harm: Mapping[Hashable, float], tolerance: float = 0.2) -> bool:
     """Whether findings stand with the most harmful first; harms within ``tolerance`` of each other may change places.
 
     >>> in_order(["reset", "stuck"], {"reset": 100, "stuck": 110})
     True
     """
-    harms = [harm[one] for one in found if one in harm]
+    harms = [harm[name] for name in named if name in harm]
     return all(later <= earlier * (1 + tolerance) for earlier, later in itertools.pairwise(harms))

@@ -55,9 +55,9 @@ def record(name: str = "", **parts: Any) -> Parts:
 class Misfit(Exception):
     """A value has another form. ``shape`` is what was asked for at ``path``, ``found`` what is there."""
 
-    def __init__(self, shape: Any, found: object, path: tuple[str, ...] = ()) -> None:
+    def __init__(self, shape: Any, value: object, path: tuple[str, ...] = ()) -> None:
         super().__init__(described(shape))
-        self.shape, self.found, self.path = shape, found, path
+        self.shape, self.found, self.path = shape, value, path
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def described(shape: Any, many: bool = False) -> str:
         ((key, value),) = shape.items()
         return f"{'dictionaries' if many else 'a dictionary'}: {described(key)} -> {described(value)}"
     if isinstance(shape, types.UnionType):
-        return " or ".join(described(one) for one in typing.get_args(shape))
+        return " or ".join(described(option) for option in typing.get_args(shape))
     words = KINDS.get(shape, f"a {getattr(shape, '__name__', shape)}")
     return words.removeprefix("a ") + "s" if many and words.startswith("a ") else words
 
@@ -104,9 +104,9 @@ def fitted(shape: Any, value: Any, path: tuple[str, ...] = ()) -> Any:
     [(3,)]
     """
     if isinstance(shape, types.UnionType):
-        for one in typing.get_args(shape):
+        for option in typing.get_args(shape):
             try:
-                return fitted(one, value, path)
+                return fitted(option, value, path)
             except Misfit:
                 continue
         raise Misfit(shape, value, path)
@@ -115,12 +115,12 @@ def fitted(shape: Any, value: Any, path: tuple[str, ...] = ()) -> Any:
     if isinstance(shape, list):
         if not isinstance(value, list | tuple) and not _is_array(value):
             raise Misfit(shape, value, path)
-        return [fitted(shape[0], one, (*path, _item(shape[0], number))) for number, one in enumerate(value, 1)]
+        return [fitted(shape[0], entry, (*path, _item(shape[0], number))) for number, entry in enumerate(value, 1)]
     if isinstance(shape, dict):
         if not isinstance(value, Mapping):
             raise Misfit(shape, value, path)
         ((of_key, of_value),) = shape.items()
-        return {fitted(of_key, key, path): fitted(of_value, one, (*path, str(key))) for key, one in value.items()}
+        return {fitted(of_key, key, path): fitted(of_value, inner, (*path, str(key))) for key, inner in value.items()}
     return _plain(shape, value, path)
 
 
@@ -129,11 +129,11 @@ def with_fractions(shape: Any) -> Any:
     if isinstance(shape, types.UnionType):
         return functools.reduce(operator.or_, map(with_fractions, typing.get_args(shape)))
     if isinstance(shape, Parts):
-        return Parts(shape.name, tuple((name, with_fractions(one)) for name, one in shape.parts), shape.keyed)
+        return Parts(shape.name, tuple((name, with_fractions(part)) for name, part in shape.parts), shape.keyed)
     if isinstance(shape, list):
         return [with_fractions(shape[0])]
     if isinstance(shape, dict):
-        return {key: with_fractions(one) for key, one in shape.items()}
+        return {key: with_fractions(inner) for key, inner in shape.items()}
     return float if shape is int else shape
 
 
@@ -144,10 +144,10 @@ def _parts(shape: Parts, value: Any, path: tuple[str, ...]) -> Any:
         for name, _ in shape.parts:
             if name not in value:
                 raise Misfit(shape, "no such key", (*path, name))
-        return {name: fitted(one, value[name], (*path, name)) for name, one in shape.parts}
+        return {name: fitted(part, value[name], (*path, name)) for name, part in shape.parts}
     if not isinstance(value, list | tuple) or len(value) != len(shape.parts):
         raise Misfit(shape, value, path)
-    return tuple(fitted(one, got, (*path, name)) for (name, one), got in zip(shape.parts, value, strict=True))
+    return tuple(fitted(part, got, (*path, name)) for (name, part), got in zip(shape.parts, value, strict=True))
 
 
 def _plain(kind: type, value: Any, path: tuple[str, ...]) -> Any:
@@ -177,47 +177,49 @@ def _item(shape: Any, number: int) -> str:
     return f"{getattr(shape, 'name', '') or 'entry'} {number}"
 
 
-def difference(shape: Any, right: Any, found: Any, path: tuple[str, ...] = (), part: str = "") -> Difference | None:
+def difference(shape: Any, right: Any, actual: Any, path: tuple[str, ...] = (), part: str = "") -> Difference | None:
     """The first difference of two values of one form: part by part, items before their number."""
-    if right == found:
+    if right == actual:
         return None
     if isinstance(shape, Parts):
-        for number, (name, one) in enumerate(shape.parts):
+        for number, (name, of_part) in enumerate(shape.parts):
             key: Any = name if shape.keyed else number
-            inner = difference(one, right[key], found[key], (*path, name), name)
+            inner = difference(of_part, right[key], actual[key], (*path, name), name)
             if inner is not None:
                 return inner
     # A list of plain values is looked at as a whole; one of records, record by record.
-    if isinstance(shape, list) and isinstance(shape[0], Parts) and isinstance(right, list) and isinstance(found, list):
-        for number, (wanted, got) in enumerate(zip(right, found, strict=False), 1):
+    if isinstance(shape, list) and isinstance(shape[0], Parts) and isinstance(right, list) and isinstance(actual, list):
+        for number, (wanted, got) in enumerate(zip(right, actual, strict=False), 1):
             inner = difference(shape[0], wanted, got, (*path, _item(shape[0], number)), part)
             if inner is not None:
                 return inner
         if shape[0].name:
-            return Difference((*path, f"number of {plural(shape[0].name)}"), "number", len(right), len(found))
-    if isinstance(shape, dict) and isinstance(right, dict) and isinstance(found, dict):
+            return Difference((*path, f"number of {plural(shape[0].name)}"), "number", len(right), len(actual))
+    if isinstance(shape, dict) and isinstance(right, dict) and isinstance(actual, dict):
         ((_, of_value),) = shape.items()
-        for key in [*right, *(key for key in found if key not in right)]:
-            if key not in found or key not in right:
+        for key in [*right, *(key for key in actual if key not in right)]:
+            if key not in actual or key not in right:
                 return Difference(
-                    (*path, str(key)), part or "key", right.get(key, "no such key"), found.get(key, "no such key")
+                    (*path, str(key)), part or "key", right.get(key, "no such key"), actual.get(key, "no such key")
                 )
-            inner = difference(of_value, right[key], found[key], (*path, str(key)), part or str(key))
+            inner = difference(of_value, right[key], actual[key], (*path, str(key)), part or str(key))
             if inner is not None:
                 return inner
-    return Difference(path, part, right, found)
+    return Difference(path, part, right, actual)
 
 
 def leaves(shape: Any, value: Any, part: str, name: str = "") -> list[Any]:
     """All plain values that belong to a part, in order; those of the whole value for the part ""."""
     if isinstance(shape, Parts):
-        pairs = [(one, value[key if shape.keyed else number], key) for number, (key, one) in enumerate(shape.parts)]
-        return [leaf for one, inner, key in pairs for leaf in leaves(one, inner, part, key)]
+        pairs = [
+            (of_part, value[key if shape.keyed else number], key) for number, (key, of_part) in enumerate(shape.parts)
+        ]
+        return [leaf for of_part, inner, key in pairs for leaf in leaves(of_part, inner, part, key)]
     if isinstance(shape, list):
         return [leaf for inner in value for leaf in leaves(shape[0], inner, part, name)]
     if isinstance(shape, dict):
-        ((_, one),) = shape.items()
-        return [leaf for key, inner in value.items() for leaf in leaves(one, inner, part, name or str(key))]
+        ((_, of_value),) = shape.items()
+        return [leaf for key, inner in value.items() for leaf in leaves(of_value, inner, part, name or str(key))]
     return [value] if name == part else []
 
 

@@ -66,14 +66,14 @@ class PartSlip:
     says: str
     alone: bool = False
 
-    def sign(self, right: Any, found: Any) -> int | None:
+    def sign(self, right: Any, actual: Any) -> int | None:
         """Which of its wrong values was found; None if none was. In a list every value must show it."""
-        if isinstance(right, list) and isinstance(found, list):
-            pairs = zip(right, found, strict=False) if len(right) == len(found) else ()
+        if isinstance(right, list) and isinstance(actual, list):
+            pairs = zip(right, actual, strict=False) if len(right) == len(actual) else ()
             signs = {self.sign(*pair) for pair in pairs}
-            return min((one for one in signs if one is not None), default=None) if None not in signs else None
+            return min((number for number in signs if number is not None), default=None) if None not in signs else None
         wrong = list(self.wrong(right))
-        return wrong.index(found) if found in wrong else None
+        return wrong.index(actual) if actual in wrong else None
 
 
 def is_number(value: object) -> bool:
@@ -136,22 +136,22 @@ AS_TEXT = "{name} gave a text where a whole number is asked for: int(…) turns 
 TRANSPOSED = "{name} gave the right values in another order: ({parts}) is the order that is asked for"
 
 
-def transposed(shape: Any, right: Any, found: Any) -> bool:
+def transposed(shape: Any, right: Any, actual: Any) -> bool:
     """Whether a tuple holds the right values at other places."""
-    if not isinstance(shape, Parts) or shape.keyed or not isinstance(found, list | tuple):
+    if not isinstance(shape, Parts) or shape.keyed or not isinstance(actual, list | tuple):
         return False
-    same = len(found) == len(right) and sorted(map(repr, found)) == sorted(map(repr, right))
-    return same and list(found) != list(right)
+    same = len(actual) == len(right) and sorted(map(repr, actual)) == sorted(map(repr, right))
+    return same and list(actual) != list(right)
 
 
-def number_as_text(right: Any, found: Any) -> bool:
+def number_as_text(right: Any, actual: Any) -> bool:
     """Whether a value is the right one, but for numbers that are texts."""
     if is_number(right):
-        return isinstance(found, str) and found.strip() == str(right)
-    if isinstance(right, list | tuple) and isinstance(found, list | tuple) and len(right) == len(found):
-        pairs = list(zip(right, found, strict=True))
-    elif isinstance(right, dict) and isinstance(found, dict) and right.keys() == found.keys():
-        pairs = [(right[key], found[key]) for key in right]
+        return isinstance(actual, str) and actual.strip() == str(right)
+    if isinstance(right, list | tuple) and isinstance(actual, list | tuple) and len(right) == len(actual):
+        pairs = list(zip(right, actual, strict=True))
+    elif isinstance(right, dict) and isinstance(actual, dict) and right.keys() == actual.keys():
+        pairs = [(right[key], actual[key]) for key in right]
     else:
         return False
     same = [wanted == got or number_as_text(wanted, got) for wanted, got in pairs]

@@ -69,23 +69,23 @@ class Values:
         """The calls of a seed."""
         return list(self.calls(seed))
 
-    def judge(self, answers: Answers, made: Iterable[Call]) -> Finding | None:
+    def judge(self, answers: Answers, trial: Iterable[Call]) -> Finding | None:
         """Call by call, up to the first wrong value."""
-        calls = list(made)
+        calls = list(trial)
         for call in calls:
-            found, printed = ask(answers, self.name, call)
-            finding = self._judged(answers, calls, call, found, printed)
+            returned, printed = ask(answers, self.name, call)
+            finding = self._judged(answers, calls, call, returned, printed)
             if finding is not None:
                 return finding
         return None
 
-    def _judged(self, answers: Answers, calls: list[Call], call: Call, found: Any, printed: str) -> Finding | None:
+    def _judged(self, answers: Answers, calls: list[Call], call: Call, returned: Any, printed: str) -> Finding | None:
         # 1. The form.
         try:
-            value = fitted(self.returns, found)
+            value = fitted(self.returns, returned)
         except Misfit as misfit:
-            finding = self._fraction(answers, calls, call, found)
-            return finding or self._misfit(answers, calls, call, found, printed, misfit)
+            finding = self._fraction(answers, calls, call, returned)
+            return finding or self._misfit(answers, calls, call, returned, printed, misfit)
         own = self.compares
         seen = difference(self.returns, call.right, value) if own is None else own(call, value)
         if seen is None:
@@ -94,9 +94,9 @@ class Values:
         for number, slip in enumerate(self.slips):
             if isinstance(slip, Slip):
                 if self._is_slip(slip, answers, calls, call, value):
-                    others = (one for one in self.slips[number + 1 :] if isinstance(one, Slip))
+                    others = (slip for slip in self.slips[number + 1 :] if isinstance(slip, Slip))
                     # Where several misunderstandings give the same, nobody knows which one it was.
-                    alone = not any(self._is_slip(one, answers, calls, call, value) for one in others)
+                    alone = not any(self._is_slip(other, answers, calls, call, value) for other in others)
                     return self._finding(slip.says, call, seen, slip.belief if alone else "")
             elif self._is_part_slip(slip, answers, calls, call, seen):
                 return self._finding(slip.says, call, seen)
@@ -111,39 +111,39 @@ class Values:
 
     def _rule(self, seen: Difference) -> str:
         names = [*reversed(seen.path), seen.part, ""]
-        found = next((self.rules[name] for name in names if name in self.rules), None)
-        return found if found is not None else f"{self.name} returned another value than the right one"
+        rule = next((self.rules[name] for name in names if name in self.rules), None)
+        return rule if rule is not None else f"{self.name} returned another value than the right one"
 
     def _misfit(
-        self, answers: Answers, calls: list[Call], call: Call, found: Any, printed: str, misfit: Misfit
+        self, answers: Answers, calls: list[Call], call: Call, returned: Any, printed: str, misfit: Misfit
     ) -> Finding:
         rule = f"{self.name} returns {described(self.returns)}"
-        if found is None:
+        if returned is None:
             said = printed.strip() in (str(call.right), repr(call.right)) or printed.strip().endswith(str(call.right))
             rule = general.PRINTED if printed.strip() and said else general.NOTHING
-            if rule == general.NOTHING and any(self._again(answers, one) not in (None, _Raised) for one in calls):
+            if rule == general.NOTHING and any(self._again(answers, other) not in (None, _Raised) for other in calls):
                 rule = general.SOMETIMES_NOTHING
             rule = rule.format(name=self.name)
-        elif general.number_as_text(call.right, found):
+        elif general.number_as_text(call.right, returned):
             rule = general.AS_TEXT.format(name=self.name)
-        elif general.transposed(self.returns, call.right, found):
+        elif general.transposed(self.returns, call.right, returned):
             parts = ", ".join(name for name, _ in self.returns.parts)
             rule = general.TRANSPOSED.format(name=self.name, parts=parts)
         elif misfit.path:
             wanted = "" if misfit.found == "no such key" else f": {misfit.path[-1]} is {described(misfit.shape)}"
             rule += wanted
-        wrong = misfit.found if misfit.path else found
-        place = ": ".join([self._place(call, None), *misfit.path])
+        wrong = misfit.found if misfit.path else returned
+        where = ": ".join([self._place(call, None), *misfit.path])
         expected = described(misfit.shape) if misfit.path and misfit.found != "no such key" else call.right
         if self.compares is not None:  # many values are right, and the one of the call would give one away
             expected = described(misfit.shape)
-        return Finding(rule, place, expected, wrong, call=call)
+        return Finding(rule, where, expected, wrong, call=call)
 
-    def _fraction(self, answers: Answers, calls: list[Call], call: Call, found: Any) -> Finding | None:
+    def _fraction(self, answers: Answers, calls: list[Call], call: Call, returned: Any) -> Finding | None:
         """A number that is not whole where a slip explains it, such as seconds with a fraction for milliseconds."""
         shape = with_fractions(self.returns)
         try:
-            value = fitted(shape, found)
+            value = fitted(shape, returned)
         except Misfit:
             return None
         seen = difference(shape, call.right, value)
@@ -155,16 +155,18 @@ class Values:
         return None
 
     def _is_slip(self, slip: Slip, answers: Answers, calls: list[Call], call: Call, value: Any) -> bool:
-        def fits(one: Call, got: Any) -> bool:
+        def fits(other: Call, got: Any) -> bool:
             if got is _Raised:  # a second mistake does not hide the first where the first changes nothing
-                got = one.right
+                got = other.right
             # What a slip leaves open is no sign of it at the call where it would be told.
             return any(
-                one is not call if wrong is general.ANY else _same(self.returns, wrong, got)
-                for wrong in slip.values(one)
+                other is not call if wrong is general.ANY else _same(self.returns, wrong, got)
+                for wrong in slip.values(other)
             )
 
-        return fits(call, value) and all(fits(one, self._again(answers, one)) for one in calls if one is not call)
+        return fits(call, value) and all(
+            fits(other, self._again(answers, other)) for other in calls if other is not call
+        )
 
     def _is_part_slip(
         self, slip: PartSlip, answers: Answers, calls: list[Call], call: Call, seen: Difference, shape: Any = None
@@ -176,12 +178,12 @@ class Values:
         if slip.alone:
             return True
         # All numbers of that part must show the same sign, in this call and in every other one.
-        for one in calls:
+        for other in calls:
             try:
-                value = fitted(shape, self._again(answers, one))
+                value = fitted(shape, self._again(answers, other))
             except Misfit:
                 return False
-            wanted, got = leaves(shape, one.right, seen.part), leaves(shape, value, seen.part)
+            wanted, got = leaves(shape, other.right, seen.part), leaves(shape, value, seen.part)
             wrong = [list(slip.wrong(leaf))[sign:][:1] or [leaf] for leaf in wanted]
             if [[leaf] for leaf in got] != wrong:
                 return False
@@ -194,10 +196,10 @@ class Values:
             return _Raised
 
     def _finding(self, rule: str, call: Call, seen: Difference, belief: str = "") -> Finding:
-        place = self._place(call, seen)
+        where = self._place(call, seen)
         shows = self.shows or (lambda part, value: value)
-        right, found = (_shown(shows(seen.part, value)) for value in (seen.right, seen.found))
-        return Finding(rule, place, right, found, call=call, belief=belief)
+        right, actual = (_shown(shows(seen.part, value)) for value in (seen.right, seen.found))
+        return Finding(rule, where, right, actual, call=call, belief=belief)
 
     def _place(self, call: Call, seen: Difference | None) -> str:
         if self.place is not None:
@@ -224,11 +226,11 @@ def _shown(value: object) -> object:
     return f"{len(value)} bytes: {value[:8].hex(' ', 4)} … {value[-8:].hex(' ', 4)}"
 
 
-def told(exercise_id: str, given: ExerciseWords | None) -> ExerciseWords:
+def told(exercise_id: str, words: ExerciseWords | None) -> ExerciseWords:
     """An exercise's title, hints and note: as given, or from the lab's source."""
     lab = exercise_id.partition(".")[0]
-    if given is not None or not has_words(lab):
-        return given or NO_WORDS
+    if words is not None or not has_words(lab):
+        return words or NO_WORDS
     return words_of(lab).exercises.get(exercise_id, NO_WORDS)
 
 
@@ -243,7 +245,7 @@ def Pure(
     rules: Mapping[str, str] | str = "",
     slips: Sequence[Slip | PartSlip] = (),
     explain: Explain | None = None,
-    place: Place | None = None,
+    place_of: Place | None = None,
     also: Also | None = None,
     compares: Compare | None = None,
     shows: Show | None = None,
@@ -265,7 +267,20 @@ def Pure(
     by_part = {"": rules} if isinstance(rules, str) and rules else dict(rules or {})
     said = told(id, words)
     form = Values(
-        id, name, signature, about, calls, returns, by_part, slips, explain, place, also, compares, shows, weights or {}
+        id,
+        name,
+        signature,
+        about,
+        calls,
+        returns,
+        by_part,
+        slips,
+        explain,
+        place_of,
+        also,
+        compares,
+        shows,
+        weights or {},
     )
     return Exercise(
         id,

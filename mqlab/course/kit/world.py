@@ -38,9 +38,9 @@ class Worlds:
         """The day of a seed, and the seed for its Lab."""
         return self.day(seed), seed
 
-    def judge(self, answers: Answers, made: tuple[Day, int]) -> Finding | None:
+    def judge(self, answers: Answers, trial: tuple[Day, int]) -> Finding | None:
         """Play the day; the first promise that is broken."""
-        day, seed = made
+        day, seed = trial
         try:
             played = day.play(answers, seed)
         except NotMade as error:

@@ -156,7 +156,7 @@ TAGS = Pure(
     returns=bytes,
     calls=lambda seed: [Call(tags=tags, right=right) for tags, right in made.tag_codes(seed)],
     explain=_tag_rule,
-    place=_tag_place,
+    place_of=_tag_place,
     shows=lambda part, value: value.hex(" "),
     slips=[
         Slip("bytes", _coded(lambda text: text.encode()), belief="lab01.text_is_utf8"),

@@ -182,7 +182,7 @@ FAIRNESS = Pure(
     calls=fairness_calls,
     returns=int,
     rules=FAIRNESS_RULE,
-    place=_place,
+    place_of=_place,
     forbids=FORBIDS["lab03.fairness"],
     slips=[
         Slip(
@@ -209,7 +209,7 @@ CHURN = Pure(
     calls=churn_calls,
     returns=float,
     rules=CHURN_RULE,
-    place=_place,
+    place_of=_place,
     forbids=FORBIDS["lab03.churn"],
     slips=[
         Slip(

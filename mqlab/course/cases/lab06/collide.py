@@ -123,7 +123,7 @@ COLLIDE = Pure(
     calls=tags,
     returns=str,
     compares=_first_wrong,
-    place=_place,
+    place_of=_place,
     shows=_shown,
     rules={
         "same": SAME_RULE,

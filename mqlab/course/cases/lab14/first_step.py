@@ -153,7 +153,7 @@ FIRST_WRONG_STEP = Pure(
     rules=RULES,
     explain=_explained,
     compares=_difference,
-    place=_place,
+    place_of=_place,
     slips=[
         Slip("the last one", _last, belief="lab14.last_is_cause"),
         Slip("any answer", _without(any_status=True), belief="lab14.every_answer_promises"),

@@ -140,7 +140,7 @@ FOLLOW = Pure(
     returns=[int],
     rules=ONCE_RULE,
     explain=_explained,
-    place=_place,
+    place_of=_place,
     slips=[
         Slip("ids only", _without(places=False), belief="lab14.rows_have_ids"),
         Slip("offset only", _without(whole=False), belief="lab14.offset_is_place"),

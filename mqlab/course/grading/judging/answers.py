@@ -154,11 +154,11 @@ def answer_class(
 
     def make(cls: type[AnswerObject], *args: Any, **kwargs: Any) -> Any:
         where = desk.locate(exercise, name) if by_name else (life, number)
-        made = desk.call(exercise, where, None, args, kwargs)
-        if not isinstance(made, AnswerObject):
-            return made
-        _, _, its_life, its_number = object.__getattribute__(made, "_mqlab_where")
-        return cls.standing_for(desk, exercise, its_life, its_number, made._mqlab_methods)
+        answer = desk.call(exercise, where, None, args, kwargs)
+        if not isinstance(answer, AnswerObject):
+            return answer
+        _, _, its_life, its_number = object.__getattribute__(answer, "_mqlab_where")
+        return cls.standing_for(desk, exercise, its_life, its_number, answer._mqlab_methods)
 
     members = {
         "__new__": make,
@@ -187,15 +187,15 @@ def signature(parameters: tuple[str, ...]) -> inspect.Signature:
     >>> str(signature(("messages", "context="))), str(signature(("*",)))
     ('(messages, context=Ellipsis)', '(*args)')
     """
-    made = []
+    accepted = []
     for name in dict.fromkeys(parameters):
         if name == "*":
-            made.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
+            accepted.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
         else:
             default = ... if name.endswith("=") else inspect.Parameter.empty
             kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-            made.append(inspect.Parameter(name.removesuffix("="), kind, default=default))
+            accepted.append(inspect.Parameter(name.removesuffix("="), kind, default=default))
     try:
-        return inspect.Signature(made)
+        return inspect.Signature(accepted)
     except ValueError:  # no function has such parameters: the worker's message is forged
         return inspect.Signature()

@@ -217,8 +217,8 @@ class Desk:
         if name not in piece.numbers:
             return value
         if isinstance(value, AnswerObject):
-            place = self, piece.exercise, self._life, piece.numbers[name]
-            return AnswerObject.standing_for(*place, value._mqlab_methods, name)
+            origin = self, piece.exercise, self._life, piece.numbers[name]
+            return AnswerObject.standing_for(*origin, value._mqlab_methods, name)
         where = self, piece.exercise, self._life, piece.numbers[name], name
         if isinstance(value, AnswerFunction):
             return AnswerFunction(*where, value.parameters, by_name=True)

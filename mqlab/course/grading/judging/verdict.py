@@ -146,7 +146,9 @@ class GradeRecord:
     @property
     def not_judged(self) -> tuple[str, ...]:
         """The exercises that the grader itself failed to judge, and that nobody gave points by hand."""
-        return tuple(one.id for one in self.exercises if one.state == NOT_JUDGED and one.override is None)
+        return tuple(
+            exercise.id for exercise in self.exercises if exercise.state == NOT_JUDGED and exercise.override is None
+        )
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -157,12 +159,12 @@ class GradeRecord:
         exercises = [
             ExerciseResult(
                 **{
-                    **one,
-                    "cases": tuple(CaseResult(**case) for case in one["cases"]),
-                    "override": Override(**one["override"]) if one.get("override") else None,
+                    **exercise,
+                    "cases": tuple(CaseResult(**case) for case in exercise["cases"]),
+                    "override": Override(**exercise["override"]) if exercise.get("override") else None,
                 }
             )
-            for one in data["exercises"]
+            for exercise in data["exercises"]
         ]
         return cls(**{**data, "exercises": tuple(exercises), "notes": tuple(Note(**note) for note in data["notes"])})
 

@@ -42,8 +42,8 @@ def met(records: Sequence[GradeRecord]) -> list[Met]:
     for record in records:
         for exercise in record.exercises:
             count.update({(exercise.id, *idea_of(exercise.id, case)) for case in exercise.cases if _is_wrong(case)})
-    found = [Met(students, exercise, text, belief) for (exercise, belief, text), students in count.items()]
-    return sorted(found, key=lambda one: (-one.students, one.exercise, one.text))
+    ideas = [Met(students, exercise, text, belief) for (exercise, belief, text), students in count.items()]
+    return sorted(ideas, key=lambda idea: (-idea.students, idea.exercise, idea.text))
 
 
 def _is_wrong(case: CaseResult) -> bool:

@@ -38,12 +38,12 @@ def filled(path: Path, records: Sequence[GradeRecord]) -> tuple[str, list[str]]:
     lost = []
     for record in records:
         # An empty cell can still be graded by hand; a 0 would look like a result.
-        by_hand = any(one.override for one in record.exercises)
+        by_hand = any(exercise.override for exercise in record.exercises)
         if (record.status == MISSING and not by_hand) or record.not_judged:
             continue
-        found = [row for row in rows if _is_of(row, record.student)]
-        if len(found) == 1:
-            found[0][column] = points(record.scored)
+        own = [row for row in rows if _is_of(row, record.student)]
+        if len(own) == 1:
+            own[0][column] = points(record.scored)
         else:
             lost.append(record.student)
     text = io.StringIO()
@@ -90,6 +90,6 @@ def _is_of(row: Row, student: str) -> bool:
     return any(_same_name(row.get(column, ""), student) for column in NAME_COLUMNS)
 
 
-def _same_name(one: str, other: str) -> bool:
+def _same_name(name: str, other: str) -> bool:
     """Whether two names are one, however their accents are spelled."""
-    return unicodedata.normalize("NFC", one).strip().lower() == unicodedata.normalize("NFC", other).lower()
+    return unicodedata.normalize("NFC", name).strip().lower() == unicodedata.normalize("NFC", other).lower()

@@ -38,8 +38,8 @@ def page(record: GradeRecord, show_hidden: str) -> str:
 
 def _exercise(exercise: ExerciseResult, show_hidden: str) -> dict[str, Any]:
     """What the page shows of an exercise; only the first public failure is open, the one to repair first."""
-    told = told_cases(exercise, show_hidden)
-    opened = next((case for case in told if not case.passed and case.kind == PUBLIC), None)
+    cases = told_cases(exercise, show_hidden)
+    opened = next((case for case in cases if not case.passed and case.kind == PUBLIC), None)
     # Of hidden cases, how many pass may be all that a student sees.
     counts = [
         f"{passed} of {count} {kind} cases pass"
@@ -52,6 +52,6 @@ def _exercise(exercise: ExerciseResult, show_hidden: str) -> dict[str, Any]:
         "reason": told_reason(exercise, show_hidden),
         "has_hint": exercise.state == FAILED and opened is not None,
         "counts": counts,
-        "cases": told,
+        "cases": cases,
         "opened": opened,
     }

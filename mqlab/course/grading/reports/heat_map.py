@@ -28,7 +28,7 @@ Key = tuple[str, str, str]
 def page(records: Sequence[GradeRecord], efforts: Sequence[Effort] = ()) -> str:
     """The heat map, the rules broken most, and how often those students checked who handed in a log."""
     known = "✓ passed, ✗ wrong, ! raised, ‖ stopped, · not run, ? failed here and not judged; an empty field: not begun"
-    ideas = [(one.students, one.exercise, one.text) for one in met(records)[:MOST_BROKEN]]
+    ideas = [(idea.students, idea.exercise, idea.text) for idea in met(records)[:MOST_BROKEN]]
     rules = Markup("<h2>Rules broken most</h2>{}").format(
         table(["students", "exercise", "idea or rule"], ideas, numbers=[0])
     )
@@ -74,11 +74,11 @@ def _grid(records: Sequence[GradeRecord]) -> tuple[list[str], list[tuple[Key, fl
                 states.setdefault((exercise.id, case.kind, case.name), {})[record.student] = case.state
     rows = []
     # A case that the grader could not judge counts neither as failed nor as passed.
-    for key, found in states.items():
-        judged = [state for state in found.values() if state != NOT_JUDGED]
+    for key, of_student in states.items():
+        judged = [state for state in of_student.values() if state != NOT_JUDGED]
         failed = sum(state != "passed" for state in judged)
-        rows.append((key, failed / max(len(judged), 1), [found.get(student, "") for student in students]))
-    order = {name: place for place, name in enumerate(dict.fromkeys(exercise for exercise, _, _ in states))}
+        rows.append((key, failed / max(len(judged), 1), [of_student.get(student, "") for student in students]))
+    order = {name: index for index, name in enumerate(dict.fromkeys(exercise for exercise, _, _ in states))}
     return students, sorted(rows, key=lambda row: (order[row[0][0]], row[0][1] == HIDDEN, row[0][2]))
 
 

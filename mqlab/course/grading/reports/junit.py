@@ -68,6 +68,6 @@ def _test(suite: ElementTree.Element, record: GradeRecord, exercise: ExerciseRes
     node = ElementTree.SubElement(
         test, tag, type=exercise.state, message=clean(told_reason(exercise, show_hidden) or exercise.state)
     )
-    told = told_cases(exercise, show_hidden)
-    lines = [f"{case.kind}: {case.name}: {case.state} {case.rule}".rstrip() for case in told]
+    cases = told_cases(exercise, show_hidden)
+    lines = [f"{case.kind}: {case.name}: {case.state} {case.rule}".rstrip() for case in cases]
     node.text = clean("\n".join(lines))

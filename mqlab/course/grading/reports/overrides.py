@@ -62,16 +62,16 @@ def _line(row: list[str], where: str) -> OverrideLine:
         raise UsageError(
             f"{where}: {len(row)} columns instead of {len(HEAD)}", hint='a comment with a comma stands in "quotes"'
         )
-    at, by, student, exercise, points, comment = (cell.strip() for cell in row)
+    when, by, student, exercise, points, comment = (cell.strip() for cell in row)
     if not student or not exercise or not comment:
         raise UsageError(f"{where}: student, exercise and comment must not be empty")
     try:
-        given = float(points.replace(",", ".")) if points else None
+        number = float(points.replace(",", ".")) if points else None
     except ValueError:
         raise UsageError(f"{where}: {points!r} is not a number of points") from None
-    if given is not None and not 0 <= given < 10_000:
+    if number is not None and not 0 <= number < 10_000:
         raise UsageError(f"{where}: {points} points cannot be given")
-    return OverrideLine(at, by, student, exercise, given, comment[:LONGEST_COMMENT])
+    return OverrideLine(when, by, student, exercise, number, comment[:LONGEST_COMMENT])
 
 
 def add_override(out: Path, student: str, exercise: str, points: float | None, comment: str) -> OverrideLine:
@@ -131,11 +131,11 @@ def overridden(
 
 def _with(record: GradeRecord, wanted: Mapping[Key, OverrideLine], used: set[Key]) -> GradeRecord:
     exercises = []
-    for one in record.exercises:
-        line = wanted.get((record.student, one.id))
+    for exercise in record.exercises:
+        line = wanted.get((record.student, exercise.id))
         if line is not None:
-            used.add((record.student, one.id))
-        exercises.append(one if line is None else _given(one, line))
+            used.add((record.student, exercise.id))
+        exercises.append(exercise if line is None else _given(exercise, line))
     return replace(record, exercises=tuple(exercises))
 
 

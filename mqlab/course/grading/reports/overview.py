@@ -54,16 +54,16 @@ def _by_hand(records: Sequence[GradeRecord]) -> Markup:
     rows = [
         (
             record.student,
-            one.id,
-            points(one.override.points),
-            points(one.judged_points),
-            one.override.comment,
-            one.override.by,
-            one.override.at[:10],
+            exercise.id,
+            points(exercise.override.points),
+            points(exercise.judged_points),
+            exercise.override.comment,
+            exercise.override.by,
+            exercise.override.at[:10],
         )
         for record in records
-        for one in record.exercises
-        if one.override is not None
+        for exercise in record.exercises
+        if exercise.override is not None
     ]
     if not rows:
         return Markup("")
@@ -77,9 +77,9 @@ def _students(records: Sequence[GradeRecord]) -> Markup:
     for student, own in by_student(records).items():
         cells: list[object] = [student, worst(record.status for record in own).replace("_", " ")]
         cells.append(f"{points(sum(record.scored for record in own))} of {sum(record.points for record in own)}")
-        found = {record.lab: record for record in own}
+        by_lab = {record.lab: record for record in own}
         for lab in labs:
-            record = found.get(lab)
+            record = by_lab.get(lab)
             cells.append(_link(record) if record is not None else "")
         cells.append("; ".join(record.reason for record in own if record.reason))
         rows.append(cells)
@@ -87,7 +87,7 @@ def _students(records: Sequence[GradeRecord]) -> Markup:
 
 
 def _link(record: GradeRecord) -> Markup:
-    star = "*" if any(one.override for one in record.exercises) else ""
+    star = "*" if any(exercise.override for exercise in record.exercises) else ""
     return Markup('<a href="feedback/{}.html">{} of {}{}</a>').format(
         quote(base_name(record)), points(record.scored), record.points, star
     )

@@ -21,12 +21,18 @@ from mqlab.course.words import PredictionWords, has_words, words_of
 
 def page(histograms: Sequence[PredictionHistogram]) -> str:
     """The page, with the right answer and the refutations where the lab's source gives them."""
-    words = {one.prediction: _words(one) for one in histograms}
-    right = {name: found.right if found is not None else "" for name, found in words.items()}
-    told = {name: _refutations(found) for name, found in words.items()}
+    words = {histogram.prediction: _words(histogram) for histogram in histograms}
+    right = {
+        name: prediction_words.right if prediction_words is not None else "" for name, prediction_words in words.items()
+    }
+    refutations = {name: _refutations(prediction_words) for name, prediction_words in words.items()}
     return str(
         filled(
-            "predictions.html", title="What the class predicted", histograms=histograms, right=right, refutations=told
+            "predictions.html",
+            title="What the class predicted",
+            histograms=histograms,
+            right=right,
+            refutations=refutations,
         )
     )
 
@@ -34,14 +40,18 @@ def page(histograms: Sequence[PredictionHistogram]) -> str:
 def csv_text(histograms: Sequence[PredictionHistogram]) -> str:
     """One row per answer of each question."""
     head: list[object] = ["lab", "prediction", "answer", "text", "students"]
-    rows = [[one.lab, one.prediction, bar.key, bar.text, bar.students] for one in histograms for bar in one.bars]
-    silent = [[one.lab, one.prediction, "", "no answer", one.silent] for one in histograms]
+    rows = [
+        [histogram.lab, histogram.prediction, bar.key, bar.text, bar.students]
+        for histogram in histograms
+        for bar in histogram.bars
+    ]
+    silent = [[histogram.lab, histogram.prediction, "", "no answer", histogram.silent] for histogram in histograms]
     return csv_of([head, *sorted([*rows, *silent], key=lambda row: (row[0], row[1]))])
 
 
-def _words(one: PredictionHistogram) -> PredictionWords | None:
-    lab = one.prediction.partition(".")[0]
-    return words_of(lab).predictions.get(one.prediction) if has_words(lab) else None
+def _words(histogram: PredictionHistogram) -> PredictionWords | None:
+    lab = histogram.prediction.partition(".")[0]
+    return words_of(lab).predictions.get(histogram.prediction) if has_words(lab) else None
 
 
 def _refutations(words: PredictionWords | None) -> Mapping[str, str]:

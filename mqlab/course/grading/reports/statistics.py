@@ -71,19 +71,19 @@ def distribution(records: Sequence[GradeRecord]) -> list[PointsStep]:
 
 def difficulties(records: Sequence[GradeRecord]) -> list[Difficulty]:
     """Each exercise of one lab. Exercises that could not be judged are left out, student by student."""
-    found = []
-    order = list(dict.fromkeys(one.id for record in records for one in record.exercises))
+    rows = []
+    order = list(dict.fromkeys(exercise.id for record in records for exercise in record.exercises))
     for exercise in order:
         pairs = [
-            (one, record.scored - one.scored)
+            (result, record.scored - result.scored)
             for record in records
-            for one in record.exercises
-            if one.id == exercise and one.state != NOT_JUDGED
+            for result in record.exercises
+            if result.id == exercise and result.state != NOT_JUDGED
         ]
         if not pairs:
             continue
-        shares = [_share(one) for one, _ in pairs]
-        found.append(
+        shares = [_share(result) for result, _ in pairs]
+        rows.append(
             Difficulty(
                 exercise,
                 pairs[0][0].title,
@@ -93,7 +93,7 @@ def difficulties(records: Sequence[GradeRecord]) -> list[Difficulty]:
                 correlation(shares, [float(rest) for _, rest in pairs]),
             )
         )
-    return found
+    return rows
 
 
 def _share(exercise: ExerciseResult) -> float:
@@ -109,7 +109,7 @@ def correlation(shares: Sequence[float], rest: Sequence[float]) -> float | None:
 
 def page(records: Sequence[GradeRecord]) -> str:
     """The page: per lab the distribution and the difficulties, then the wrong ideas."""
-    told = judged(records)
+    judged_records = judged(records)
     labs = [
         {
             "name": lab,
@@ -121,17 +121,17 @@ def page(records: Sequence[GradeRecord]) -> str:
             "largest": max(step.students for step in distribution(own)),
             "exercises": difficulties(own),
         }
-        for lab, own in _by_lab(told)
+        for lab, own in _by_lab(judged_records)
     ]
     return str(
         filled(
             "class.html",
             title="The class in numbers",
             labs=labs,
-            ideas=met(told)[:MOST_IDEAS],
+            ideas=met(judged_records)[:MOST_IDEAS],
             small=SMALL_CLASS,
             weak=WEAK,
-            students=len({record.student for record in told}),
+            students=len({record.student for record in judged_records}),
         )
     )
 
@@ -142,14 +142,14 @@ def csv_text(records: Sequence[GradeRecord]) -> str:
     rows: list[list[object]] = [
         [
             lab,
-            one.exercise,
-            one.students,
-            f"{one.solved:.2f}",
-            f"{one.mean:.2f}",
-            "" if one.tells_apart is None else Decimal(f"{one.tells_apart:.2f}"),
+            difficulty.exercise,
+            difficulty.students,
+            f"{difficulty.solved:.2f}",
+            f"{difficulty.mean:.2f}",
+            "" if difficulty.tells_apart is None else Decimal(f"{difficulty.tells_apart:.2f}"),
         ]  # a number may begin with a minus
         for lab, own in _by_lab(judged(records))
-        for one in difficulties(own)
+        for difficulty in difficulties(own)
     ]
     return csv_of([head, *rows])
 
@@ -157,7 +157,7 @@ def csv_text(records: Sequence[GradeRecord]) -> str:
 def ideas_csv(records: Sequence[GradeRecord]) -> str:
     """The wrong ideas as CSV, all of them."""
     head: list[object] = ["students", "exercise", "belief", "idea"]
-    return csv_of([head, *([one.students, one.exercise, one.belief, one.text] for one in met(judged(records)))])
+    return csv_of([head, *([idea.students, idea.exercise, idea.belief, idea.text] for idea in met(judged(records)))])
 
 
 def _by_lab(records: Sequence[GradeRecord]) -> list[tuple[str, list[GradeRecord]]]:

@@ -104,7 +104,7 @@ def grades_csv(records: Sequence[GradeRecord]) -> str:
     rows = [head + [f"{exercise.id}.max" for exercise in exercises] + ["changed_by_hand"]]
     # 2. A student's row begins with the totals over all labs.
     for student, own in by_student(records).items():
-        found = {record.lab: record for record in own}
+        by_lab = {record.lab: record for record in own}
         row: list[object] = [
             student,
             worst(r.status for r in own),
@@ -112,12 +112,17 @@ def grades_csv(records: Sequence[GradeRecord]) -> str:
             sum(r.points for r in own),
         ]
         for lab, asked in labs.items():
-            record = found.get(lab)
+            record = by_lab.get(lab)
             row += ["", "", ""] if record is None else [record.status, number(record.scored), record.points]
-            judged = [] if record is None else [one for one in record.exercises if _has_points(one)]
+            judged = [] if record is None else [exercise for exercise in record.exercises if _has_points(exercise)]
             scored = {exercise.id: number(exercise.scored) for exercise in judged}
             row += [scored.get(exercise.id, "") for exercise in asked]
-        by_hand = [f"{one.id}: {given_by_hand(one)}" for record in own for one in record.exercises if one.override]
+        by_hand = [
+            f"{exercise.id}: {given_by_hand(exercise)}"
+            for record in own
+            for exercise in record.exercises
+            if exercise.override
+        ]
         rows.append(row + [exercise.points for exercise in exercises] + ["; ".join(by_hand)])
     return csv_of(rows)
 

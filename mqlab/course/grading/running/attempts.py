@@ -69,7 +69,9 @@ def log_attempts(path: str | Path = FILE_NAME) -> None:
 
 def stop_logging() -> None:
     """Stop writing."""
-    checking.watchers[:] = [one for one in checking.watchers if one.__qualname__ != log_attempts.__qualname__]
+    checking.watchers[:] = [
+        watcher for watcher in checking.watchers if watcher.__qualname__ != log_attempts.__qualname__
+    ]
 
 
 def read_attempts(path: Path) -> list[Attempt]:
@@ -85,7 +87,7 @@ def read_attempts(path: Path) -> list[Attempt]:
     # 2. Read a bounded part, and keep the lines that have the form of an attempt.
     with os.fdopen(descriptor, "rb") as file:
         data = file.read(MAX_BYTES)
-    found = []
+    attempts = []
     for line in data.decode("utf-8", "replace").splitlines():
         try:
             values = json.loads(line)
@@ -93,18 +95,18 @@ def read_attempts(path: Path) -> list[Attempt]:
         except (ValueError, TypeError, KeyError, RecursionError):
             continue
         if all(isinstance(text, str) and len(text) <= MAX_TEXT for text in texts):
-            found.append(Attempt(*texts))
-    return found
+            attempts.append(Attempt(*texts))
+    return attempts
 
 
 def efforts(student: str, attempts: Iterable[Attempt], exercises: Iterable[str]) -> list[Effort]:
     """A student's efforts, exercise by exercise; those without a check are left out."""
-    kept = sorted((one for one in attempts if one.state != "not started"), key=lambda one: one.at)
-    found = []
+    kept = sorted((attempt for attempt in attempts if attempt.state != "not started"), key=lambda attempt: attempt.at)
+    rows = []
     for exercise in exercises:
-        own = [one for one in kept if one.exercise == exercise]
+        own = [attempt for attempt in kept if attempt.exercise == exercise]
         if own:
-            passes = [number for number, one in enumerate(own) if one.state == "passed"]
+            passes = [number for number, attempt in enumerate(own) if attempt.state == "passed"]
             before = passes[0] if passes else None
-            found.append(Effort(student, exercise, len(own), before, own[0].at, own[-1].at))
-    return found
+            rows.append(Effort(student, exercise, len(own), before, own[0].at, own[-1].at))
+    return rows

@@ -77,8 +77,8 @@ class Copy:
                 selector.register(self._ended, selectors.EVENT_READ)
                 if not selector.select(seconds):
                     raise TimeoutError(f"process {self.pid} goes on")
-            told = self._ended.read(NUMBER_BYTES)
-            self._code = int.from_bytes(told, signed=True) if told else -signal.SIGKILL
+            number = self._ended.read(NUMBER_BYTES)
+            self._code = int.from_bytes(number, signed=True) if number else -signal.SIGKILL
         return self._code
 
     def last_word(self) -> str:
@@ -153,12 +153,12 @@ class Copies:
         # 2. The submission's process itself answers, when it has a session of its own and can be killed.
         try:
             socket.send_fds(self._requests, [b"."], list(pipes))
-            told = self._requests.recv(NUMBER_BYTES)
+            number = self._requests.recv(NUMBER_BYTES)
         except OSError as error:
             raise NoCopy(f"a process for a submission could not be started: {error}") from error
-        if not told:
+        if not number:
             raise NoCopy(f"a process for a submission could not be started: exit code {self._original.wait()}")
-        return int.from_bytes(told)
+        return int.from_bytes(number)
 
 
 def become_a_copy(requests: socket.socket) -> bool:

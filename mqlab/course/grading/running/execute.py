@@ -142,8 +142,8 @@ def _run(
     # 2. One worker serves all exercises, so its hard limits are the widest of theirs.
     limits = {answer.exercise.id: answer.limits for answer in lab.answers}
     widest = order.sandbox.limits
-    for one in limits.values():
-        widest = widest.widest(one)
+    for limit in limits.values():
+        widest = widest.widest(limit)
     asks_spark = widest.processes >= SPARK.processes
     sandbox = replace(
         order.sandbox,
@@ -249,7 +249,7 @@ def _result(
 
     ``time_over`` is the time that the whole notebook had, if it is used up.
     """
-    exercise = next(one for one in lab.exercises if one.id == exercise_id)
+    exercise = next(exercise for exercise in lab.exercises if exercise.id == exercise_id)
     head = exercise.id, exercise.title, exercise.points
     # 1. Without an answer there is nothing to judge.
     if exercise_id in taken.missing:

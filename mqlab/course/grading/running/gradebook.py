@@ -244,8 +244,8 @@ def read_record(path: Path) -> GradeRecord | None:
 
 def read_records(out: Path) -> list[GradeRecord]:
     """All records of a folder that can be read, in the order of their files."""
-    found = (read_record(path) for path in sorted((out / "records").glob("*.json")))
-    return [record for record in found if record is not None]
+    records = (read_record(path) for path in sorted((out / "records").glob("*.json")))
+    return [record for record in records if record is not None]
 
 
 def fingerprint(plan: GradingPlan, lab: CourseLab, submission: Submission) -> str:

@@ -55,8 +55,8 @@ class Job:
     def from_json(cls, data: dict[str, Any]) -> Job:
         """The job of ``to_json``."""
         answers = {
-            name: Answer(one["source"], tuple(one["names"]), Limits.of(one["limits"]), one["part"])
-            for name, one in data["answers"].items()
+            name: Answer(saved["source"], tuple(saved["names"]), Limits.of(saved["limits"]), saved["part"])
+            for name, saved in data["answers"].items()
         }
         return cls(
             **{

@@ -86,7 +86,7 @@ class Judge:
         # The exercise counts as begun even if loading fails: then its result is that failure.
         self.answers[exercise_id] = {}
         try:
-            found = self.desk.load(exercise_id, answer.source, answer.names, answer.limits)
+            loaded = self.desk.load(exercise_id, answer.source, answer.names, answer.limits)
         except AnswerStopped as stopped:
             self.unable[exercise_id] = CaseResult(
                 "the cell itself", PUBLIC, STOPPED, short(str(stopped)), cause=stopped.kind
@@ -95,8 +95,8 @@ class Judge:
         except Exception as error:
             self.unable[exercise_id] = raised("the cell itself", PUBLIC, error)
             raise
-        self.answers[exercise_id] = found
-        names.update(found)
+        self.answers[exercise_id] = loaded
+        names.update(loaded)
 
     def judge(self, asked: Exercise, kind: str) -> None:
         """Run the public or the hidden cases and publish their results."""
@@ -108,9 +108,9 @@ class Judge:
             self._publish(asked, kind, [dataclasses.replace(self.unable[asked.id], kind=kind)])
             return
         cases = asked.public_cases() if kind == PUBLIC else self.hidden_cases(asked)
-        given = {name: self.answers[asked.id].get(name) for name in asked.defines}
-        missing = [name for name, value in given.items() if value is None]
-        rule = f"your cell does not define {', '.join(missing)}" if missing else why_unusable(given)
+        answers = {name: self.answers[asked.id].get(name) for name in asked.defines}
+        missing = [name for name, value in answers.items() if value is None]
+        rule = f"your cell does not define {', '.join(missing)}" if missing else why_unusable(answers)
         if rule:
             self._publish(asked, kind, [CaseResult("the cell itself", kind, FAILED, rule)])
             return
@@ -120,22 +120,22 @@ class Judge:
         self.desk.withhold(asked.forbids)
         if self.job.fresh_workers:
             self.desk.begin(asked.id)
-        self._publish(asked, kind, self._results(asked.id, cases, given, kind))
+        self._publish(asked, kind, self._results(asked.id, cases, answers, kind))
 
-    def _results(self, exercise_id: str, cases: list[Case], given: Mapping[str, Any], kind: str) -> list[CaseResult]:
+    def _results(self, exercise_id: str, cases: list[Case], answers: Mapping[str, Any], kind: str) -> list[CaseResult]:
         """The results of the cases, within the exercise's budget."""
         if exercise_id not in self._budgets:
             self._budgets[exercise_id] = Budget(exercise_id, self.job.answers[exercise_id].limits)
         try:
             with self._budgets[exercise_id].charged():
-                return judge(cases, given, kind, lambda: self.desk.asked)
+                return judge(cases, answers, kind, lambda: self.desk.asked)
         except AnswerStopped as stopped:
             return [CaseResult("all cases", kind, STOPPED, short(str(stopped)), cause=stopped.kind)]
 
     def _publish(self, asked: Exercise, kind: str, results: list[CaseResult]) -> None:
-        for number, one in enumerate(results):
-            if one.state in (FAILED, RAISED, STOPPED):
-                results[number] = dataclasses.replace(one, rule=one.rule + self._lacking)
+        for number, result in enumerate(results):
+            if result.state in (FAILED, RAISED, STOPPED):
+                results[number] = dataclasses.replace(result, rule=result.rule + self._lacking)
         publish(asked.id, kind, results)
 
     def hidden_cases(self, asked: Exercise) -> list[Case]:
@@ -146,10 +146,10 @@ class Judge:
         *seeds, one_more = hidden_seeds(asked, self.job.seed, counts.get(asked.id, DEFAULT_HIDDEN) + 1)
         seeded = [unnamed_seed(asked.case(seed), seed, number) for number, seed in enumerate(seeds, 1)]
         makers: Mapping[str, Callable[[int], Iterable[Case]]] = getattr(self._hidden, "FROM_SEED", {})
-        made = makers[asked.id](one_more) if asked.id in makers else ()
+        drawn = makers[asked.id](one_more) if asked.id in makers else ()
         owners: Mapping[str, Callable[[str], Iterable[Case]]] = getattr(self._hidden, "FROM_OWN", {})
         own = owners[asked.id](self.job.own) if self.job.own and asked.id in owners else ()
-        return [*seeded, *made, *extra.get(asked.id, ()), *own]
+        return [*seeded, *drawn, *extra.get(asked.id, ()), *own]
 
 
 def unnamed_seed(case: Case, seed: int, number: int) -> Case:

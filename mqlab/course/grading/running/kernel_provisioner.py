@@ -38,6 +38,6 @@ def use(kernel: KernelCopy) -> None:
     """From now on the first kernel of this process is this one."""
     CopyProvisioner.waiting = kernel
     factory = KernelProvisionerFactory.instance()
-    place = f"{CopyProvisioner.__module__}:{CopyProvisioner.__qualname__}"
-    factory.provisioners[NAME] = EntryPoint(NAME, place, KernelProvisionerFactory.GROUP_NAME)
+    entry_point = f"{CopyProvisioner.__module__}:{CopyProvisioner.__qualname__}"
+    factory.provisioners[NAME] = EntryPoint(NAME, entry_point, KernelProvisionerFactory.GROUP_NAME)
     factory.default_provisioner_name = NAME

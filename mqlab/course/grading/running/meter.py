@@ -78,9 +78,9 @@ def processor_seconds(process: int) -> float:
     total = 0.0
     with contextlib.suppress(psutil.Error):
         root = psutil.Process(process)
-        for one in (root, *root.children(recursive=True)):
+        for member in (root, *root.children(recursive=True)):
             with contextlib.suppress(psutil.Error):
-                times = one.cpu_times()
+                times = member.cpu_times()
                 waited_for = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
                 total += times.user + times.system + waited_for
     return total

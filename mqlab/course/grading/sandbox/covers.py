@@ -51,12 +51,12 @@ def judges_of(course: Path, folders: Iterable[str]) -> tuple[str, ...]:
 def _copies_below(root: str) -> tuple[str, ...]:
     """Copies of the judges in a folder. Links are not followed: their targets are in other folders."""
     copies: list[str] = []
-    for place, folders, files in os.walk(root):
-        if place.endswith(str(CASES)):
-            copies.append(place)
+    for folder, folders, files in os.walk(root):
+        if folder.endswith(str(CASES)):
+            copies.append(folder)
             # The whole folder is hidden, so there is no need to look further down.
             folders.clear()
-        copies += [path for name in files if name.endswith(ARCHIVES) and _holds_judges(path := f"{place}/{name}")]
+        copies += [path for name in files if name.endswith(ARCHIVES) and _holds_judges(path := f"{folder}/{name}")]
     return tuple(copies)
 
 

@@ -71,9 +71,9 @@ def let_read(values: Any) -> None:
     root = Path(tempfile.gettempdir()).resolve()
     for path in paths_in(values, root):
         above = [folder for folder in path.parents if folder.is_relative_to(root) and folder != root]
-        for found in (*above, path, *(path.rglob("*") if path.is_dir() else ())):
-            if not found.is_symlink():
-                found.chmod(found.stat().st_mode | (0o055 if found.is_dir() else 0o044))
+        for entry in (*above, path, *(path.rglob("*") if path.is_dir() else ())):
+            if not entry.is_symlink():
+                entry.chmod(entry.stat().st_mode | (0o055 if entry.is_dir() else 0o044))
 
 
 def _make_folder(folder: Path, top: Path) -> None:

@@ -51,11 +51,11 @@ class Namespaces:
         """Record that a cell was run: other answers that lack its names find them from now on."""
         module = self._answers.get(exercise)
         if module is not None:
-            given = self._given.__dict__
+            loaded = self._given.__dict__
             self._own[exercise] = {
                 name: value
                 for name, value in module.__dict__.items()
-                if not name.startswith("__") and given.get(name, _ABSENT) is not value
+                if not name.startswith("__") and loaded.get(name, _ABSENT) is not value
             }
         self._link()
 
@@ -66,10 +66,10 @@ class Namespaces:
 
     def _names_of_others(self, exercise: str) -> Names:
         order = list(self._answers)
-        place = order.index(exercise) if exercise in order else len(order)
+        index = order.index(exercise) if exercise in order else len(order)
         others: Names = {}
         # Later ones win: the cells below from the last to the first, then those above down to the nearest.
-        for other in (*reversed(order[place + 1 :]), *order[:place]):
+        for other in (*reversed(order[index + 1 :]), *order[:index]):
             others |= self._own.get(other, {})
         return others
 

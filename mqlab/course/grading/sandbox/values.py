@@ -146,12 +146,12 @@ class Codec:
 
     def _encode_error(self, error: BaseException, depth: int) -> Any:
         arguments = []
-        given = error.args
+        values = error.args
         if errors.is_of_spark(error):  # an error of PySpark has a message and no arguments
-            given = (errors.words_of(error),)
+            values = (errors.words_of(error),)
         elif isinstance(error, OSError) and error.filename is not None:
-            given = (error.errno, error.strerror, error.filename)
-        for argument in given:
+            values = (error.errno, error.strerror, error.filename)
+        for argument in values:
             try:
                 arguments.append(self.encode(argument, depth))
             except NotPlain:
@@ -296,12 +296,12 @@ def data_class(module: str, name: str) -> Any:
     if not (isinstance(module, str) and isinstance(name, str) and name.isidentifier() and may_cross(module)):
         raise Malformed(f"{module}.{name} is no value of mqlab")
     try:
-        found = getattr(importlib.import_module(module), name)
+        kind = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise Malformed(f"there is no {module}.{name}") from error
-    if not (isinstance(found, type) and field_names(found) is not None and found.__module__ == module):
+    if not (isinstance(kind, type) and field_names(kind) is not None and kind.__module__ == module):
         raise Malformed(f"{module}.{name} is no value of that module")
-    return found
+    return kind
 
 
 def _make_message(name: str, values: dict[str, Any]) -> Message:
@@ -319,13 +319,13 @@ def _make_message(name: str, values: dict[str, Any]) -> Message:
 
 def _make_error(module: str, name: str, arguments: list[Any], attributes: dict[str, Any]) -> BaseException:
     home: Any = {room.__name__: room for room in (builtins, sqlite3, errors)}.get(module)
-    found = getattr(home, name, None) if home is not None and name.isidentifier() else None
-    if not (isinstance(found, type) and issubclass(found, Exception)):
+    kind = getattr(home, name, None) if home is not None and name.isidentifier() else None
+    if not (isinstance(kind, type) and issubclass(kind, Exception)):
         return AnswerError(name.rpartition(".")[2], " ".join(map(str, arguments)))
     try:
         if home is not errors:  # some keep their message apart from ``args``
-            return found(*arguments)
-        error = found.__new__(found, *arguments)
+            return kind(*arguments)
+        error = kind.__new__(kind, *arguments)
         error.args = tuple(arguments)
         vars(error).update(attributes)
         return error

@@ -146,8 +146,8 @@ class Sandbox:
             words += ["--ro-bind", path, path]
         for path in self._covered():
             words += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else ["--ro-bind", os.devnull, path]
-        for place, other in instead.items():
-            words += ["--ro-bind", str(other), str(place)]
+        for covered, other in instead.items():
+            words += ["--ro-bind", str(other), str(covered)]
         # 5. Files that cases hand over appear under their own names, from a mirror.
         if self.handing:
             words += ["--ro-bind", str(mirror_in(own)), self.handing]

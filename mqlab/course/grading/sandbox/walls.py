@@ -47,7 +47,7 @@ def _judges() -> list[str]:
     """What an import would find of the judges: modules, and folders, which need no ``__init__.py`` to be imported."""
     places = [Path(folder, *CASES) for folder in (str(PACKAGE.parent), *sys.path)]
     modules = {name for _, name, _ in pkgutil.iter_modules(map(str, places))}
-    folders = {entry.name for place in places if place.is_dir() for entry in place.iterdir() if entry.is_dir()}
+    folders = {entry.name for folder in places if folder.is_dir() for entry in folder.iterdir() if entry.is_dir()}
     return sorted(modules | folders)
 
 

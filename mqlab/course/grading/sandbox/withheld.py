@@ -40,17 +40,17 @@ def withhold(forbids: Iterable[str], folder: Path) -> dict[Path, Path]:
     functions: dict[Path, list[str]] = {}
     # 1. Which names are modules, and which are functions in them?
     for name in forbids:
-        place, rest = _place_of(name)
+        path, rest = _place_of(name)
         if rest:
-            functions.setdefault(place, []).append(rest)
+            functions.setdefault(path, []).append(rest)
         else:
-            shown[place] = _emptied(place, folder)
+            shown[path] = _emptied(path, folder)
     # 2. Modules that stay lose some functions. What is inside an empty package is gone already.
-    for place, names in functions.items():
-        if any(place.is_relative_to(gone) for gone in shown):
+    for path, names in functions.items():
+        if any(path.is_relative_to(gone) for gone in shown):
             continue
-        shown[place] = _written(folder / place.relative_to(PACKAGE), without(place.read_text("utf-8"), names))
-        shown.update(dict.fromkeys(_byte_code_of(place), Path(os.devnull)))
+        shown[path] = _written(folder / path.relative_to(PACKAGE), without(path.read_text("utf-8"), names))
+        shown.update(dict.fromkeys(_byte_code_of(path), Path(os.devnull)))
     return shown
 
 
@@ -73,14 +73,14 @@ def _byte_code_of(source: Path) -> list[Path]:
     return sorted((source.parent / "__pycache__").glob(f"{source.stem}.*.pyc"))
 
 
-def _emptied(place: Path, folder: Path) -> Path:
+def _emptied(path: Path, folder: Path) -> Path:
     """The same files without content. An empty package has all its modules, so that they can be imported."""
-    for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+    for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
         inside = file.relative_to(PACKAGE)
         parts = ("mqlab", *inside.with_suffix("").parts)
         module = ".".join(parts[:-1] if inside.name == "__init__.py" else parts)
         _written(folder / inside, EMPTY_MODULE.format(module=module))
-    return folder / place.relative_to(PACKAGE)
+    return folder / path.relative_to(PACKAGE)
 
 
 def _written(path: Path, text: str) -> Path:
@@ -106,14 +106,14 @@ def without(source: str, names: Iterable[str]) -> str:
     for name in names:
         node: ast.AST = tree
         for part in name.split("."):
-            found = [
+            definitions = [
                 child
                 for child in ast.walk(node)
                 if isinstance(child, ast.FunctionDef | ast.ClassDef) and child.name == part and child is not node
             ]
-            if not found:
+            if not definitions:
                 raise UsageError(f"there is no function or class {name!r} in that module")
-            node = found[0]
+            node = definitions[0]
         _empty(node, name)
     return ast.unparse(tree)
 
@@ -124,7 +124,9 @@ def _empty(node: ast.AST, name: str) -> None:
         node.body = ast.parse(refuse).body
         # Others, such as lru_cache, would see a function that they do not expect.
         node.decorator_list = [
-            one for one in node.decorator_list if isinstance(one, ast.Name) and one.id in KEPT_DECORATORS
+            decorator
+            for decorator in node.decorator_list
+            if isinstance(decorator, ast.Name) and decorator.id in KEPT_DECORATORS
         ]
         return
     assert isinstance(node, ast.ClassDef)
@@ -139,14 +141,14 @@ def copied_without(shown: Mapping[Path, Path], folder: Path) -> Path:
 
     For a process without walls, which finds the originals when it looks for them.
     """
-    _link(PACKAGE, folder / "mqlab", {place: file for place, file in shown.items() if file != Path(os.devnull)})
+    _link(PACKAGE, folder / "mqlab", {path: file for path, file in shown.items() if file != Path(os.devnull)})
     return folder
 
 
 def _link(original: Path, link: Path, shown: Mapping[Path, Path]) -> None:
     if original in shown:
         link.symlink_to(shown[original])
-    elif not any(place.is_relative_to(original) for place in shown):
+    elif not any(path.is_relative_to(original) for path in shown):
         link.symlink_to(original)
     else:
         link.mkdir(parents=True)

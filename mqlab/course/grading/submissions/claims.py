@@ -57,14 +57,14 @@ class Claims:
         begun = [claim for claim in claims if not same_code(claim.source, answer.cell.source)]
         if not begun and (adopted := self._without_a_mark(answer)):
             self.taken.add(id(adopted.cells[0]))
-            told = f"{name}: its answer was found in a cell without the line `# exercise: {name}`, and was judged"
-            return adopted, [Note("unmarked", told)]
+            note = f"{name}: its answer was found in a cell without the line `# exercise: {name}`, and was judged"
+            return adopted, [Note("unmarked", note)]
         if not claims:
             return None, []
         wanted = begun or claims
         wanted = [claim for claim in wanted if claim.cells[0].part == answer.cell.part] or wanted
         wanted = [claim for claim in wanted if _defines(claim.source, answer.names)] or wanted
-        original = next((one for one in wanted if any(cell.id == answer.cell.id for cell in one.cells)), None)
+        original = next((claim for claim in wanted if any(cell.id == answer.cell.id for cell in claim.cells)), None)
         chosen = original or wanted[0]
         if len(claims) > 1:
             which = "the original one" if original else "a begun one" if begun else "one of them"
@@ -113,8 +113,8 @@ class Claims:
     def _without_a_mark(self, answer: AnswerCell) -> ClaimedAnswer | None:
         """The last of the learner's own cells that defines the exercise's names, all of them."""
         parts = (answer.cell.part, "")
-        found = [cell for cell in self._free if cell.part in parts and _defines(cell.source, answer.names)]
-        return ClaimedAnswer(answer.exercise.id, (found[-1],)) if found else None
+        cells = [cell for cell in self._free if cell.part in parts and _defines(cell.source, answer.names)]
+        return ClaimedAnswer(answer.exercise.id, (cells[-1],)) if cells else None
 
 
 def _owners(lab: CourseLab, submission: Notebook) -> dict[int, str]:
@@ -131,11 +131,11 @@ def _owners(lab: CourseLab, submission: Notebook) -> dict[int, str]:
     return owners
 
 
-def same_code(found: str, pristine: str) -> bool:
+def same_code(source: str, pristine: str) -> bool:
     """Whether two texts are the same program, ignoring comments and blank lines."""
-    if found.split() == pristine.split():
+    if source.split() == pristine.split():
         return True
-    first, second = _body(found), _body(pristine)
+    first, second = _body(source), _body(pristine)
     try:
         return first is not None and second is not None and ast.dump(first) == ast.dump(second)
     except (RecursionError, MemoryError):

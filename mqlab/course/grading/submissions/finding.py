@@ -87,7 +87,12 @@ def find_submissions(folder: Path, labs: Sequence[CourseLab], roster: Iterable[s
         closed = [path for path in paths if path not in ids]
         chosen += [_with_closed(_chosen(student, lab, ids, labs, folder), closed, [*ids], folder) for lab in labs]
     same = "somebody else's files have the same name"
-    return [replace(one, note=f"{one.note}; {same}".lstrip("; ")) if one.student in marked else one for one in chosen]
+    return [
+        replace(submission, note=f"{submission.note}; {same}".lstrip("; "))
+        if submission.student in marked
+        else submission
+        for submission in chosen
+    ]
 
 
 def _students(folder: Path, marked: set[str], parts: Collection[str] = ()) -> list[tuple[Path, str]]:
@@ -115,10 +120,10 @@ def _students(folder: Path, marked: set[str], parts: Collection[str] = ()) -> li
 
 def _without_part(name: str, parts: Collection[str]) -> str:
     """A file's name without the part of the lab that it mentions, so that the files of one student come together."""
-    found = OF_A_PART.fullmatch(name)
-    if found is None or found["part"] not in parts or CANVAS.fullmatch(name) or MOODLE.fullmatch(name):
+    match = OF_A_PART.fullmatch(name)
+    if match is None or match["part"] not in parts or CANVAS.fullmatch(name) or MOODLE.fullmatch(name):
         return name
-    return f"{found['name']}.ipynb"
+    return f"{match['name']}.ipynb"
 
 
 def _is_students_folder(path: Path) -> bool:
@@ -146,17 +151,17 @@ def readable(name: str) -> str:
     ('an\\\\x1b[2Jna', 'Ли 李')
     """
     text = unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "backslashreplace"))
-    return UNPRINTABLE.sub(lambda one: one[0].encode("unicode_escape").decode("ascii"), text)
+    return UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def attempt_logs(folder: Path) -> dict[str, list[Path]]:
     """The attempt logs that students handed in with their work, student by student."""
-    found: dict[str, list[Path]] = {}
+    by_student: dict[str, list[Path]] = {}
     for path, student in _students(folder, set()):
         logs = [log for log in sorted(path.rglob(FILE_NAME)) if log.is_file()] if _is_students_folder(path) else []
         if logs:
-            found.setdefault(student, []).extend(logs)
-    return found
+            by_student.setdefault(student, []).extend(logs)
+    return by_student
 
 
 def student_of(name: str) -> str:
@@ -182,8 +187,8 @@ def read_roster(path: Path) -> list[str]:
         head = io.StringIO(text).readline()
         # Excel separates by semicolons where the comma is in numbers, and by tabs in its "Unicode text".
         mark = max(",;\t", key=lambda mark: len(next(csv.reader([head], delimiter=mark), [])))
-        found = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
-        rows = [row for row in found if row and row[0].strip()]
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
+        rows = [row for row in reader if row and row[0].strip()]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"the roster {path} cannot be read: {error}") from error
     with_heading = bool(rows) and (len(rows[0]) > 1 or rows[0][0].strip().lower() in ("student", "name", "id"))
@@ -192,26 +197,26 @@ def read_roster(path: Path) -> list[str]:
 
 def _files(folder: Path) -> list[Path]:
     """Notebooks of a student's folder, and the files that are not opened."""
-    found = []
+    files = []
     for path in sorted(path for path in folder.rglob("*") if ENDING.search(path.name)):
         inside = path.relative_to(folder).parts
         if not SKIPPED_FOLDERS & set(inside):
-            found.append(path)
-        if len(found) > LIMIT:
+            files.append(path)
+        if len(files) > LIMIT:
             raise UsageError(f"{folder} holds more than {LIMIT} notebooks")
-    return found
+    return files
 
 
-def _with_closed(one: Submission, closed: Sequence[Path], notebooks: Sequence[Path], folder: Path) -> Submission:
+def _with_closed(submission: Submission, closed: Sequence[Path], notebooks: Sequence[Path], folder: Path) -> Submission:
     """A submission whose note names what was not opened: files of another kind, and notebooks that cannot be read."""
-    notes = [one.note] if one.note else []
+    notes = [submission.note] if submission.note else []
     if closed:
         names = ", ".join(str(path.relative_to(folder)) for path in closed)
         notes.append(readable(f"not opened, because not a notebook: {names}"))
     for path in notebooks:
-        if path not in one.files and (reason := _unreadable(path)):
+        if path not in submission.files and (reason := _unreadable(path)):
             notes.append(readable(f"{path.relative_to(folder)} cannot be read: {reason}"))
-    return replace(one, note="; ".join(notes))
+    return replace(submission, note="; ".join(notes))
 
 
 def _unreadable(path: Path) -> str:

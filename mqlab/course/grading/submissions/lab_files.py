@@ -98,8 +98,8 @@ class CourseLab:
 
 def part_names(course: Path) -> list[str]:
     """The notebooks of a course's labs by name, in order: "00", "01a", "01b" …"""
-    found = (NAME.match(path.name) for path in (course / LABS).glob("[0-9][0-9]*-*.ipynb"))
-    return sorted({name["lab"] + name["part"] for name in found if name is not None})
+    matches = (NAME.match(path.name) for path in (course / LABS).glob("[0-9][0-9]*-*.ipynb"))
+    return sorted({name["lab"] + name["part"] for name in matches if name is not None})
 
 
 def lab_numbers(course: Path) -> list[str]:
@@ -113,12 +113,12 @@ def parts_of(course: Path, number: str) -> list[str]:
     UsageError lists the existing labs.
     """
     names = part_names(course)
-    found = [name for name in names if number in (name, name[:2])]
-    if not found:
+    chosen = [name for name in names if number in (name, name[:2])]
+    if not chosen:
         raise UsageError(f"there is no lab {number!r}", hint=f"there are: {', '.join(names) or 'none'}")
-    if number in found and len(found) > 1:
-        raise UsageError(f"lab {number} is in {course / LABS} as a whole and in parts: {', '.join(found)}")
-    return found
+    if number in chosen and len(chosen) > 1:
+        raise UsageError(f"lab {number} is in {course / LABS} as a whole and in parts: {', '.join(chosen)}")
+    return chosen
 
 
 def pristine(course: Path, name: str) -> tuple[Path, Notebook]:
@@ -128,14 +128,14 @@ def pristine(course: Path, name: str) -> tuple[Path, Notebook]:
     does not exist or stands there twice.
     """
     for folder in (ORIGINALS, LABS):
-        found = [path for path in sorted((course / folder).glob(f"{name}-*.ipynb")) if not COPY.search(path.name)]
-        if len(found) > 1:
-            names = ", ".join(path.name for path in found)
-            raise UsageError(f"there are {len(found)} notebooks of lab {name} in {course / folder}: {names}")
-        if found:
+        paths = [path for path in sorted((course / folder).glob(f"{name}-*.ipynb")) if not COPY.search(path.name)]
+        if len(paths) > 1:
+            names = ", ".join(path.name for path in paths)
+            raise UsageError(f"there are {len(paths)} notebooks of lab {name} in {course / folder}: {names}")
+        if paths:
             # Outputs mean that somebody ran the file, so its text may have been changed too.
-            data = found[0].read_bytes()
-            return found[0], parse_notebook(_kept_by_git(found[0]) if _has_outputs(data) else data)
+            data = paths[0].read_bytes()
+            return paths[0], parse_notebook(_kept_by_git(paths[0]) if _has_outputs(data) else data)
     raise UsageError(f"there is no lab {name!r}", hint=f"there are: {', '.join(part_names(course)) or 'none'}")
 
 

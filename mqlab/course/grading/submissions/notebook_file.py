@@ -92,26 +92,26 @@ def parse_notebook(data: bytes) -> Notebook:
         raise NotANotebook(f"it is not JSON: {str(error)[:120]}") from error
     if not isinstance(content, dict):
         raise NotANotebook("it is JSON, but not a notebook: the top level is not an object")
-    cells = [made for item in _raw_cells(content) if (made := _cell(item)) is not None]
+    cells = [cell for item in _raw_cells(content) if (cell := _cell(item)) is not None]
     if sum(len(cell.source) for cell in cells if cell.kind == "code") > MAX_SOURCE_CHARACTERS:
         raise NotANotebook(f"its cells hold more than {MAX_SOURCE_CHARACTERS:,} characters")
     return Notebook(tuple(cells), data)
 
 
 def _raw_cells(content: dict[str, Any]) -> list[Any]:
-    found = content.get("cells")
-    if found is None and isinstance(content.get("worksheets"), list):  # format 3
-        found = [
+    cells = content.get("cells")
+    if cells is None and isinstance(content.get("worksheets"), list):  # format 3
+        cells = [
             cell
             for sheet in content["worksheets"]
             if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list)
             for cell in sheet["cells"]
         ]
-    if not isinstance(found, list):
+    if not isinstance(cells, list):
         raise NotANotebook("it has no list of cells")
-    if len(found) > MAX_CELLS:
+    if len(cells) > MAX_CELLS:
         raise NotANotebook(f"it has more than {MAX_CELLS:,} cells")
-    return found
+    return cells
 
 
 def _cell(item: Any) -> CellText | None:

@@ -66,14 +66,14 @@ def together(lab: CourseLab, files: Sequence[Path]) -> tuple[Notebook, list[Note
     failure: NotANotebook | None = None
     for path in files:
         try:
-            found = read_notebook(path)
+            notebook = read_notebook(path)
         except NotANotebook as error:
             failure = error
             part = main_part(lab, frozenset(), path.name)
             notes.append(Note("files", f"the notebook of part {part or '?'} cannot be read: {error.text}"))
             continue
-        part = _only_part(lab, ids_in(found.cells), path.name)
-        cells += [replace(cell, part=part) for cell in found.cells] if part else found.cells
+        part = _only_part(lab, ids_in(notebook.cells), path.name)
+        cells += [replace(cell, part=part) for cell in notebook.cells] if part else notebook.cells
     if failure is not None and len(notes) == len(files):
         raise failure
     return Notebook(tuple(cells), b""), notes
@@ -87,5 +87,5 @@ def _only_part(lab: CourseLab, ids: frozenset[str], file_name: str) -> str:
 
 def parts_not_in(lab: CourseLab, submission: Notebook) -> set[str]:
     """The parts of a lab of which a submission has no notebook."""
-    found = {cell.part for cell in submission.cells}
-    return set() if "" in found or not lab.is_in_parts else {part.name for part in lab.parts} - found
+    parts = {cell.part for cell in submission.cells}
+    return set() if "" in parts or not lab.is_in_parts else {part.name for part in lab.parts} - parts

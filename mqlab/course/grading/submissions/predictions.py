@@ -79,10 +79,10 @@ def class_predictions(labs: Iterable[CourseLab], submissions: Sequence[Submissio
     """A histogram for each question of some labs, in the labs' order."""
     histograms = []
     for lab in labs:
-        asked = [one for one in manifest(lab.manifest_id).predictions if _is_asked_in(lab, one.id)]
-        handed_in = [one for one in submissions if one.lab == lab.number and one.files]
-        given = [predicted(one.files) for one in handed_in] if asked else []
-        histograms += [_histogram(lab, one, given) for one in asked]
+        asked = [prediction for prediction in manifest(lab.manifest_id).predictions if _is_asked_in(lab, prediction.id)]
+        handed_in = [submission for submission in submissions if submission.lab == lab.number and submission.files]
+        answers = [predicted(submission.files) for submission in handed_in] if asked else []
+        histograms += [_histogram(lab, prediction, answers) for prediction in asked]
     return histograms
 
 
@@ -91,9 +91,9 @@ def _is_asked_in(lab: CourseLab, prediction_id: str) -> bool:
     return any(prediction_id in cell.source for cell in lab.notebook.cells)
 
 
-def _histogram(lab: CourseLab, asked: Prediction, given: Sequence[Mapping[str, _Found]]) -> PredictionHistogram:
-    found = [one[asked.id] for one in given if asked.id in one]
-    counts = Counter(_key(asked, one.answer) for one in found)
+def _histogram(lab: CourseLab, asked: Prediction, answers: Sequence[Mapping[str, _Found]]) -> PredictionHistogram:
+    chosen = [of_student[asked.id] for of_student in answers if asked.id in of_student]
+    counts = Counter(_key(asked, choice.answer) for choice in chosen)
     # Choices in their own order, also those that nobody took; numbers in theirs.
     if asked.choices:
         bars = [Bar(key, text, counts[key]) for key, text in asked.choices]
@@ -101,8 +101,8 @@ def _histogram(lab: CourseLab, asked: Prediction, given: Sequence[Mapping[str, _
         bars = [Bar(key, "", counts[key]) for key in sorted(counts.keys() - {OTHER}, key=int)]
     if counts[OTHER]:
         bars.append(Bar("", OTHER, counts[OTHER]))
-    late = sum(one.rank == LATE for one in found)
-    return PredictionHistogram(lab.id, asked.id, asked.question, tuple(bars), len(given) - len(found), late)
+    late = sum(choice.rank == LATE for choice in chosen)
+    return PredictionHistogram(lab.id, asked.id, asked.question, tuple(bars), len(answers) - len(chosen), late)
 
 
 def _key(asked: Prediction, answer: Any) -> str:
@@ -125,15 +125,15 @@ def predicted(files: Iterable[Path]) -> dict[str, _Found]:
             notebook = read_notebook(path)
         except NotANotebook:
             continue
-        for one in (*_written(notebook), *_clicked(notebook)):
-            if one.prediction not in best or one.rank >= best[one.prediction].rank:
-                best[one.prediction] = one
-            if one.rank == LATE:
-                late[one.prediction] = one.answer
+        for choice in (*_written(notebook), *_clicked(notebook)):
+            if choice.prediction not in best or choice.rank >= best[choice.prediction].rank:
+                best[choice.prediction] = choice
+            if choice.rank == LATE:
+                late[choice.prediction] = choice.answer
     # A text whose own output says that it came after the run is late, too.
     return {
-        name: replace(one, rank=LATE) if one.rank == WRITTEN and _same(one.answer, late.get(name)) else one
-        for name, one in best.items()
+        name: replace(choice, rank=LATE) if choice.rank == WRITTEN and _same(choice.answer, late.get(name)) else choice
+        for name, choice in best.items()
     }
 
 

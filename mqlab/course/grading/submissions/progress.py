@@ -57,44 +57,46 @@ class LabProgress:
 
 def progress(folder: Path) -> list[LabProgress]:
     """The progress in each lab that has a notebook in a folder, in the order of the labs."""
-    found = _done_in(folder)
-    return [made for lab, done in sorted(found.items()) if (made := _counted(lab, done)) is not None]
+    work = _done_in(folder)
+    return [counted for lab, done in sorted(work.items()) if (counted := _counted(lab, done)) is not None]
 
 
 def progress_on_paths(folder: Path) -> dict[str, tuple[int, int]]:
     """Path -> how much of what its notebooks ask is done, and how much they ask."""
-    done = {name for one in _done_in(folder).values() for name in (*one.passed, *one.answered, *predicted(one.files))}
-    found = {}
+    done = {
+        name for work in _done_in(folder).values() for name in (*work.passed, *work.answered, *predicted(work.files))
+    }
+    counts = {}
     for path in PATHS:
         asked = {name for part in path_parts(path) for name in part.asked}
-        found[path.name] = (len(asked & done), len(asked))
-    return found
+        counts[path.name] = (len(asked & done), len(asked))
+    return counts
 
 
-def table(found: Sequence[LabProgress]) -> Table:
+def table(labs: Sequence[LabProgress]) -> Table:
     """The progress as a table: "3 of 4" in each column, "" where a lab has none of the kind."""
     return Table(
         {
-            "lab": one.lab.removeprefix("lab"),
-            "predicted": _of(one.predicted),
-            "exercises tried": _of(one.tried),
-            "public checks pass": _of(one.passed),
-            "your turn": _of(one.your_turn),
-            "minutes": one.minutes or "",
+            "lab": row.lab.removeprefix("lab"),
+            "predicted": _of(row.predicted),
+            "exercises tried": _of(row.tried),
+            "public checks pass": _of(row.passed),
+            "your turn": _of(row.your_turn),
+            "minutes": row.minutes or "",
         }
-        for one in found
+        for row in labs
     )
 
 
 def _done_in(folder: Path) -> dict[str, WorkFound]:
-    found: dict[str, WorkFound] = {}
+    by_lab: dict[str, WorkFound] = {}
     for path in sorted(folder.glob("*.ipynb")):
         for lab, cells in _labs_of(path):
-            done = found.setdefault(lab, WorkFound())
+            done = by_lab.setdefault(lab, WorkFound())
             done.files.append(path)
             for cell in cells:
                 _note(cell, done)
-    return found
+    return by_lab
 
 
 def _of(pair: tuple[int, int]) -> str:
@@ -150,9 +152,9 @@ def _counted(lab: str, done: WorkFound) -> LabProgress | None:
         asked = manifest(lab)
     except UsageError:  # a course's own lab, or none
         return None
-    exercises = {one.id for one in asked.exercises}
-    tasks = {one.id for one in asked.tasks}
-    questions = {one.id for one in asked.predictions}
+    exercises = {exercise.id for exercise in asked.exercises}
+    tasks = {task.id for task in asked.tasks}
+    questions = {prediction.id for prediction in asked.predictions}
     answers = {name for name in predicted(done.files) if name in questions}
     minutes = sum(part.minutes for name, part in parts().items() if f"lab{name[:2]}" == lab)
     return LabProgress(

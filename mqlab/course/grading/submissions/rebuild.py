@@ -66,8 +66,8 @@ def transplant(lab: CourseLab, submission: Notebook) -> Transplant:
     untouched, missing, notes = [], [], []
     for answer in lab.answers:
         name = answer.exercise.id
-        claim, told = claims.judged(answer)
-        notes += told
+        claim, remarks = claims.judged(answer)
+        notes += remarks
         if claim is None:
             missing.append(name)
         elif same_code(claim.source, answer.cell.source):
@@ -107,7 +107,7 @@ def _text(statement: ast.stmt) -> str:
         return ast.unparse(statement)
     except RecursionError:
         lines: list[str] = statement.lines  # type: ignore[attr-defined]
-        first = min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))])
+        first = min([statement.lineno, *(decorator.lineno for decorator in getattr(statement, "decorator_list", ()))])
         source = "\n".join(lines[first - 1 : statement.end_lineno])
         return f"exec(compile({source!r}, '<answer set-up>', 'exec', dont_inherit=True))"
 
@@ -146,18 +146,18 @@ def _imports(submission: Notebook) -> str:
 def _helpers(lab: CourseLab, submission: Notebook, answers: set[int]) -> str:
     """Functions, classes and their like of cells that the learner added or changed; what the lab defines stays."""
     texts = {cell.source.strip() for cell in lab.notebook.cells}
-    given = {
+    defined = {
         name for cell in lab.notebook.code if not marked_exercise(cell.source) for name in top_level_names(cell.source)
     }
     ours = {cell.id for cell in lab.notebook.cells if cell.id}
-    found: list[ast.stmt] = []
+    statements: list[ast.stmt] = []
     for cell in submission.code:
         if id(cell) in answers or cell.source.strip() in texts:
             continue
         for statement in filter(_defines, _statements(cell.source)):
-            if cell.id not in ours or not given & set(top_level_names(ast.unparse(statement))):
-                found.append(statement)
-    return _guarded(found)
+            if cell.id not in ours or not defined & set(top_level_names(ast.unparse(statement))):
+                statements.append(statement)
+    return _guarded(statements)
 
 
 def _defines(statement: ast.stmt) -> bool:
@@ -202,11 +202,11 @@ def rebuilt(lab: CourseLab, begun: Collection[str], job_file: str, *, hidden: bo
     # 3. Hidden cases run last, so that no cell of the lab sees their effects. The exercise that was checked last comes
     #    first: its worker is still there.
     if hidden:
-        for one in reversed(lab.exercises):
-            if one.id not in begun:
+        for asked in reversed(lab.exercises):
+            if asked.id not in begun:
                 continue
-            source = f"{KERNEL}.judge_hidden({one.id!r})"
-            cells.append(_code(f"mqlab-hidden-{grade_id(one.id)}", source, role="hidden", exercise=one.id))
+            source = f"{KERNEL}.judge_hidden({asked.id!r})"
+            cells.append(_code(f"mqlab-hidden-{grade_id(asked.id)}", source, role="hidden", exercise=asked.id))
     return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 

@@ -32,7 +32,7 @@ WORTH_A_LOOK = re.compile(
 
 def suspicions(lab: CourseLab, submission: Notebook) -> list[Note]:
     """Notes on a submission, in the order of its cells, each once."""
-    found: list[Note] = []
+    notes: list[Note] = []
     # 1. What the lab itself contains is not suspicious.
     own_cells = {cell.source.strip() for cell in lab.notebook.code}
     own_tags = {(cell.id or cell.source.strip(), tag) for cell in lab.notebook.code for tag in cell.tags}
@@ -40,18 +40,18 @@ def suspicions(lab: CourseLab, submission: Notebook) -> list[Note]:
     for cell in submission.code:
         added = {tag for tag in cell.tags if (cell.id or cell.source.strip(), tag) not in own_tags}
         for tag in sorted(NBVAL_TAGS & added):
-            found.append(Note("marker", f"carries the tag {tag}, which is ignored"))
+            notes.append(Note("marker", f"carries the tag {tag}, which is ignored"))
         if cell.source.strip() in own_cells:
             continue
-        found += _patches(cell)
+        notes += _patches(cell)
         for mark in NBVAL_MARK.findall(cell.source):
-            found.append(Note("marker", f"carries the marker {mark}, which is ignored"))
+            notes.append(Note("marker", f"carries the marker {mark}, which is ignored"))
         for word in dict.fromkeys(WORTH_A_LOOK.findall(cell.source)):
             where = marked_exercise(cell.source) or cell.grade_id or "a cell of its own"
-            found.append(Note("worth a look", f"{where} mentions {word}"))
+            notes.append(Note("worth a look", f"{where} mentions {word}"))
     # 3. Look for the lab's checks in the submission.
-    found += _changed_checks(lab, submission)
-    return list(dict.fromkeys(found))
+    notes += _changed_checks(lab, submission)
+    return list(dict.fromkeys(notes))
 
 
 def _changed_checks(lab: CourseLab, submission: Notebook) -> Iterator[Note]:

@@ -25,8 +25,8 @@ from mqlab.course.grading.submissions.rebuild import transplant
 def copies(part: Part, folder: Path) -> list[Path]:
     """The working copies of one notebook of a lab in a folder, oldest first."""
     stem = part.path.stem
-    found = folder.glob(f"{stem}-[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*.ipynb")
-    return sorted(found, key=lambda path: (path.stem[: len(stem) + 11], len(path.stem), path.stem))
+    paths = folder.glob(f"{stem}-[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*.ipynb")
+    return sorted(paths, key=lambda path: (path.stem[: len(stem) + 11], len(path.stem), path.stem))
 
 
 def fresh_copy(

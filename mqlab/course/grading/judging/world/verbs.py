@@ -81,7 +81,7 @@ def _makes(**settings_of: frozenset[str]) -> dict[str, Verb]:
                         f"an answer cannot give {wanted} the setting {setting}",
                         hint=f"it may give {', '.join(sorted(allowed)) or 'none'}",
                     )
-            for name in (first, *(settings.get(each) for each in NAMES)):
+            for name in (first, *(settings.get(option) for option in NAMES)):
                 if name is not None and not (isinstance(name, str) and NAME.fullmatch(name)):
                     raise UsageError(f"{name!r} cannot be a name", hint="use letters, digits, %, _ and - only")
             address = settings.get("client_ip")

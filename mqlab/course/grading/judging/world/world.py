@@ -79,4 +79,4 @@ def _forbidden(target: Any, verb: str, forbids: Collection[str]) -> str:
     node = target.node if type(target).__name__ == "NodeHandle" else target
     function = getattr(type(node), verb, None)
     name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
-    return name if any(name == one or name.startswith(f"{one}.") for one in forbids) else ""
+    return name if any(name == forbidden or name.startswith(f"{forbidden}.") for forbidden in forbids) else ""
