@@ -104,7 +104,7 @@ UNIT = Fields(
         ),
         slips.little_endian,
     ],
-    place=_field_place,
+    place_of=_field_place,
     shows=_with_its_date,
     forbids=FORBIDS["lab01.unit"],
     weights={"": 1, "short addresses, short topics": 2, "a unit with nothing in it": 1},
