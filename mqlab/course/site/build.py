@@ -39,19 +39,19 @@ def build(
         raise UsageError(f"{out} is not empty and holds no site", hint="choose a new folder")
     if not (root / "solutions").is_dir():
         raise UsageError(f"{root} is no clone of mqlab: the site needs its labs, solutions and datasets")
-    found = materials(kept)
+    fetched = materials(kept)
     notebooks = [path for path in sorted((root / "labs").glob("*.ipynb")) if path.name[:2] in labs]
     notebooks += [root / "labs" / name for name in BESIDE_THE_LABS]
     with tempfile.TemporaryDirectory() as folder:
-        source, made = Path(folder) / "source", Path(folder) / "site"
-        put_python(source / "static" / "pyodide", found)
+        source, site = Path(folder) / "source", Path(folder) / "site"
+        put_python(source / "static" / "pyodide", fetched)
         say("JupyterLite")
-        put_lite(made, source, root, notebooks, found)
+        put_lite(site, source, root, notebooks, fetched)
         say("pages")
-        put_pages(made / "pages", root)
+        put_pages(site / "pages", root)
         say("boards")
-        put_boards(made / "boards")
-        (made / "index.html").write_text(front_page(root, [path.name for path in notebooks]), "utf-8")
+        put_boards(site / "boards")
+        (site / "index.html").write_text(front_page(root, [path.name for path in notebooks]), "utf-8")
         if out.exists():
             shutil.rmtree(out)
-        shutil.copytree(made, out)
+        shutil.copytree(site, out)

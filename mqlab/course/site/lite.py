@@ -75,7 +75,7 @@ if (!("Suspending" in WebAssembly)) addEventListener("DOMContentLoaded", () => {
 """
 
 
-def put_lite(out: Path, source: Path, root: Path, notebooks: list[Path], found: Materials) -> None:
+def put_lite(out: Path, source: Path, root: Path, notebooks: list[Path], fetched: Materials) -> None:
     """Write JupyterLite to ``out`` from the folder ``source``, in which ``static/pyodide`` is already.
 
     ``root`` has ``datasets``. Raises MqlabError with JupyterLite's last words if it fails.
@@ -88,7 +88,9 @@ def put_lite(out: Path, source: Path, root: Path, notebooks: list[Path], found: 
     (contents / "labs" / "progress.ipynb").write_text(json.dumps(progress_notebook()), "utf-8")
     shutil.copytree(root / "datasets", contents / "datasets")
     (source / "jupyter-lite.json").write_text(json.dumps(CONFIG), "utf-8")
-    extensions = [str(path) for name in ("anywidget", "jupyterlab_widgets") for path in found.wheels.glob(f"{name}-*")]
+    extensions = [
+        str(path) for name in ("anywidget", "jupyterlab_widgets") for path in fetched.wheels.glob(f"{name}-*")
+    ]
     build = {
         "contents": ["files"],
         "apps": ["lab"],
@@ -98,18 +100,18 @@ def put_lite(out: Path, source: Path, root: Path, notebooks: list[Path], found: 
         "federated_extensions": extensions,
         "ignore_sys_prefix": True,  # whatever else this environment's JupyterLab has
     }
-    kernel = {"extra_labextensions_path": [str(found.builder / "share" / "jupyter" / "labextensions")]}
+    kernel = {"extra_labextensions_path": [str(fetched.builder / "share" / "jupyter" / "labextensions")]}
     config = {"LiteBuildConfig": build, "FederatedExtensionAddon": kernel}
     (source / "jupyter_lite_config.json").write_text(json.dumps(config), "utf-8")
-    _build(source, out, found)
+    _build(source, out, fetched)
     page = out / "lab" / "index.html"
     page.write_text(page.read_text("utf-8").replace("<head>", "<head>" + WARNING, 1), "utf-8")
 
 
-def _build(source: Path, out: Path, found: Materials) -> None:
+def _build(source: Path, out: Path, fetched: Materials) -> None:
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", str(source), "--output-dir", str(out)]
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(found.builder), os.environ.get("PYTHONPATH", "")])),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(fetched.builder), os.environ.get("PYTHONPATH", "")])),
     }
     run = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
     if run.returncode or not (out / "lab" / "index.html").is_file():

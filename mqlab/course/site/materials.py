@@ -44,8 +44,8 @@ def materials(folder: Path | None = None) -> Materials:
     Raises MqlabError where npm or pip is missing or cannot fetch, UsageError for an archive that is another one.
     """
     folder = folder or platformdirs.user_cache_path("mqlab", appauthor=False) / f"site-{_pins()}"
-    found = Materials(folder / "pyodide", folder / "wheels", folder / "builder")
-    for part, fetch in ((found.pyodide, _pyodide), (found.wheels, _wheels), (found.builder, _builder)):
+    fetched = Materials(folder / "pyodide", folder / "wheels", folder / "builder")
+    for part, fetch in ((fetched.pyodide, _pyodide), (fetched.wheels, _wheels), (fetched.builder, _builder)):
         if not part.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=folder) as draft:
@@ -55,7 +55,7 @@ def materials(folder: Path | None = None) -> Materials:
                 except OSError:  # another build was faster
                     if not part.is_dir():
                         raise
-    return found
+    return fetched
 
 
 def listed(name: str) -> str:
@@ -75,9 +75,9 @@ def _pyodide(out: Path) -> None:
     folder = out.parent
     _run([npm, "pack", "--silent", f"pyodide@{PYODIDE}"], folder)
     archive = folder / f"pyodide-{PYODIDE}.tgz"
-    found = hashlib.sha256(archive.read_bytes()).hexdigest()
-    if found != PYODIDE_SHA256:
-        raise UsageError(f"pyodide {PYODIDE} of this registry is another one: sha256 {found}")
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if digest != PYODIDE_SHA256:
+        raise UsageError(f"pyodide {PYODIDE} of this registry is another one: sha256 {digest}")
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
     (folder / "package").rename(out)

@@ -30,7 +30,7 @@ WAY_BACK = '<p style="padding:1em"><a href="../index.html">mqlab</a></p>'
 def shown(handed_out: dict[str, Any], solved: dict[str, Any]) -> dict[str, Any]:
     """The notebook as it is handed out, with the outputs that tell no answer."""
     run = {cell["id"]: cell for cell in solved["cells"]}
-    given = {cell["id"]: cell for cell in handed_out["cells"]}
+    handed_cells = {cell["id"]: cell for cell in handed_out["cells"]}
     telling: set[str] = set()
     imported = {name for cell in solved["cells"] if cell["cell_type"] == "code" for name in _imported(cell)}
     for cell in solved["cells"]:  # in their order: what a cell defines from an answer tells it, too
@@ -38,7 +38,7 @@ def shown(handed_out: dict[str, Any], solved: dict[str, Any]) -> dict[str, Any]:
             continue
         source = "".join(cell["source"])
         defined, used = _names(source)
-        mine = given.get(cell["id"])
+        mine = handed_cells.get(cell["id"])
         is_changed = mine is None or "".join(mine["source"]) != source
         if ANSWER_MARK in source or is_changed or used & telling:
             telling |= defined - imported

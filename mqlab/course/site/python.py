@@ -49,16 +49,16 @@ MENDS = {
 of its thread (Pyodide's issue 6464, mended upstream after this release). To be dropped with the next release."""
 
 
-def put_python(out: Path, found: Materials) -> None:
+def put_python(out: Path, fetched: Materials) -> None:
     """Fill ``out``, which must not exist. Raises UsageError for a Pyodide that the mend does not fit."""
     out.mkdir(parents=True)
     for name in INTERPRETER:
-        shutil.copyfile(found.pyodide / name, out / name)
+        shutil.copyfile(fetched.pyodide / name, out / name)
     program = out / "pyodide.asm.mjs"
     program.write_text(mended(program.read_text("utf-8")), "utf-8")
 
-    given = [*found.wheels.glob("*.whl"), *(found.builder / KERNELS_WHEELS).glob("*.whl")]
-    for wheel in given:
+    wheels = [*fetched.wheels.glob("*.whl"), *(fetched.builder / KERNELS_WHEELS).glob("*.whl")]
+    for wheel in wheels:
         if not wheel.name.startswith(OTHER_WIDGETS):
             shutil.copyfile(wheel, out / wheel.name)
     _write_wheel(out, "mqlab", _package(Path(str(files("mqlab")))), _every_need("mqlab"))
@@ -68,7 +68,7 @@ def put_python(out: Path, found: Materials) -> None:
     pure = Path(str(files("markupsafe")))
     _write_wheel(out, "markupsafe", {f"markupsafe/{name}": pure / name for name in ("__init__.py", "_native.py")}, [])
 
-    lock = json.loads((found.pyodide / "pyodide-lock.json").read_text("utf-8"))
+    lock = json.loads((fetched.pyodide / "pyodide-lock.json").read_text("utf-8"))
     lock["packages"] = packages(sorted(out.glob("*.whl")))
     (out / "pyodide-lock.json").write_text(json.dumps(lock), "utf-8")
 
@@ -114,13 +114,17 @@ def packages(wheels: list[Path]) -> dict[str, Any]:
 def _needed(requirements: list[str]) -> set[str]:
     """The names of what a package requires in a page."""
     wanted = map(Requirement, requirements)
-    return {canonicalize_name(one.name) for one in wanted if one.marker is None or one.marker.evaluate(IN_THE_PAGE)}
+    return {
+        canonicalize_name(requirement.name)
+        for requirement in wanted
+        if requirement.marker is None or requirement.marker.evaluate(IN_THE_PAGE)
+    }
 
 
 def _every_need(name: str) -> list[str]:
     """The names of all that a package may need, with any extra; those that are wheels of the page are loaded."""
-    found = {Requirement(line).name for line in importlib.metadata.requires(name) or []}
-    return sorted(found - {name})
+    names = {Requirement(line).name for line in importlib.metadata.requires(name) or []}
+    return sorted(names - {name})
 
 
 def _imported(names: list[str]) -> Iterator[str]:

@@ -37,8 +37,8 @@ class Answered(Said):
         return bundle | {ANSWER_MIME: {"version": VERSION, "task": self.task, "right": self.state == "good"}}
 
 
-def answer(task_id: str, value: object = ..., *given: object) -> Said:
-    """Check an answer to a your-turn question. ``given``: what the rule needs, as the lab's cell has it.
+def answer(task_id: str, value: object = ..., *material: object) -> Said:
+    """Check an answer to a your-turn question. ``material``: what the rule needs, as the lab's cell has it.
 
     UsageError for an unknown task, and for a rule that was given something else than it needs.
     """
@@ -46,30 +46,30 @@ def answer(task_id: str, value: object = ..., *given: object) -> Said:
     if value is ...:
         return Answered("open", words.question, note="Put your answer in place of the dots.", task=task_id)
     # 1. Does the question fit what the learner made?
-    not_ready = _asked(rule.unready, rule, given)
+    not_ready = _asked(rule.unready, rule, material)
     if not_ready:
         return Answered("open", f"{task_id}: {not_ready}", task=task_id)
     # 2. Right?
     shown = repr(value) if len(repr(value)) <= MAX_SHOWN else f"{repr(value)[: MAX_SHOWN - 1]}…"
-    if rule.same(value, _asked(rule.right, rule, given)):
+    if rule.same(value, _asked(rule.right, rule, material)):
         return Answered("good", f"{task_id}: {shown} is right", note=words.note, task=task_id)
     # 3. Which wrong answer is it? The first that gives the same value; otherwise what is said to all others.
-    named = (name for name, wrong in rule.wrong.items() if rule.same(value, _asked(wrong, rule, given)))
-    told = words.wrong[next(named, "")]
-    return Answered("bad", f"{task_id}: {shown} is not right", note=told, task=task_id)
+    named = (name for name, wrong in rule.wrong.items() if rule.same(value, _asked(wrong, rule, material)))
+    note = words.wrong[next(named, "")]
+    return Answered("bad", f"{task_id}: {shown} is not right", note=note, task=task_id)
 
 
 def _task(task_id: str) -> tuple[Task, TaskWords]:
     lab = task_id.partition(".")[0]
-    tasks = {one.id: one for one in manifest(lab).tasks}
+    tasks = {task.id: task for task in manifest(lab).tasks}
     if task_id not in tasks:
         raise AskedWrongly(f"there is no task {task_id!r}", hint=f"there are: {', '.join(tasks) or 'none in this lab'}")
     return tasks[task_id], words_of(lab).tasks[task_id]
 
 
-def _asked(rule: Any, task: Task, given: tuple[object, ...]) -> Any:
+def _asked(rule: Any, task: Task, material: tuple[object, ...]) -> Any:
     try:
-        return rule(*given)
+        return rule(*material)
     except TypeError as error:
         # A call with too few or too many arguments fails before the rule's own code runs.
         if error.__traceback__ is not None and error.__traceback__.tb_next is not None:

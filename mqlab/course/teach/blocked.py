@@ -158,9 +158,9 @@ class BlockWatch:
                 all_threads.begin()
                 continue
             longest_s = self._waits_s * (LONGER if all_threads.in_the_last(now_s - since_s) else 1)
-            place = self._place_of(frame) if now_s - since_s >= longest_s else None
-            if place is not None:
-                self.place = self.place or place
+            where = self._place_of(frame) if now_s - since_s >= longest_s else None
+            if where is not None:
+                self.place = self.place or where
                 self._interrupt()
 
     def _place_of(self, frame: FrameType | None) -> Place | None:

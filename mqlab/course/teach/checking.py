@@ -105,16 +105,16 @@ def _checked(asked: Exercise, names: Mapping[str, Any], more: int) -> Said:
     missing = [name for name in asked.defines if is_untouched(names.get(name))]
     if missing:
         return not_started(asked, missing)
-    given: Answers = {name: names[name] for name in asked.defines}
-    unusable = why_unusable(given)
+    answers: Answers = {name: names[name] for name in asked.defines}
+    unusable = why_unusable(answers)
     if unusable:
         raise CheckFailed(Said("bad", f"{asked.id}: {unusable}", note=f'hint("{asked.id}") helps.'))
     # 2. Run the cases up to the first finding.
     cases = asked.public_cases()
     for number, case in enumerate(cases, 1):
         try:
-            wrong = _judged(asked, case, given, f"{case.name} ({number} of {len(cases)})")
-            earned = points_so_far(asked, cases, given, number - 1, wrong.share) if wrong is not None else []
+            wrong = _judged(asked, case, answers, f"{case.name} ({number} of {len(cases)})")
+            earned = points_so_far(asked, cases, answers, number - 1, wrong.share) if wrong is not None else []
         except NotImplementedError:
             return not_started(asked, list(asked.defines))
         except KeyboardInterrupt as stop:
@@ -125,7 +125,9 @@ def _checked(asked: Exercise, names: Mapping[str, Any], more: int) -> Said:
         said = passed(asked, len(cases))
         return Passed.of(said, asked.id, names) if keepable(asked.id) else said
     # 3. Other seeds, as many as the learner likes.
-    said = practise(asked, more, lambda case: found.said if (found := _judged(asked, case, given, case.name)) else None)
+    said = practise(
+        asked, more, lambda case: finding.said if (finding := _judged(asked, case, answers, case.name)) else None
+    )
     if said.state == "bad":
         raise CheckFailed(said)
     return said
@@ -138,12 +140,12 @@ class _Wrong(NamedTuple):
     share: float = 0.0
 
 
-def _judged(asked: Exercise, case: Case, given: Answers, name: str) -> _Wrong | None:
+def _judged(asked: Exercise, case: Case, answers: Answers, name: str) -> _Wrong | None:
     """What is wrong with an answer in one case, None if nothing is; show_me then knows of it."""
     finding: Finding | None = None
     try:
-        refuse_named(given, asked.forbids)
-        finding = _found(asked, case, given, name)
+        refuse_named(answers, asked.forbids)
+        finding = _found(asked, case, answers, name)
     except (NotImplementedError, CheckFailed):
         raise
     except NotGiven as error:
@@ -159,14 +161,14 @@ def _judged(asked: Exercise, case: Case, given: Answers, name: str) -> _Wrong | 
     return _Wrong(said, finding.share)
 
 
-def _found(asked: Exercise, case: Case, given: Answers, name: str) -> Finding | None:
+def _found(asked: Exercise, case: Case, answers: Answers, name: str) -> Finding | None:
     """What a case finds. CheckFailed for an answer that waits in real time in a Lab: other cases would wait as well."""
     if not getattr(asked.form, "in_a_lab", False):  # a Spark answer waits for its JVM
-        return run_watched(case, given, asked.forbids)
+        return run_watched(case, answers, asked.forbids)
     finding, stopped = None, None
     with blocked.ThreadWatch(is_theirs) as threads, blocked.BlockWatch(is_theirs, blocked.WAITS_S) as watch:
         try:
-            finding = run_watched(case, given, asked.forbids)
+            finding = run_watched(case, answers, asked.forbids)
         except (Exception, KeyboardInterrupt) as error:
             stopped = error
     if watch.place is not None:  # even if the answer caught the interruption
@@ -180,9 +182,9 @@ def _found(asked: Exercise, case: Case, given: Answers, name: str) -> Finding | 
     return finding
 
 
-def _outside(asked: Exercise, place: blocked.Place, rule: str, use: str, found: str, case: str) -> Said:
+def _outside(asked: Exercise, where: blocked.Place, rule: str, use: str, caught: str, case: str) -> Said:
     """The result for an answer that leaves the Lab's time: the line, and what to use."""
-    facts = [("at", str(place)), ("expected", use), ("found", found), ("case", case)]
+    facts = [("at", str(where)), ("expected", use), ("found", caught), ("case", case)]
     return Said("bad", f"{asked.id}: {rule}", facts, note=f'hint("{asked.id}") helps.')
 
 
@@ -262,12 +264,12 @@ def _not_given(asked: Exercise, error: NotGiven) -> Said:
 
 def _not_defined(asked: Exercise, name: str, error: BaseException) -> Said:
     """The result when the answer's cell failed before it defined the answer; an older definition must not be judged."""
-    raised, place = f"{type(error).__name__}: {words_of(error)}", _place(error)
+    raised, where = f"{type(error).__name__}: {words_of(error)}", _place(error)
     if isinstance(error, SyntaxError):
         kind = type(error).__name__.replace("_IncompleteInputError", "SyntaxError")  # a class of Python 3.13
         words = error.msg.replace("incomplete input", "incomplete input: a bracket or quote is open, or a body missing")
-        raised, place = f"{kind}: {words}", [("at", f"line {error.lineno}: {(error.text or '').strip()}".rstrip(": "))]
-    facts = [("raised", raised), *place]
+        raised, where = f"{kind}: {words}", [("at", f"line {error.lineno}: {(error.text or '').strip()}".rstrip(": "))]
+    facts = [("raised", raised), *where]
     note = "Correct that cell, run it, and check again."
     headline = f"{asked.id}: the cell that defines {name} failed: there is nothing new to check"
     return Said("bad", headline, facts, note=note)

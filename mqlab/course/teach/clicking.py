@@ -101,13 +101,13 @@ def static_choices(asked: Prediction, chosen: str) -> dict[str, str]:
     return {"text/plain": text, "text/html": str(html)}
 
 
-def to_click(asked: Prediction, chosen: str, place: str) -> dict[str, str]:
+def to_click(asked: Prediction, chosen: str, place_id: str) -> dict[str, str]:
     """The choices as a box into which the widget with this place puts its buttons."""
     from mqlab.course.widgets.frame.places import place_attribute
 
     static = static_choices(asked, chosen)
     choices = Markup(static["text/html"])
-    box = Markup(BOX).format(place=place_attribute(place), choices=choices, how=HOW_TO_CHOOSE, name=place)
+    box = Markup(BOX).format(place=place_attribute(place_id), choices=choices, how=HOW_TO_CHOOSE, name=place_id)
     return {"text/plain": static["text/plain"], "text/html": str(box)}
 
 

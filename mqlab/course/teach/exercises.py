@@ -182,16 +182,16 @@ def manifest(lab: str) -> Manifest:
 def exercise(exercise_id: str) -> Exercise:
     """One exercise by its id. UsageError lists the existing ones."""
     asked = manifest(exercise_id.partition(".")[0]).exercises
-    for one in asked:
-        if one.id == exercise_id:
-            return one
+    for exercise in asked:
+        if exercise.id == exercise_id:
+            return exercise
     raise AskedWrongly(f"there is no exercise {exercise_id!r}", hint=f"there are: {', '.join(e.id for e in asked)}")
 
 
 def prediction(prediction_id: str) -> Prediction:
     """One prediction by its id. UsageError lists the existing ones."""
     asked = manifest(prediction_id.partition(".")[0]).predictions
-    for one in asked:
-        if one.id == prediction_id:
-            return one
+    for prediction in asked:
+        if prediction.id == prediction_id:
+            return prediction
     raise AskedWrongly(f"there is no prediction {prediction_id!r}", hint=f"there are: {', '.join(p.id for p in asked)}")

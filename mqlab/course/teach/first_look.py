@@ -40,8 +40,8 @@ if (mount) document.querySelectorAll('[data-mqlab-place="{name}"]').forEach(moun
 class FirstLook(View):
     """The first lines of what a check failed on. ``failed`` is None where show_me has nothing to show."""
 
-    def __init__(self, said: Said, failed: Failed | None = None, *, place: str = "") -> None:
-        self.said, self.failed, self.place = said, failed, place
+    def __init__(self, said: Said, failed: Failed | None = None, *, place_id: str = "") -> None:
+        self.said, self.failed, self.place = said, failed, place_id
 
     def text(self) -> str:
         return self.said.text()
@@ -91,7 +91,7 @@ def show_failure(shell: Any, kind: type, error: Any, trace: Any, tb_offset: int 
         return
     asks = [["show_me", "Show me"]] * (failed is not None) + [["hint", "Hint"]]
     show_with_buttons(
-        lambda place: FirstLook(error.said, failed, place=place),
+        lambda place_id: FirstLook(error.said, failed, place_id=place_id),
         asks,
         lambda ask: answer_to(ask, exercise_id, failed),
     )
@@ -109,18 +109,18 @@ def show_with_buttons(look: Callable[[str], View], asks: list[list[str]], answer
     show({**look(buttons.place)._repr_mimebundle_(), **view_entry(buttons)})
 
 
-def room_for_buttons(place: str, words: Markup) -> Markup:
+def room_for_buttons(place_id: str, words: Markup) -> Markup:
     """Where the buttons of a place are; until they are there, and in a saved notebook, these words."""
     from mqlab.course.widgets.frame.places import place_attribute
 
-    return Markup(BOX).format(place=place_attribute(place), words=words, name=place)
+    return Markup(BOX).format(place=place_attribute(place_id), words=words, name=place_id)
 
 
 def answer_to(asked: str, exercise_id: str, failed: Failed | None) -> Markup:
     """What a click brings: the next hint, or the whole of what the check failed on with its world's timeline."""
     if asked == "hint" or failed is None:
-        given = hint(exercise_id)
-        return replace(given, note=given.note.replace("Run the cell", "Press *Hint*")).html()
+        reply = hint(exercise_id)
+        return replace(reply, note=reply.note.replace("Run the cell", "Press *Hint*")).html()
     if failed.lab is None:
         return failed.html()
     step = failed.finding.step if failed.finding is not None else None

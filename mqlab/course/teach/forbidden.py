@@ -43,9 +43,9 @@ class Forbidden:
         self.harmless_files: set[str] = set()
         """Files with nothing forbidden in them, as far as they have been asked for by ``name_of_code``."""
         for name in forbids:
-            place = PACKAGE.joinpath(*name.split(".")[1:])
-            if place.is_dir() or place.with_suffix(".py").is_file():
-                self._places[name] = str(place) if place.is_dir() else str(place.with_suffix(".py"))
+            path = PACKAGE.joinpath(*name.split(".")[1:])
+            if path.is_dir() or path.with_suffix(".py").is_file():
+                self._places[name] = str(path) if path.is_dir() else str(path.with_suffix(".py"))
             else:
                 self._add(name, _object_of(name))
 
@@ -67,10 +67,10 @@ class Forbidden:
     def name_of(self, value: object) -> str:
         """The forbidden name that an object goes by; empty for everything else."""
         value = getattr(value, "__func__", value)
-        found = next((name for one, name in self._objects if one is value), "")
+        name = next((name for known, name in self._objects if known is value), "")
         home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-        if found or not isinstance(home, str) or not isinstance(value, ModuleType | FunctionType | type):
-            return found
+        if name or not isinstance(home, str) or not isinstance(value, ModuleType | FunctionType | type):
+            return name
         inside = next((name for name in self._places if home == name or home.startswith(f"{name}.")), "")
         return inside if isinstance(value, ModuleType) or not inside else f"{home}.{value.__qualname__}"
 
@@ -80,9 +80,9 @@ class Forbidden:
             return self._codes[code]
         file = code.co_filename
         if file not in self._known_files:
-            inside = next((name for name, place in self._places.items() if Path(file).is_relative_to(place)), "")
+            inside = next((name for name, path in self._places.items() if Path(file).is_relative_to(path)), "")
             self._known_files[file] = inside
-            if not inside and all(one.co_filename != file for one in self._codes):
+            if not inside and all(code.co_filename != file for code in self._codes):
                 self.harmless_files.add(file)
         return self._known_files[file]
 
@@ -113,7 +113,7 @@ def refuse_named(answers: Mapping[str, Any], forbids: Iterable[str]) -> None:
             if name := forbidden.name_of(value):
                 raise NotGiven(name)
             # A helper of the notebook's own is part of the answer.
-            waiting += [one for one in _functions_of(value) if one.__globals__ is function.__globals__]
+            waiting += [other for other in _functions_of(value) if other.__globals__ is function.__globals__]
 
 
 def _functions_of(value: Any) -> list[FunctionType]:

@@ -86,7 +86,7 @@ def _must_be_part(exercise_id: str) -> None:
 
 def _free(path: Path) -> Path:
     numbers = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(1, 1000))
-    return next(one for one in numbers if not one.exists())
+    return next(path for path in numbers if not path.exists())
 
 
 def source_of(exercise_id: str, name: str, names: Mapping[str, Any]) -> str:
@@ -132,14 +132,18 @@ class _Gathering:
     def _take_definition(self, name: str, value: Any) -> None:
         cell = text_of_cell(value)
         tree = ast.parse(cell) if cell else ast.Module([], [])
-        binding = [one for one in ast.walk(tree) if isinstance(one, ast.stmt) and name in _binds(one)]
+        binding = [
+            statement for statement in ast.walk(tree) if isinstance(statement, ast.stmt) and name in _binds(statement)
+        ]
         if not binding:
             raise AskedWrongly(f"the cell that defines {name} is not known", hint="run that cell again, then keep")
-        found = min(reversed(binding), key=lambda one: one.col_offset)  # the last one that is not inside another
-        for used in _names_in(found):
+        definition = min(
+            reversed(binding), key=lambda statement: statement.col_offset
+        )  # the last one that is not inside another
+        for used in _names_in(definition):
             self.take(used)
-        first = min([found.lineno, *(one.lineno for one in getattr(found, "decorator_list", ()))])
-        self.pieces.append((textwrap.dedent("\n".join(cell.splitlines()[first - 1 : found.end_lineno])), False))
+        first = min([definition.lineno, *(decorator.lineno for decorator in getattr(definition, "decorator_list", ()))])
+        self.pieces.append((textwrap.dedent("\n".join(cell.splitlines()[first - 1 : definition.end_lineno])), False))
 
 
 def _is_own(value: Any) -> bool:

@@ -26,11 +26,11 @@ def kept_answer(prediction_id: str) -> str | None:
     path = os.environ.get(PATH_IN, "")
     if not path.endswith(".ipynb"):
         return None
-    found = None
+    answer = None
     for data in _kept(Path(path)):
         if data.get("prediction") == prediction_id and data.get("before_reveal") is True:
-            found = str(data.get("answer"))
-    return found
+            answer = str(data.get("answer"))
+    return answer
 
 
 def _kept(path: Path) -> Iterator[dict[str, Any]]:
@@ -50,5 +50,5 @@ def _kept(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _list(value: Any, name: str) -> list[Any]:
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else []
+    entries = value.get(name) if isinstance(value, dict) else None
+    return entries if isinstance(entries, list) else []

@@ -16,7 +16,7 @@ from mqlab.course.teach.forbidden import run_watched
 
 
 def points_so_far(
-    asked: Exercise, cases: Sequence[Case], given: Answers, held: int, share: float
+    asked: Exercise, cases: Sequence[Case], answers: Answers, held: int, share: float
 ) -> list[tuple[str, str]]:
     """The fact to show beside the first wrong case, before which ``held`` others held; none if nothing is earned.
 
@@ -26,18 +26,18 @@ def points_so_far(
     if not whole:
         return []
     earned = sum(case.weight for case in cases[:held]) + cases[held].weight * share
-    earned += sum(case.weight * _share(case, asked, given) for case in cases[held + 1 :])
+    earned += sum(case.weight * _share(case, asked, answers) for case in cases[held + 1 :])
     if not earned:
         return []
     points = f"{asked.points * earned / whole:.1f}".removesuffix(".0")
     return [("so far", f"{points} of {asked.points} points in the public checks; hidden checks count too")]
 
 
-def _share(case: Case, asked: Exercise, given: Answers) -> float:
+def _share(case: Case, asked: Exercise, answers: Answers) -> float:
     """What of a case's worth an answer keeps, 0 to 1. What it prints was seen before, or is of no use here."""
     with contextlib.redirect_stdout(io.StringIO()):
         try:
-            finding = run_watched(case, given, asked.forbids)
+            finding = run_watched(case, answers, asked.forbids)
         except Exception:
             return 0.0
     return 1.0 if finding is None else finding.share

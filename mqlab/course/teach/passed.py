@@ -43,7 +43,9 @@ class Passed(Said):
         if not can_be_clicked():
             show(self._repr_mimebundle_())
             return
-        show_with_buttons(lambda place: replace(self, place=place), [["keep", KEEP]], lambda ask: self._kept().html())
+        show_with_buttons(
+            lambda place_id: replace(self, place=place_id), [["keep", KEEP]], lambda ask: self._kept().html()
+        )
 
     def _kept(self) -> Said:
         try:

@@ -104,10 +104,10 @@ def predict(prediction_id: str, answer: object = ...) -> Said:
 
 def _kept(asked: Prediction) -> object:
     """What the saved notebook says that was chosen; ``...`` when that is nothing, or no answer to this question."""
-    found = kept_answer(asked.id)
-    if found is None:
+    kept = kept_answer(asked.id)
+    if kept is None:
         return ...
-    answer: object = found if asked.choices else int(found) if found.lstrip("-").isdecimal() else ...
+    answer: object = kept if asked.choices else int(kept) if kept.lstrip("-").isdecimal() else ...
     return ... if answer is ... or asked.problem_with(answer) else answer
 
 

@@ -98,13 +98,13 @@ def with_marks(text: str) -> Markup:
     >>> str(with_marks("*few* of `a*b*c`, **all** of 2 * (3 + 4) * 5"))
     '<em>few</em> of <code>a*b*c</code>, <strong>all</strong> of 2 * (3 + 4) * 5'
     """
-    made, end = Markup(""), 0
-    for found in MARKED.finditer(text):
-        made += text[end : found.start()]
-        if found["code"]:
-            made += Markup("<code>{}</code>").format(found["code"])
+    markup, end = Markup(""), 0
+    for match in MARKED.finditer(text):
+        markup += text[end : match.start()]
+        if match["code"]:
+            markup += Markup("<code>{}</code>").format(match["code"])
         else:
-            name = "em" if found["stars"] == "*" else "strong"
-            made += Markup(f"<{name}>{{}}</{name}>").format(found["word"])
-        end = found.end()
-    return made + text[end:]
+            name = "em" if match["stars"] == "*" else "strong"
+            markup += Markup(f"<{name}>{{}}</{name}>").format(match["word"])
+        end = match.end()
+    return markup + text[end:]

@@ -213,9 +213,9 @@ def side_by_side(expected: object, found: object) -> list[tuple[str, str, str]]:
     rows: list[tuple[str, str, str]] = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         height = max(b - a, d - c)
-        one, other = (lines + [""] * (height - len(lines)) for lines in (left[a:b], right[c:d]))
+        expected_lines, other = (lines + [""] * (height - len(lines)) for lines in (left[a:b], right[c:d]))
         mark = " " if kind == "equal" else "≠"
-        rows += [(mark, *pair) for pair in zip(one, other, strict=True)]
+        rows += [(mark, *pair) for pair in zip(expected_lines, other, strict=True)]
     # Equal values of different types look alike as text only if their texts are equal.
     differing = [number for number, row in enumerate(rows) if row[0] == "≠"]
     if not differing:

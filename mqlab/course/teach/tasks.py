@@ -30,4 +30,4 @@ class Task:
     right: Callable[..., object]
     wrong: Mapping[str, Callable[..., object]] = field(default_factory=dict)
     unready: Callable[..., str] = _ready
-    same: Callable[[object, object], bool] = lambda one, other: one == other
+    same: Callable[[object, object], bool] = lambda value, other: value == other

@@ -55,10 +55,10 @@ def lives(rows: Iterable[Row], units: Iterable[Row]) -> list[dict[str, Any]]:
 
     An answer may be wrong: a row without these columns, or of a message that was never sent, is left out.
     """
-    place: dict[tuple[str, str], Row] = {}
+    first_units: dict[tuple[str, str], Row] = {}
     for unit in units:
         if unit["kind"] == "normal" and not unit["parked"]:
-            place.setdefault((unit["msg_id"], unit["keys"]), unit)
+            first_units.setdefault((unit["msg_id"], unit["keys"]), unit)
     named = ("broker_name", "topic", "queue_id", "queue_offset")
     return [
         {
@@ -67,10 +67,10 @@ def lives(rows: Iterable[Row], units: Iterable[Row]) -> list[dict[str, Any]]:
             "keys": row["keys"],
             "outcome": row["outcome"],
             "attempts": row["calls"],
-            **{name: place[row["msg_id"], row["keys"]][name] for name in named},
+            **{name: first_units[row["msg_id"], row["keys"]][name] for name in named},
         }
         for row in rows
-        if row.keys() >= LIVES and (row["msg_id"], row["keys"]) in place
+        if row.keys() >= LIVES and (row["msg_id"], row["keys"]) in first_units
     ]
 
 

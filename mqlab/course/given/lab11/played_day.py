@@ -220,7 +220,7 @@ def _uncommitted(story: Story, member: str) -> int:
         for row in story.lab.deliveries(MAIL, absences=False)
         if row.client == member and row.ended_ms is not None
     ]
-    return sum(at >= committed.get((q.broker_name, q.topic, q.queue_id), 0) for q, at in queues)
+    return sum(offset >= committed.get((q.broker_name, q.topic, q.queue_id), 0) for q, offset in queues)
 
 
 def _older_release(story: Story) -> None:

@@ -96,8 +96,8 @@ def true_calls(lab: Lab, units: Mapping[Place, MessageExt]) -> tuple[TrueCall, .
         before: dict[tuple[str, str], list[TrueCall]] = defaultdict(list)
         for row in lab.deliveries(group, absences=False):
             queue = row.message_queue
-            place = (queue.broker_name, queue.topic, queue.queue_id, row.queue_offset)
-            keys = units[place].keys or ""
+            position = (queue.broker_name, queue.topic, queue.queue_id, row.queue_offset)
+            keys = units[position].keys or ""
             earlier = before[row.msg_id, keys]
             status = "EXCEPTION" if row.as_dict().get("error") else STATUSES[row.status]
             call = TrueCall(
@@ -105,27 +105,27 @@ def true_calls(lab: Lab, units: Mapping[Place, MessageExt]) -> tuple[TrueCall, .
                 row.msg_id,
                 keys,
                 row.client,
-                place,
+                position,
                 row.reconsume_times,
                 row.started_ms,
                 row.ended_ms,
                 status,
-                _cause(place, row.started_ms, earlier),
+                _cause(position, row.started_ms, earlier),
             )
             earlier.append(call)
             calls.append(call)
     return tuple(sorted(calls, key=lambda call: (call.started_ms, call.consumer_group, call.place)))
 
 
-def _cause(place: Place, started_ms: int, earlier: Sequence[TrueCall]) -> str:
+def _cause(position: Place, started_ms: int, earlier: Sequence[TrueCall]) -> str:
     """Why a message is delivered although calls with it began before."""
-    here = [call for call in earlier if call.place == place]
+    here = [call for call in earlier if call.place == position]
     # 1. The first delivery of a unit: of a retry, of a second copy, or of another message of the same batch.
     if not here:
-        if names.group_of(place[1]) is not None:
+        if names.group_of(position[1]) is not None:
             return "retry"
-        originals = {call.place[:3] for call in earlier if call.place[1] == place[1]}
-        return "resend" if originals and place[:3] not in originals else ""
+        originals = {call.place[:3] for call in earlier if call.place[1] == position[1]}
+        return "resend" if originals and position[:3] not in originals else ""
     # 2. The same unit again.
     if here[-1].ended_ms is None:
         return "no_result"
@@ -142,12 +142,12 @@ def true_lives(
     sent: dict[tuple[str, str], list[tuple[Place, MessageExt]]] = defaultdict(list)
     parked: dict[tuple[str, str], list[tuple[Place, MessageExt]]] = defaultdict(list)
     dead = set()
-    for place, unit in units.items():
+    for position, unit in units.items():
         same = (unit.msg_id, unit.keys or "")
         if unit.topic in (ORDERS, NOTES):
-            sent[same].append((place, unit))
+            sent[same].append((position, unit))
         elif unit.topic == names.SCHEDULE_TOPIC and unit.properties[p.REAL_TOPIC] == ORDERS:
-            parked[same].append((place, unit))
+            parked[same].append((position, unit))
         elif unit.topic.startswith(names.DLQ_PREFIX):
             dead.add((names.group_of(unit.topic), *same))
     # 2. The calls of each message and group.
@@ -173,7 +173,9 @@ def _life(
     dead: bool,
     offsets: Mapping[tuple[str, str, str, int], int],
 ) -> TrueLife:
-    (broker, topic, queue_id, offset), first = min(originals, key=lambda each: (each[1].store_timestamp, each[0]))
+    (broker, topic, queue_id, offset), first = min(
+        originals, key=lambda original: (original[1].store_timestamp, original[0])
+    )
     successes = [call.ended_ms for call in calls if call.status == "SUCCESS" and call.ended_ms is not None]
     wanted = READS.get(group or "", "*")
     # The first condition that holds decides.
@@ -187,7 +189,7 @@ def _life(
         outcome = "pending"
     else:
         outcome = "lost" if wanted == "*" or first.tags in wanted.split(" || ") else "filtered"
-    queues = {place[:3] for place, _ in originals}
+    queues = {position[:3] for position, _ in originals}
     return TrueLife(
         topic=ORDERS if waiting else topic,
         consumer_group=group,

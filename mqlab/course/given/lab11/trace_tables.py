@@ -91,7 +91,7 @@ def _read(position: int, field: list[str]) -> Row:
         return _unread(position, UNKNOWN_KIND)
     if len(field) < FEWEST[field[0]]:
         return _unread(position, TOO_SHORT)
-    texts = {name: field[at] for name, at in columns.items() if at < len(field)}
+    texts = {name: field[index] for name, index in columns.items() if index < len(field)}
     if field[0] == "Pub" and len(field) == FEWEST["Pub"]:  # of a release that did not write the offset_msg_id
         texts["success"] = field[-1]
     if not all(texts[name].isascii() and texts[name].isdigit() for name in NUMBERS if name in texts):

@@ -132,9 +132,9 @@ def written_day(messages: int = MESSAGES) -> WrittenDay:
             progress=bar.update,
         )
         day = WrittenDay(written, folder / "tables")
-        for made, words in ((_save_messages, "messages"), (_save_calls, "trace"), (_save_committed, "offsets")):
+        for save, words in ((_save_messages, "messages"), (_save_calls, "trace"), (_save_committed, "offsets")):
             bar.set_description(f"{words} are read")
-            made(day)
+            save(day)
             bar.update(messages)
     return day
 
@@ -156,8 +156,8 @@ def _save_messages(day: WrittenDay) -> None:
     from mqlab.data.arrow import COLUMNS, read_table
 
     table = read_table(str(day.stores), [name for name in COLUMNS if name not in UNREAD])
-    at = table.column_names.index("keys")
-    _save(day, "messages", table.set_column(at, "keys", pyarrow.compute.fill_null(table.column(at), "")))
+    column = table.column_names.index("keys")
+    _save(day, "messages", table.set_column(column, "keys", pyarrow.compute.fill_null(table.column(column), "")))
 
 
 def _save_calls(day: WrittenDay) -> None:
@@ -172,8 +172,8 @@ def _save_committed(day: WrittenDay) -> None:
     from mqlab.course.given.lab11.lag_board import offsets_in
 
     table = pyarrow.Table.from_pylist(offsets_in(day.stores))
-    at = table.column_names.index("queue_id")
-    _save(day, "committed", table.set_column(at, "queue_id", table.column(at).cast(pyarrow.int32())))
+    column = table.column_names.index("queue_id")
+    _save(day, "committed", table.set_column(column, "queue_id", table.column(column).cast(pyarrow.int32())))
 
 
 def entries_of(stores: Path) -> pyarrow.Table:
@@ -186,17 +186,19 @@ def entries_of(stores: Path) -> pyarrow.Table:
     chosen = Selection(topics=(names.TRACE_TOPIC,))
     bodies = read_table(str(stores), ("broker_name", "msg_id", "body"), chosen).combine_chunks()
     entries = Entries(bodies.column("body").combine_chunks())
-    found = entries.columns()
+    columns = entries.columns()
     return pyarrow.table(
         {
             "broker_name": bodies.column("broker_name").take(entries.body),
             "trace_msg_id": bodies.column("msg_id").take(entries.body),
-            "position": found["position"],
-            "kind": found["type"],
-            "time_ms": found["time"],
-            **{name: found[name] for name in ("group_name", "request_id", "msg_id", "keys", "cost_ms", "retry_times")},
-            "success": found["success"],
-            "reason": found["reason"],
+            "position": columns["position"],
+            "kind": columns["type"],
+            "time_ms": columns["time"],
+            **{
+                name: columns[name] for name in ("group_name", "request_id", "msg_id", "keys", "cost_ms", "retry_times")
+            },
+            "success": columns["success"],
+            "reason": columns["reason"],
         }
     )
 

@@ -88,18 +88,18 @@ def run_of_film(function: Callable[..., Any], film: str | Path, *arguments: Any)
     return seen
 
 
-def frame_and_mode(found: Any, name: str) -> tuple[Any, str]:
+def frame_and_mode(answer: Any, name: str) -> tuple[Any, str]:
     """What an answer returned, if it is a streaming DataFrame and an output mode. Raises UsageError."""
     from pyspark.sql import DataFrame
 
-    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], DataFrame):
-        what = "nothing" if found is None else f"a {type(found).__name__}"
-        if isinstance(found, tuple):
-            what = f"a tuple of {', '.join(type(one).__name__ for one in found) or 'nothing'}"
+    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], DataFrame):
+        what = "nothing" if answer is None else f"a {type(answer).__name__}"
+        if isinstance(answer, tuple):
+            what = f"a tuple of {', '.join(type(part).__name__ for part in answer) or 'nothing'}"
         raise UsageError(
             f"{name} returned {what}: expected a DataFrame and an output mode", hint='return counts, "update"'
         )
-    frame, mode = found
+    frame, mode = answer
     if not frame.isStreaming:
         raise UsageError(
             f"{name} returned a table that is no stream", hint="build it from the DataFrame that it is given"

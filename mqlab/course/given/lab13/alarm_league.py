@@ -90,16 +90,16 @@ def league(alarms: Mapping[str, Alarm], days: Sequence[RecordedDay] | None = Non
     places = [place_of(name, alarm, all_days) for name, alarm in {**alarms, **SIMPLE}.items()]
     places += [MODEL] if days is None else []
     # A bad day that was heard and a day with a false alarm weigh the same, as in a triage.
-    places.sort(key=lambda one: (one.false_days - one.heard, one.minutes or 0, one.alarm))
+    places.sort(key=lambda row: (row.false_days - row.heard, row.minutes or 0, row.alarm))
     return Table(
         [
             {
-                "alarm": one.alarm,
-                "heard in time": f"{one.heard} of {one.bad_days}",
-                "false alarms": f"on {one.false_days} of {one.days} days",
-                "minutes": one.minutes,
+                "alarm": row.alarm,
+                "heard in time": f"{row.heard} of {row.bad_days}",
+                "false alarms": f"on {row.false_days} of {row.days} days",
+                "minutes": row.minutes,
             }
-            for one in places
+            for row in places
         ],
         columns=["alarm", "heard in time", "false alarms", "minutes"],
         title="Alarms on the recorded days",

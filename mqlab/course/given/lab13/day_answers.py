@@ -16,14 +16,14 @@ from typing import Any
 Rows = list[dict[str, Any]]
 
 
-def with_day(answer: Callable[..., Any], day: str | Path, *given: Any) -> Any:
+def with_day(answer: Callable[..., Any], day: str | Path, *more: Any) -> Any:
     """What ``answer(facts, *given)`` returns for the tables that are saved in a folder.
 
     Raises UsageError for a folder without them.
     """
     from mqlab.data.traffic.day_facts import DayFacts
 
-    return answer(DayFacts.read(day), *given)
+    return answer(DayFacts.read(day), *more)
 
 
 def with_moments(answer: Callable[[list[Rows]], Any]) -> Callable[[Rows], bool]:

@@ -53,19 +53,21 @@ class RecordedDay:
         return f"{self.name}, {self.kind} of {self.group} from {time_text(self.since_ms)}"
 
 
-def watch(made: SealedDay) -> RecordedDay:
+def watch(day: SealedDay) -> RecordedDay:
     """Write a day, watch it, and take its first incident as its truth. Costs about half a second."""
     from mqlab.data.traffic.day_facts import facts_of
     from mqlab.data.traffic.day_watch import watched
 
     with tempfile.TemporaryDirectory(prefix="mqlab-watched-") as folder:
         stores = Path(folder, "stores")
-        made.write(stores)
+        day.write(stores)
         moments = tuple(list(moment.rows) for moment in watched(facts_of(stores)))
-    told = next(iter(made.truth()["incidents"]), None)
-    if told is None:
-        return RecordedDay(made.student, "", "", 0, 0, moments)
-    return RecordedDay(made.student, told["kind"], told["group"], told["harm_since_ms"], told["harm_until_ms"], moments)
+    incident = next(iter(day.truth()["incidents"]), None)
+    if incident is None:
+        return RecordedDay(day.student, "", "", 0, 0, moments)
+    return RecordedDay(
+        day.student, incident["kind"], incident["group"], incident["harm_since_ms"], incident["harm_until_ms"], moments
+    )
 
 
 def recorded(number: int, *, quiet: bool) -> RecordedDay:
@@ -79,7 +81,7 @@ def recorded(number: int, *, quiet: bool) -> RecordedDay:
 def watched_days(folder: str | None = None) -> tuple[RecordedDay, ...]:
     """All days of the file, the good ones first. ``folder`` and errors as for ``datasets.real_store``."""
     text = lzma.decompress(checked_archive(ARCHIVE, folder).read_bytes()).decode("ascii")
-    return tuple(_unpacked(each) for each in json.loads(text))
+    return tuple(_unpacked(packed) for packed in json.loads(text))
 
 
 def packed(days: Iterable[RecordedDay]) -> bytes:
@@ -90,7 +92,9 @@ def packed(days: Iterable[RecordedDay]) -> bytes:
 
 def _packed(day: RecordedDay) -> dict[str, Any]:
     sources = [(row["group"], row["tag"]) for row in day.moments[0]]
-    columns = {name: [[rows[place][name] for rows in day.moments] for place in range(len(sources))] for name in COLUMNS}
+    columns = {
+        name: [[rows[source][name] for rows in day.moments] for source in range(len(sources))] for name in COLUMNS
+    }
     head = {"name": day.name, "kind": day.kind, "group": day.group, "since_ms": day.since_ms, "until_ms": day.until_ms}
     return head | {"sources": sources, "columns": columns}
 
@@ -98,13 +102,13 @@ def _packed(day: RecordedDay) -> dict[str, Any]:
 def _unpacked(packed_day: dict[str, Any]) -> RecordedDay:
     sources, columns = packed_day.pop("sources"), packed_day.pop("columns")
     moments = []
-    for at in range(len(columns["stored"][0])):
-        minute = (at + 1) * STRETCH_MINUTES
+    for number in range(len(columns["stored"][0])):
+        minute = (number + 1) * STRETCH_MINUTES
         head = {"at_ms": FIRST_DAY_MS + minute * MINUTE, "minute": minute}
         moments.append(
             [
-                {**head, "group": group, "tag": tag, **{name: columns[name][place][at] for name in COLUMNS}}
-                for place, (group, tag) in enumerate(sources)
+                {**head, "group": group, "tag": tag, **{name: columns[name][index][number] for name in COLUMNS}}
+                for index, (group, tag) in enumerate(sources)
             ]
         )
     return RecordedDay(**packed_day, moments=tuple(moments))

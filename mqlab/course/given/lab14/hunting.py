@@ -66,7 +66,7 @@ def hunt(it: PlantedCluster, *, day: int, follow: int = NO_MESSAGE, events: Sequ
         if number == NO_MESSAGE:
             return []
         if (lab.seed, number) not in ids:
-            ids.update({(lab.seed, one): msg_id for one, msg_id in message_ids(lab).items()})
+            ids.update({(lab.seed, number): msg_id for number, msg_id in message_ids(lab).items()})
         return [named_rows(lab, number, ids.get((lab.seed, number)))]
 
     def whole_day(lab: Lab, follow: int = follow, first_events: int = MOST_EVENTS) -> None:
@@ -92,4 +92,4 @@ def _first_stop(machine: Explorer, number: int) -> int:
     msg_id = message_ids(machine.recording.lab).get(number)
     rows = (row for row in history(machine.recording.lab) if row["what"] == "message.stored")
     step = next((row["step"] for row in rows if row["id"] == msg_id), None)
-    return 0 if step is None else 1 + sum(one < step for one in machine.recording.steps)
+    return 0 if step is None else 1 + sum(other < step for other in machine.recording.steps)

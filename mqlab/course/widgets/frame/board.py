@@ -155,14 +155,14 @@ class Board(View):
             if before[0]:
                 self.plays_later, self._packed = before
 
-    def _saved_page(self, place: str = "") -> Markup:
+    def _saved_page(self, place_id: str = "") -> Markup:
         # A "<" in a state value must not end the script element.
         data = json.dumps({"packed": self.packed_data(), "state": self.state}).replace("<", "\\u003c")
         # The same output may be in a page twice, so its name is one that both have, and not a unique id.
         name = f"{self.module}-{zlib.crc32(data.encode()):08x}"
         return Markup(PAGE).format(
             name=name,
-            place=place_attribute(place),
+            place=place_attribute(place_id),
             label=self.label,
             words=WITHOUT_SCRIPTS,
             readable=self.readable(),

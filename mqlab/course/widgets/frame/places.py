@@ -14,9 +14,9 @@ from typing import Any
 from markupsafe import Markup
 
 
-def place_attribute(place: str) -> Markup:
+def place_attribute(place_id: str) -> Markup:
     """The attribute of the box that the widget with this place takes over; "" for a box without a widget."""
-    return Markup(' data-mqlab-place="{}"').format(place) if place else Markup("")
+    return Markup(' data-mqlab-place="{}"').format(place_id) if place_id else Markup("")
 
 
 def view_entry(widget: Any) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class AllocationBoard(Board):
         """The points of the hash ring at the moment shown and the queues between them, in ring order."""
         nodes = self.state["virtual_nodes"]
         points = {hashed(f"{member}-{n}"): member for member in self.members for n in range(nodes)}
-        rows = [{"hash": at, "what": "member", "name": member} for at, member in points.items()]
+        rows = [{"hash": hash_value, "what": "member", "name": member} for hash_value, member in points.items()]
         rows += [{"hash": hashed(str(queue)), "what": "queue", "name": str(queue)} for queue in self._queues]
         return Table(sorted(rows, key=lambda row: (row["hash"], row["what"] != "queue")), title="The hash ring")
 

@@ -78,10 +78,10 @@ class Rooms:
     the brokers' rooms in turn, in the order in which the board first saw it.
     """
 
-    def __init__(self, brokers: Sequence[str], given: Mapping[str, str], known: Sequence[str]) -> None:
+    def __init__(self, brokers: Sequence[str], named: Mapping[str, str], known: Sequence[str]) -> None:
         self.names = list(dict.fromkeys(broker.partition("@")[0] for broker in brokers))
-        turns = {member: self.names[place % len(self.names)] for place, member in enumerate(known)}
-        self.of_member = {**turns, **given}
+        turns = {member: self.names[index % len(self.names)] for index, member in enumerate(known)}
+        self.of_member = {**turns, **named}
 
     def broker_deploy_in(self, queue: MessageQueue) -> str:
         """The room of a queue's broker."""
@@ -102,7 +102,9 @@ class OwnStrategy:
         self.name = getattr(function, "__name__", type(function).__name__)
         positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
         parameters = signature(function).parameters.values()
-        self._takes = sum(each.kind in positional and each.default is Parameter.empty for each in parameters)
+        self._takes = sum(
+            parameter.kind in positional and parameter.default is Parameter.empty for parameter in parameters
+        )
         if self._takes not in (2, 3, 4):
             raise UsageError(
                 f"{self.name} takes {self._takes} arguments",
@@ -120,17 +122,17 @@ class OwnStrategy:
         return list(self.function(*arguments[4 - self._takes :]))
 
 
-def own_strategy(given: Any) -> AllocateStrategy:
+def own_strategy(strategy: Any) -> AllocateStrategy:
     """A learner's strategy: an object or a class with ``allocate``, or a function (see OwnStrategy)."""
-    if isinstance(given, type):
-        given = given()
-    if callable(getattr(given, "allocate", None)):
-        own: AllocateStrategy = given
+    if isinstance(strategy, type):
+        strategy = strategy()
+    if callable(getattr(strategy, "allocate", None)):
+        own: AllocateStrategy = strategy
         return own
-    if not callable(given):
+    if not callable(strategy):
         names = ", ".join(STRATEGY_NAMES)
-        raise UsageError(f"{given!r} is not an allocation strategy", hint=f"a function, or one of {names}")
-    return OwnStrategy(given)
+        raise UsageError(f"{strategy!r} is not an allocation strategy", hint=f"a function, or one of {names}")
+    return OwnStrategy(strategy)
 
 
 class Dividing:
@@ -178,8 +180,8 @@ class Dividing:
         owners: list[tuple[str, ...]] = []
         for queues in self._by_topic:
             of_queue: dict[MessageQueue, list[str]] = {queue: [] for queue in queues}
-            for member, each in strategies.items():
-                for queue in _asked(each, member, queues, client_ids):
+            for member, member_strategy in strategies.items():
+                for queue in _asked(member_strategy, member, queues, client_ids):
                     # A configured list has queues of all topics: what is not of this topic is of no use here.
                     if queue in of_queue:
                         of_queue[queue].append(member)

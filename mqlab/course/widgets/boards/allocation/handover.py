@@ -193,7 +193,7 @@ def _what_happened(lab: Lab, settings: HandoverSettings, changed_ms: int) -> Han
         )
     in_order = sorted(spans, key=lambda span: (span["queue"], span["from_ms"]))
     overlaps = _both(spans, "two owners") + _both(calls, "two at work") + _nobody(in_order)
-    overlaps.sort(key=lambda each: (each["queue"], each["from_ms"], each["what"]))
+    overlaps.sort(key=lambda row: (row["queue"], row["from_ms"], row["what"]))
     return HandoverRun(settings, tuple(in_order), tuple(calls), tuple(overlaps), tuple(_given_twice(calls)))
 
 
@@ -201,20 +201,20 @@ def _changes(lab: Lab) -> list[tuple[StepRecord, Any]]:
     return [(record, change) for record in lab.journal for change in record.changes]
 
 
-def _end(each: dict[str, Any]) -> float:
-    return float("inf") if each["to_ms"] is None else each["to_ms"]
+def _end(row: dict[str, Any]) -> float:
+    return float("inf") if row["to_ms"] is None else row["to_ms"]
 
 
 def _both(rows: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
     """The times at which two members are on one queue; stretches that touch are one."""
-    found: dict[tuple[int, str, str], list[list[float]]] = {}
-    for one, other in combinations(sorted(rows, key=lambda row: row["from_ms"]), 2):
-        if one["queue"] != other["queue"] or one["member"] == other["member"]:
+    by_pair: dict[tuple[int, str, str], list[list[float]]] = {}
+    for row, other in combinations(sorted(rows, key=lambda row: row["from_ms"]), 2):
+        if row["queue"] != other["queue"] or row["member"] == other["member"]:
             continue
-        start, end = other["from_ms"], min(_end(one), _end(other))
+        start, end = other["from_ms"], min(_end(row), _end(other))
         if start < end:
-            first, second = sorted((one["member"], other["member"]))
-            stretches = found.setdefault((one["queue"], first, second), [])
+            first, second = sorted((row["member"], other["member"]))
+            stretches = by_pair.setdefault((row["queue"], first, second), [])
             if stretches and start <= stretches[-1][1]:
                 stretches[-1][1] = max(end, stretches[-1][1])
             else:
@@ -227,7 +227,7 @@ def _both(rows: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
             "to_ms": None if end == float("inf") else end,
             "what": what,
         }
-        for (queue, first, second), stretches in found.items()
+        for (queue, first, second), stretches in by_pair.items()
         for start, end in stretches
     ]
 
@@ -247,14 +247,14 @@ def _nobody(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _given_twice(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Messages that two members were given, in the order of their queues."""
-    given: dict[tuple[int, int], list[str]] = {}
+    receivers: dict[tuple[int, int], list[str]] = {}
     for call in calls:
-        members = given.setdefault((call["queue"], call["queue_offset"]), [])
+        members = receivers.setdefault((call["queue"], call["queue_offset"]), [])
         if call["member"] not in members:
             members.append(call["member"])
     return [
         {"queue": queue, "queue_offset": offset, "members": members}
-        for (queue, offset), members in sorted(given.items())
+        for (queue, offset), members in sorted(receivers.items())
         if len(members) > 1
     ]
 
@@ -274,9 +274,9 @@ def shown_run(run: HandoverRun) -> dict[str, Any]:
 def run_words(run: HandoverRun) -> str:
     """A run in one sentence."""
     times: dict[str, int] = {}
-    for each in run.overlaps:
-        if each["to_ms"] is not None:
-            times[each["what"]] = max(times.get(each["what"], 0), each["to_ms"] - each["from_ms"])
+    for overlap in run.overlaps:
+        if overlap["to_ms"] is not None:
+            times[overlap["what"]] = max(times.get(overlap["what"], 0), overlap["to_ms"] - overlap["from_ms"])
     longest = ", ".join(f"{what} for up to {after(ms).lstrip('+')}" for what, ms in sorted(times.items()))
     count = len(run.twice)
     return f"{longest or 'no overlap'}; {count} message{'s' * (count != 1)} given to two members"

@@ -49,7 +49,7 @@ def fewest_moves(before: Owners, members: Sequence[str]) -> int:
         if len(names) == 1 and names[0] in counts:
             counts[names[0]] += 1
     # The members with the most queues keep the larger shares, so the most queues stay where they are.
-    each, extra = divmod(len(before), len(members))
+    share, extra = divmod(len(before), len(members))
     largest_first = sorted(counts.values(), reverse=True)
-    kept = sum(min(count, each + (place < extra)) for place, count in enumerate(largest_first))
+    kept = sum(min(count, share + (rank < extra)) for rank, count in enumerate(largest_first))
     return len(before) - kept

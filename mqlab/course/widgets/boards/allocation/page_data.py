@@ -23,7 +23,7 @@ def division_data(
     dividing: Dividing, known: Sequence[str], moments: Sequence[Sequence[str]], virtual_nodes: int
 ) -> dict[str, Any]:
     """JSON: queues, names, sets, owners and ring. ``moments`` are the members at each moment of the history."""
-    bits = {name: 1 << place for place, name in enumerate(known)}
+    bits = {name: 1 << index for index, name in enumerate(known)}
     sets = _sets(bits, moments)
     choices = sorted({*VIRTUAL_NODES, virtual_nodes})
     variants = [(name, name, 1) for name in dividing.names if name != "CONSISTENT_HASH"]

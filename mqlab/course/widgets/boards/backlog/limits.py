@@ -110,5 +110,5 @@ def _overlap(seconds: Sequence[int], length: int) -> Callable[[int, int], int]:
 
 
 def _mean(values: Any) -> float | None:
-    found = list(values)
-    return round(sum(found) / len(found), 1) if found else None
+    numbers = list(values)
+    return round(sum(numbers) / len(numbers), 1) if numbers else None

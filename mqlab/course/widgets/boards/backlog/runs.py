@@ -183,7 +183,7 @@ def _falling_behind(lab: Lab, settings: TankSettings, seen: _Seen) -> None:
     # 3. Traffic.
     shop = lab.producer("shop")
     seen.began.append(lab.now_ms)
-    rates = [(f"{at * STEP_S}s", float(rate)) for at, rate in enumerate(settings.traffic)]
+    rates = [(f"{step * STEP_S}s", float(rate)) for step, rate in enumerate(settings.traffic)]
     lab.traffic(shop, rates=[*rates, (f"{TRAFFIC_S}s", 0.0)], message=lambda number: Message(TOPIC, b"a book"))
     lab.run_for(f"{TRAFFIC_S}s")
     for _ in range(TRAFFIC_S, PLAYED_S, STEP_S):
@@ -210,14 +210,14 @@ def _what_happened(lab: Lab, settings: TankSettings, seen: _Seen) -> TankRun:
         done[call.ended_ms // 1000] += call.messages
 
     # 2. Both lags: of what is not done, and of what is not committed.
-    seconds, lag, committed, at = [], 0, dict.fromkeys(range(settings.queues), 0), 0
+    seconds, lag, committed, next_commit = [], 0, dict.fromkeys(range(settings.queues), 0), 0
     total = 0
     for second in range(length):
         lag += arrived[second] - done[second]
         total += arrived[second]
-        while at < len(commits) and commits[at][0] < (second + 1) * 1000:
-            committed[commits[at][1]] = commits[at][2]
-            at += 1
+        while next_commit < len(commits) and commits[next_commit][0] < (second + 1) * 1000:
+            committed[commits[next_commit][1]] = commits[next_commit][2]
+            next_commit += 1
         seconds.append(
             {
                 "second": second + 1,

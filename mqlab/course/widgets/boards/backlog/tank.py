@@ -142,7 +142,7 @@ def backlog_tank(
     >>> print(tank.summary)
     largest lag 156, behind for 50 s; what binds: threads
     """
-    given = {
+    choices = {
         "traffic": traffic,
         "instances": instances,
         "threads": threads,
@@ -154,7 +154,7 @@ def backlog_tank(
         "batch": batch,
         "pull_interval": pull_interval,
     }
-    return BacklogTank(_changed(TankSettings(), given), recorded)
+    return BacklogTank(_changed(TankSettings(), choices), recorded)
 
 
 def _changed(before: TankSettings, changes: Mapping[str, Any]) -> TankSettings:

@@ -119,13 +119,13 @@ def biography_board(
             continue
         pair = unit["msg_id"], unit["keys"]
         of_pair.setdefault(pair, ([], [], []))[0].append(unit)
-        for each in unit["keys"].split():
-            if not wanted or each in wanted:
-                pairs.setdefault(each, {})[pair] = None
-    for place, rows in ((1, calls), (2, lives)):
+        for word in unit["keys"].split():
+            if not wanted or word in wanted:
+                pairs.setdefault(word, {})[pair] = None
+    for index, rows in ((1, calls), (2, lives)):
         for row in rows:
-            if (found := of_pair.get((row["msg_id"], row["keys"]))) is not None:
-                found[place].append(row)
+            if (of_message := of_pair.get((row["msg_id"], row["keys"]))) is not None:
+                of_message[index].append(row)
     # 2. A biography for each key.
     committed = list(offsets)
 
@@ -133,8 +133,8 @@ def biography_board(
         return [row for pair in of_key for row in of_pair[pair][part]]
 
     biographies = {
-        each: biography_of(of_all(of_key, 0), of_all(of_key, 1), of_all(of_key, 2), committed, title=each)
-        for each, of_key in pairs.items()
+        word: biography_of(of_all(of_key, 0), of_all(of_key, 1), of_all(of_key, 2), committed, title=word)
+        for word, of_key in pairs.items()
     }
     return BiographyBoard(biographies, **({"key": key} if key else {}))
 

@@ -68,7 +68,7 @@ class Console(Board):
 
     def sections(self) -> dict[str, Table | str]:
         """The page shown, asked now: each section's table, or the text of its error."""
-        return {each.title: each.error or each.table for each in self._now()}
+        return {section.title: section.error or section.table for section in self._now()}
 
     def table(self) -> Table:
         """The first section of the page shown, asked now: the text twin."""
@@ -122,7 +122,7 @@ class Console(Board):
     def data(self) -> dict[str, Any]:
         """All recorded pages, and what the page's forms offer."""
         recorded = self._recorded()
-        pages = {place: _as_json(found) for place, found in recorded.items()}
+        pages = {page_name: _as_json(sections) for page_name, sections in recorded.items()}
         return {
             "where": self.where,
             "what_changes": self.what_changes,
@@ -141,20 +141,20 @@ class Console(Board):
 
     def readable(self) -> Markup:
         """The recorded pages that have no name, one below the other."""
-        found = [one for place, page in self._recorded().items() if " " not in place for one in page]
+        sections = [section for page_name, page in self._recorded().items() if " " not in page_name for section in page]
         return Markup("").join(
-            Markup("<h4>{}</h4>{}").format(each.title, each.error or each.table.html()) for each in found
+            Markup("<h4>{}</h4>{}").format(section.title, section.error or section.table.html()) for section in sections
         )
 
     def text(self) -> str:
-        parts = [f"{each.title}\n{each.error or each.table}" for each in self._now()]
+        parts = [f"{section.title}\n{section.error or section.table}" for section in self._now()]
         return "\n\n".join([f"{self.label}: {self.where}", *parts])
 
     def _now(self) -> list[PageSection]:
         return self._asked_of(self.state["place"])
 
-    def _asked_of(self, place: str) -> list[PageSection]:
-        page, _, name = place.partition(" ")
+    def _asked_of(self, page_name: str) -> list[PageSection]:
+        page, _, name = page_name.partition(" ")
         return page_of(self.admin, page, name)
 
     def _recorded(self) -> dict[str, list[PageSection]]:
@@ -165,11 +165,11 @@ class Console(Board):
             # 1. The topics that users made, and the groups.
             normal = [row["topic"] for row in self._pages["topics"][0].table if row["kind"] == "NORMAL"]
             groups = [row["group"] for row in self._pages["groups"][0].table]
-            for place in (
+            for page_name in (
                 *(f"topic {topic}" for topic in normal[:RECORDED_THINGS]),
                 *(f"group {group}" for group in groups[:RECORDED_THINGS]),
             ):
-                self._record(place)
+                self._record(page_name)
             # 2. One message, and the page that is shown now.
             message = self._message or self._telling_message(groups)
             if message:
@@ -177,9 +177,9 @@ class Console(Board):
             self._record(self.state["place"])
         return self._pages
 
-    def _record(self, place: str) -> None:
-        if place not in self._pages:
-            self._pages[place] = self._asked_of(place)
+    def _record(self, page_name: str) -> None:
+        if page_name not in self._pages:
+            self._pages[page_name] = self._asked_of(page_name)
 
     def _telling_message(self, groups: Sequence[str]) -> str:
         """The offset id of the message to record: a dead letter if there is one, else the newest message."""
@@ -276,4 +276,4 @@ def console(where: Lab | Cluster | str | Path, *, message: str = "") -> Console:
 
 
 def _as_json(sections: Sequence[PageSection]) -> list[dict[str, Any]]:
-    return [each.as_json() for each in sections]
+    return [section.as_json() for section in sections]

@@ -62,9 +62,9 @@ def resend_of(admin: Admin, group: str, letters: Sequence[str] | None) -> Previe
     if letters is None:
         chosen = letters_left(admin, group)
     else:
-        chosen = [each for each in admin.query_dlq(group) if each.offset_msg_id in letters]
-    ids = [each.offset_msg_id for each in chosen]
-    missing = [each for each in letters or () if each not in ids]
+        chosen = [letter for letter in admin.query_dlq(group) if letter.offset_msg_id in letters]
+    ids = [letter.offset_msg_id for letter in chosen]
+    missing = [letter_id for letter_id in letters or () if letter_id not in ids]
     if missing:
         raise UsageError(f"no dead letter of {group} has the offset id {missing[0]!r}")
     if not chosen:
@@ -76,7 +76,7 @@ def resend_of(admin: Admin, group: str, letters: Sequence[str] | None) -> Previe
 
     count = f"{len(chosen)} dead letter{'s' * (len(chosen) > 1)}"
     question = f"Send {count} back to {group}? Each becomes a new message in its retry topic, with 0 retries."
-    preview = Table([found_row(each) for each in chosen])
+    preview = Table([found_row(letter) for letter in chosen])
     return PreviewedChange(question, call, PageSection("Preview", f"query_dlq({group!r})", preview), do)
 
 

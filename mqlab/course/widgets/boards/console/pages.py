@@ -56,13 +56,13 @@ def _topic_rows(admin: Admin) -> list[dict[str, Any]]:
             queues = admin.examine_topic_route_info(name.topic).queue_datas
             row |= {
                 "brokers": len(queues),
-                "read_queues": sum(each.read_queue_nums for each in queues),
-                "write_queues": sum(each.write_queue_nums for each in queues),
-                "perm": ", ".join(sorted({str(each.perm) for each in queues})),
+                "read_queues": sum(data.read_queue_nums for data in queues),
+                "write_queues": sum(data.write_queue_nums for data in queues),
+                "perm": ", ".join(sorted({str(data.perm) for data in queues})),
             }
             stats = admin.examine_topic_stats(name.topic)
-            newest = max((each.last_update_timestamp for each in stats), default=0)
-            stored = sum(each.max_offset - each.min_offset for each in stats)
+            newest = max((stat.last_update_timestamp for stat in stats), default=0)
+            stored = sum(stat.max_offset - stat.min_offset for stat in stats)
             row |= {"messages": stored, "last_timestamp": newest or None}
         except MqlabError as error:
             row["problem"] = str(error)
@@ -85,7 +85,7 @@ def topic(admin: Admin, name: str) -> list[PageSection]:
         section(
             "Newest messages",
             f"query_message_by_offset({name!r}, broker, queue_id, queue_offset)",
-            lambda: [found_row(each) for each in newest_messages(admin, name)],
+            lambda: [found_row(message) for message in newest_messages(admin, name)],
             "no messages",
         ),
     ]
@@ -93,12 +93,12 @@ def topic(admin: Admin, name: str) -> list[PageSection]:
 
 def _without_topic(rows: Any) -> list[dict[str, Any]]:
     """Rows with a queue: broker and queue id as columns of their own, as the page names the topic already."""
-    found = []
+    queue_rows = []
     for row in rows:
-        values = {each.name: getattr(row, each.name) for each in fields(row)}
+        values = {field.name: getattr(row, field.name) for field in fields(row)}
         queue = values.pop("message_queue")
-        found.append({"broker": queue.broker_name, "queue_id": queue.queue_id, **values})
-    return found
+        queue_rows.append({"broker": queue.broker_name, "queue_id": queue.queue_id, **values})
+    return queue_rows
 
 
 def _readers(admin: Admin, name: str) -> list[dict[str, Any]]:
@@ -113,20 +113,22 @@ def _readers(admin: Admin, name: str) -> list[dict[str, Any]]:
 def _topic_settings(admin: Admin, name: str) -> list[dict[str, Any]]:
     rows = []
     for broker, _ in admin.brokers_of(name):
-        found = admin.examine_topic_config(name, broker)
-        rows += [{"broker": broker, "setting": each.name, "value": getattr(found, each.name)} for each in fields(found)]
+        config = admin.examine_topic_config(name, broker)
+        rows += [
+            {"broker": broker, "setting": field.name, "value": getattr(config, field.name)} for field in fields(config)
+        ]
     return rows
 
 
 def newest_messages(admin: Admin, name: str) -> list[MessageExt]:
     """The newest message of each queue of a topic, newest first, at most 40."""
-    found = []
+    messages = []
     for stats in list(admin.examine_topic_stats(name))[:NEWEST]:
         if stats.max_offset > stats.min_offset:
             queue = stats.message_queue
-            place = queue.broker_name, queue.queue_id, stats.max_offset - 1
-            found.append(admin.query_message_by_offset(name, *place))
-    return sorted(found, key=_newest_first)
+            position = queue.broker_name, queue.queue_id, stats.max_offset - 1
+            messages.append(admin.query_message_by_offset(name, *position))
+    return sorted(messages, key=_newest_first)
 
 
 def _newest_first(message: MessageExt) -> tuple[int, str]:
@@ -161,9 +163,9 @@ def _group_rows(admin: Admin) -> list[dict[str, Any]]:
 
 def _stored(admin: Admin, topic_name: str) -> int:
     """How many messages a topic has; 0 if there is no such topic."""
-    if topic_name not in {each.topic for each in admin.fetch_all_topic_list()}:
+    if topic_name not in {listed.topic for listed in admin.fetch_all_topic_list()}:
         return 0
-    return sum(each.max_offset - each.min_offset for each in admin.examine_topic_stats(topic_name))
+    return sum(stat.max_offset - stat.min_offset for stat in admin.examine_topic_stats(topic_name))
 
 
 def group(admin: Admin, name: str) -> list[PageSection]:
@@ -185,7 +187,7 @@ def group(admin: Admin, name: str) -> list[PageSection]:
         section(
             "Dead letters",
             f"query_dlq({name!r})",
-            lambda: [found_row(each) for each in admin.query_dlq(name)],
+            lambda: [found_row(message) for message in admin.query_dlq(name)],
             resend=name,
         ),
         section(
@@ -195,7 +197,7 @@ def group(admin: Admin, name: str) -> list[PageSection]:
 
 
 def _without_group(row: Any) -> dict[str, Any]:
-    return {each.name: getattr(row, each.name) for each in fields(row) if each.name != "group"}
+    return {field.name: getattr(row, field.name) for field in fields(row) if field.name != "group"}
 
 
 def subscriptions(admin: Admin, name: str) -> PageSection:
@@ -206,16 +208,22 @@ def subscriptions(admin: Admin, name: str) -> PageSection:
     members = admin.examine_consumer_connection_info(name).connections
     for member in members:
         wanted = admin.get_consumer_running_info(name, member.client_id).subscriptions
-        own = {each.topic: (each.sub_string, each.expression_type) for each in wanted}
+        own = {subscription.topic: (subscription.sub_string, subscription.expression_type) for subscription in wanted}
         expected = own if expected is None else expected
         # A topic that only the first member has differs, too.
         differ += own != expected
-        for each in sorted({*own, *expected}):
-            expression, kind = own.get(each, (None, None))
-            same = own.get(each) == expected.get(each)
+        for topic in sorted({*own, *expected}):
+            expression, kind = own.get(topic, (None, None))
+            same = own.get(topic) == expected.get(topic)
             word = "first member" if own is expected else "same" if same else "≠ differs"
             rows.append(
-                {"client_id": member.client_id, "topic": each, "expression": expression, "type": kind, "compared": word}
+                {
+                    "client_id": member.client_id,
+                    "topic": topic,
+                    "expression": expression,
+                    "type": kind,
+                    "compared": word,
+                }
             )
     verdict = f"Consistent: all {len(members)} members subscribe to the same."
     if len(members) == 1:
@@ -231,9 +239,10 @@ def _group_settings(admin: Admin, name: str) -> list[dict[str, Any]]:
     for broker, address in admin.brokers():
         # Asking for the settings of a group that a broker does not have would create it there.
         if name in groups_at(admin, address):
-            found = admin.examine_subscription_group_config(name, broker)
+            config = admin.examine_subscription_group_config(name, broker)
             rows += [
-                {"broker": broker, "setting": each.name, "value": getattr(found, each.name)} for each in fields(found)
+                {"broker": broker, "setting": field.name, "value": getattr(config, field.name)}
+                for field in fields(config)
             ]
     return rows
 
@@ -246,9 +255,9 @@ def messages(admin: Admin, _: str = "") -> list[PageSection]:
 
 
 def _newest_rows(admin: Admin) -> list[dict[str, Any]]:
-    topics = [each.topic for each in admin.fetch_all_topic_list() if each.kind == "NORMAL"]
-    found = [each for name in topics for each in newest_messages(admin, name)]
-    return [found_row(each) for each in sorted(found, key=_newest_first)]
+    topics = [listed.topic for listed in admin.fetch_all_topic_list() if listed.kind == "NORMAL"]
+    messages = [message for name in topics for message in newest_messages(admin, name)]
+    return [found_row(message) for message in sorted(messages, key=_newest_first)]
 
 
 FACTS = (
@@ -272,42 +281,42 @@ FACTS = (
 def message(admin: Admin, offset_msg_id: str) -> list[PageSection]:
     """One message: what is stored of it, its properties, its state in each group, its trace."""
     try:
-        found = admin.view_message(offset_msg_id)
+        stored = admin.view_message(offset_msg_id)
     except MqlabError as error:
         return [PageSection("What is stored", f"view_message({offset_msg_id!r})", error=str(error))]
     # A column's name says how its values are shown, so each fact becomes a text here.
-    facts = [{"field": name, "value": shown_value(name, getattr(found, name))} for name in (*FACTS, "body")]
+    facts = [{"field": name, "value": shown_value(name, getattr(stored, name))} for name in (*FACTS, "body")]
     facts += [
-        {"field": name, "value": ":".join(map(str, getattr(found, name)))} for name in ("born_host", "store_host")
+        {"field": name, "value": ":".join(map(str, getattr(stored, name)))} for name in ("born_host", "store_host")
     ]
-    own = [{"property": name, "value": value} for name, value in found.properties.items()]
+    own = [{"property": name, "value": value} for name, value in stored.properties.items()]
     traced = "nothing: a client traces with enable_trace=True, and its trace arrives up to half a second later"
     return [
         section("What is stored", f"view_message({offset_msg_id!r})", lambda: facts),
         section("Properties", "", lambda: own),
-        *_origin(admin, found),
+        *_origin(admin, stored),
         section(
             "In each group",
             "message_track_detail(message)",
-            lambda: _track(admin, found),
+            lambda: _track(admin, stored),
             "no group is online for its topic or has offsets of it",
         ),
-        section("Trace", f"view_trace({found.msg_id!r})", lambda: admin.view_trace(found.msg_id), traced),
+        section("Trace", f"view_trace({stored.msg_id!r})", lambda: admin.view_trace(stored.msg_id), traced),
     ]
 
 
-def _origin(admin: Admin, found: MessageExt) -> list[PageSection]:
+def _origin(admin: Admin, stored: MessageExt) -> list[PageSection]:
     """The message that a retry or a dead letter is a copy of; no section for a message that is not a copy."""
-    origin = found.properties.get(property_names.ORIGIN_MESSAGE_ID)
+    origin = stored.properties.get(property_names.ORIGIN_MESSAGE_ID)
     if origin is None:
         return []
     return [section("Copy of", f"view_message({origin!r})", lambda: [found_row(admin.view_message(origin))])]
 
 
-def _track(admin: Admin, found: MessageExt) -> Any:
+def _track(admin: Admin, stored: MessageExt) -> Any:
     """A copy is tracked through the message that it is a copy of."""
-    origin = found.properties.get(property_names.ORIGIN_MESSAGE_ID)
-    return admin.message_track_detail(found if origin is None else admin.view_message(origin))
+    origin = stored.properties.get(property_names.ORIGIN_MESSAGE_ID)
+    return admin.message_track_detail(stored if origin is None else admin.view_message(origin))
 
 
 PAGES: Mapping[str, Callable[[Admin, str], list[PageSection]]] = {

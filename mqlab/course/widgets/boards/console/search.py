@@ -39,15 +39,15 @@ def find_messages(
     if by == "key":
         return _found(f"query_message({topic!r}, {text!r})", list(admin.query_message(topic, text)))
     if by == "unique id":
-        found = admin.query_message_by_unique_key(topic, text.strip())
-        return _found(f"query_message_by_unique_key({topic!r}, {text.strip()!r})", list(found))
+        messages = admin.query_message_by_unique_key(topic, text.strip())
+        return _found(f"query_message_by_unique_key({topic!r}, {text.strip()!r})", list(messages))
     return _by_time(admin, topic, begin.strip(), end.strip())
 
 
 def _by_time(admin: Admin, topic: str, begin: str, end: str) -> PageSection:
     limits = {name: moment_ms(value) for name, value in (("begin_ms", begin), ("end_ms", end)) if value}
     if not limits:
-        stored = sum(each.max_offset - each.min_offset for each in admin.examine_topic_stats(topic))
+        stored = sum(stat.max_offset - stat.min_offset for stat in admin.examine_topic_stats(topic))
         if stored > READ_AT_ONCE:
             raise UsageError(f"{topic} has {stored} messages", hint="give a time to begin or to end with")
     words = "".join(f", {name}={value}" for name, value in limits.items())
@@ -55,4 +55,4 @@ def _by_time(admin: Admin, topic: str, begin: str, end: str) -> PageSection:
 
 
 def _found(verb: str, messages: list[MessageExt]) -> PageSection:
-    return PageSection("Found", verb, Table([found_row(each) for each in messages], empty="no message"))
+    return PageSection("Found", verb, Table([found_row(message) for message in messages], empty="no message"))

@@ -67,13 +67,13 @@ def _is_number(value: Any) -> bool:
 def section(title: str, verb: str, ask: Callable[[], Any], empty: str = "none", **more: Any) -> PageSection:
     """What ``ask`` answers, rows or an answer of ``lab.admin``, as a section; an MqlabError as its text."""
     try:
-        found = ask()
+        answer = ask()
     except MqlabError as error:
         return PageSection(title, verb, error=str(error))
-    if isinstance(found, PageSection):
-        return found
-    notes = tuple(found.shown_notes()) if isinstance(found, Shown) else ()
-    table = found.table() if isinstance(found, Shown) else Table(found)
+    if isinstance(answer, PageSection):
+        return answer
+    notes = tuple(answer.shown_notes()) if isinstance(answer, Shown) else ()
+    table = answer.table() if isinstance(answer, Shown) else Table(answer)
     return PageSection(title, verb, Table(table.rows, columns=table.columns, empty=empty), notes=notes, **more)
 
 

@@ -307,9 +307,9 @@ def _around_the_crash(lab: Lab, point: CrashPoint, node: str) -> tuple[str, ...]
     if crash is None or not shown:
         return ()
     begin_ms = shown[0].now_ms
-    at = next((n for n, m in enumerate(shown) if m.step is not None and m.step >= crash), len(shown))
+    crash_index = next((n for n, m in enumerate(shown) if m.step is not None and m.step >= crash), len(shown))
     lines = []
-    for moment in shown[max(0, at - BEFORE_CRASH) : at + AFTER_CRASH]:
+    for moment in shown[max(0, crash_index - BEFORE_CRASH) : crash_index + AFTER_CRASH]:
         where = f"{moment.lane} ▶ {moment.to}" if moment.to else moment.lane
         lines.append(f"{after(moment.now_ms - begin_ms)} {where}: {moment.text}")
     return tuple(lines)

@@ -69,10 +69,10 @@ def _each_life(way: type, database: Any, lives: list[Any]) -> type:
         """The listener, made anew with each process."""
 
         def __init__(self) -> None:
-            made = way(database)
-            lives.append(made)
-            self.execute_local_transaction = made.execute_local_transaction
-            self.check_local_transaction = made.check_local_transaction
+            listener = way(database)
+            lives.append(listener)
+            self.execute_local_transaction = listener.execute_local_transaction
+            self.check_local_transaction = listener.check_local_transaction
 
     return EachLife
 

@@ -67,7 +67,7 @@ class EchoChart(Board):
     @property
     def stretches(self) -> list[int]:
         """The stretches in seconds that may be chosen: none that would make more than forty rows."""
-        fit = [each for each in STRETCHES_S if (self.last_ms - self.start_ms) / 1_000 / each < MOST_STRETCHES]
+        fit = [seconds for seconds in STRETCHES_S if (self.last_ms - self.start_ms) / 1_000 / seconds < MOST_STRETCHES]
         return fit or [STRETCHES_S[-1]]
 
     @property
@@ -161,9 +161,9 @@ def echo_chart(
     ({(0, 0): 1, (0, 2): 1, (1, 1): 1}, {(0, 2): 1})
     """
     rows = list(calls)
-    given: dict[str, Any] = {"cause": cause} | ({"group": group} if group else {})
+    choices: dict[str, Any] = {"cause": cause} | ({"group": group} if group else {})
     if stretch_s is not None:
-        return EchoChart(rows, **given, stretch_s=stretch_s)
+        return EchoChart(rows, **choices, stretch_s=stretch_s)
     span_s = (max(c["started_ms"] for c in rows) - min(c["stored_ms"] for c in rows)) / 1_000 if rows else 0
-    fit = [each for each in STRETCHES_S if span_s / each < MOST_STRETCHES / 2]
-    return EchoChart(rows, **given, stretch_s=fit[0] if fit else STRETCHES_S[-1])
+    fit = [seconds for seconds in STRETCHES_S if span_s / seconds < MOST_STRETCHES / 2]
+    return EchoChart(rows, **choices, stretch_s=fit[0] if fit else STRETCHES_S[-1])

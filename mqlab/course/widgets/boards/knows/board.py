@@ -99,12 +99,14 @@ class KnowsBoard(Board):
     @property
     def wasted(self) -> int:
         """Sends that tried broker-b after it had happened and were not stored there."""
-        return sum(one.began_ms >= 0 and one.tried == BROKERS[1] and one.stored != BROKERS[1] for one in self.run.sends)
+        return sum(
+            send.began_ms >= 0 and send.tried == BROKERS[1] and send.stored != BROKERS[1] for send in self.run.sends
+        )
 
     @property
     def failed(self) -> int:
         """Sends that were not stored anywhere."""
-        return sum(not one.stored for one in self.run.sends)
+        return sum(not send.stored for send in self.run.sends)
 
     @property
     def summary(self) -> str:
@@ -159,8 +161,8 @@ def knows_board(
     >>> board.learned()
     {'nameserver-1': 0.5, 'shop': 27.0, 'billing': 28.5}
     """
-    given = {"happens": happens, "name_servers": name_servers, "poll_s": poll_s, "register_s": register_s}
-    return KnowsBoard(changed(KnowsSettings(), given), recorded)
+    choices = {"happens": happens, "name_servers": name_servers, "poll_s": poll_s, "register_s": register_s}
+    return KnowsBoard(changed(KnowsSettings(), choices), recorded)
 
 
 def changed(before: KnowsSettings, changes: Mapping[str, Any]) -> KnowsSettings:
@@ -188,7 +190,7 @@ def words(observer: str, queues: tuple[int, int]) -> str:
 def row_of(belief: Belief, since: bool = True) -> dict[str, Any]:
     """A belief as a row: who, each broker's queues, since when."""
     row = {"who": belief.observer}
-    row |= {broker: words(belief.observer, one) for broker, one in zip(BROKERS, belief.queues, strict=True)}
+    row |= {broker: words(belief.observer, queues) for broker, queues in zip(BROKERS, belief.queues, strict=True)}
     if not since:
         return row
     return row | {"since": f"{belief.ms / 1000:g} s after it" if belief.ms > 0 else "before it happened"}
@@ -202,8 +204,13 @@ def key_of(settings: KnowsSettings) -> str:
 def shown(run: KnowsRun) -> dict[str, Any]:
     """A run as the page gets it."""
     beliefs = [
-        [one.ms, one.observer, [words(one.observer, queues) for queues in one.queues], sum(one.queues[1])]
-        for one in run.beliefs
+        [
+            belief.ms,
+            belief.observer,
+            [words(belief.observer, queues) for queues in belief.queues],
+            sum(belief.queues[1]),
+        ]
+        for belief in run.beliefs
     ]
-    sends = [[one.began_ms, one.tried, one.stored] for one in run.sends]
+    sends = [[send.began_ms, send.tried, send.stored] for send in run.sends]
     return {"beliefs": beliefs, "sends": sends, "asks": dict(run.asks)}

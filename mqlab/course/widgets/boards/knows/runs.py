@@ -206,16 +206,16 @@ def _queues_told(data: QueueData | None) -> tuple[int, int]:
 
 def _beliefs(lab: Lab, shop: Any, consumer: Any, settings: KnowsSettings) -> list[tuple[str, tuple[Any, ...]]]:
     """Each observer's queues of each broker, from its own tables."""
-    found = []
+    beliefs = []
     for name in _name_servers(settings):
         routes = lab.name_server(name).routes
         held = [routes.queue_data(TOPIC, broker) if broker in routes.brokers else None for broker in BROKERS]
-        found.append((name, tuple(_queues_told(one) for one in held)))
+        beliefs.append((name, tuple(_queues_told(route) for route in held)))
     route = shop.client.cluster.routes.topic_route_table.get(TOPIC)
     writable = publish_queues(TOPIC, route) if route else []
     counts = [sum(queue.broker_name == broker for queue in writable) for broker in BROKERS]
-    found.append((SHOP, tuple((0, count) for count in counts)))
+    beliefs.append((SHOP, tuple((0, count) for count in counts)))
     owned = [queue for queue in consumer.message_queues if queue.topic == TOPIC]
     counts = [sum(queue.broker_name == broker for queue in owned) for broker in BROKERS]
-    found.append((GROUP, tuple((count, 0) for count in counts)))
-    return found
+    beliefs.append((GROUP, tuple((count, 0) for count in counts)))
+    return beliefs

@@ -151,8 +151,8 @@ def lanes_board(
     >>> board.overtaken, board.done_s
     (12, 0.6)
     """
-    given = {"mode": mode, "queues": queues, "threads": threads, "batch": batch, "failing": failing}
-    return LanesBoard(changed(LanesSettings(), given), recorded)
+    choices = {"mode": mode, "queues": queues, "threads": threads, "batch": batch, "failing": failing}
+    return LanesBoard(changed(LanesSettings(), choices), recorded)
 
 
 def changed(before: LanesSettings, changes: Mapping[str, Any]) -> LanesSettings:
@@ -183,4 +183,4 @@ def shown(run: LanesRun) -> dict[str, Any]:
         ]
         for call in run.calls
     ]
-    return {"calls": calls, "offsets": [list(one) for one in run.offsets]}
+    return {"calls": calls, "offsets": [list(offset) for offset in run.offsets]}

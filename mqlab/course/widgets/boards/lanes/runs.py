@@ -140,16 +140,16 @@ def _listener(lab: Lab, settings: LanesSettings, tries: list[_Try]) -> Callable[
 
     def handle(message: Any, context: Any, lane: int | None = None) -> None:
         order = int(message.keys.removeprefix("order-"))
-        busy = {one.row for one in tries if one.ended_ms < 0}
+        busy = {attempt.row for attempt in tries if attempt.ended_ms < 0}
         row = next(n for n in range(len(busy) + 1) if n not in busy) if lane is None else lane
         row = message.queue_id if settings.mode == "orderly" else row
-        one = _Try(row, order, message.tags, message.queue_id, lab.now_ms)
-        tries.append(one)
+        attempt = _Try(row, order, message.tags, message.queue_id, lab.now_ms)
+        tries.append(attempt)
         context.sleep(TAKES_MS[message.tags])
-        one.ended_ms = lab.now_ms
+        attempt.ended_ms = lab.now_ms
         if settings.failing and (order, message.tags) == (FAILING, STEPS[0]):
             raise ValueError("cannot be created")
-        one.succeeded = True
+        attempt.succeeded = True
 
     def lane(events: list[Any], context: Any) -> None:
         for event in events:
@@ -190,25 +190,25 @@ def _listener(lab: Lab, settings: LanesSettings, tries: list[_Try]) -> Callable[
 
 
 def _what_happened(lab: Lab, settings: LanesSettings, tries: list[_Try], began_ms: int) -> LanesRun:
-    done = {(one.order, one.step): one.ended_ms for one in reversed(tries) if one.succeeded}
+    done = {(attempt.order, attempt.step): attempt.ended_ms for attempt in reversed(tries) if attempt.succeeded}
 
-    def overtook(one: _Try) -> bool:
-        at = STEPS.index(one.step)
-        return at > 0 and not 0 <= done.get((one.order, STEPS[at - 1]), -1) <= one.began_ms
+    def overtook(attempt: _Try) -> bool:
+        index = STEPS.index(attempt.step)
+        return index > 0 and not 0 <= done.get((attempt.order, STEPS[index - 1]), -1) <= attempt.began_ms
 
     end_ms = lab.now_ms
     calls = tuple(
         EventTry(
-            one.row,
-            one.order,
-            one.step,
-            one.queue_id,
-            one.began_ms - began_ms,
-            (one.ended_ms if one.ended_ms >= 0 else end_ms) - began_ms,
-            one.succeeded,
-            overtook(one),
+            attempt.row,
+            attempt.order,
+            attempt.step,
+            attempt.queue_id,
+            attempt.began_ms - began_ms,
+            (attempt.ended_ms if attempt.ended_ms >= 0 else end_ms) - began_ms,
+            attempt.succeeded,
+            overtook(attempt),
         )
-        for one in tries
+        for attempt in tries
     )
     moves = tuple(
         (record.now_ms - began_ms, values["queue"].queue_id, values["commit_offset"])

@@ -115,7 +115,7 @@ def world_of(settings: XraySettings) -> dict[str, Any]:
 
 def as_code(settings: XraySettings, lines: Sequence[Sequence[str]]) -> str:
     """A story that does the same when it is pasted into a cell and run."""
-    inside = ['shop = lab.producer("shop")', HOLD, *(line for each in lines for line in each)]
+    inside = ['shop = lab.producer("shop")', HOLD, *(line for action_lines in lines for line in action_lines)]
     body = "\n".join(f"    {line}" for line in inside)
     call = f"lab = play(story, seed=7, client={CLIENT!r}, broker={settings.broker()!r})"
     return f"from mqlab import Message, play\n\n\ndef story(lab):\n{body}\n\n\n{call}\n"
@@ -143,9 +143,9 @@ def _append(lab: Lab, topic: str, tags: str, keys: str, size: int, count: int) -
         key = keys if count == 1 or not keys else f"{keys}{number}"
         results.append(shop.send(Message(topic, b"." * size, tags=tags or None, keys=key or None)))
     first, last = results[0], results[-1]
-    place = f"{topic} 0, queue offset {first.queue_offset}" + (f" to {last.queue_offset}" if count > 1 else "")
+    where = f"{topic} 0, queue offset {first.queue_offset}" + (f" to {last.queue_offset}" if count > 1 else "")
     statuses = sorted({result.send_status for result in results})
-    return f"{', '.join(statuses)}: {place}; the log ends at {lab.broker().store.max_physical_offset}"
+    return f"{', '.join(statuses)}: {where}; the log ends at {lab.broker().store.max_physical_offset}"
 
 
 def _dispatch_code(is_down: bool, units: int | None) -> str:

@@ -114,12 +114,12 @@ class LogXray(ActingBoard):
         """The units of the log at the step shown, and where else each of them is."""
         rows = []
         for file in self.steps[self.position].picture["log"]:
-            for kind, place, size, key, in_queue, in_index, on_disk in file["pieces"]:
+            for kind, physical_offset, size, key, in_queue, in_index, on_disk in file["pieces"]:
                 if kind == "UNIT":
                     unit = self._units[key]
                     names = {name: unit[name] for name in ("topic", "queue_id", "queue_offset", "keys", "tags")}
                     where = {"in its queue": in_queue, "in the index": in_index, "on the disk": on_disk}
-                    rows.append({"place": place, "size": size, **names, **where})
+                    rows.append({"place": physical_offset, "size": size, **names, **where})
         return Table(rows, title=f"Units of the log after step {self.position}", empty="the log is empty")
 
     def data(self) -> dict[str, Any]:

@@ -68,10 +68,20 @@ def _log(store: Any, files: CrashFiles, units: Units, placed: set[int], indexed:
         on_disk = files.content_of(segment.path).pages
         pieces: list[list[Any]] = []
         for piece in store.log.scan(segment.start, min(end, segment.end), [segment]):
-            place, size = piece.physical_offset, piece.size
+            physical_offset, size = piece.physical_offset, piece.size
             is_synced = piece.kind == UNIT and _is_on_disk(piece, segment.start, on_disk)
             key = _unit(piece, units) if piece.kind == UNIT else None
-            pieces.append([piece.kind, place, size, key, place in placed, place in indexed, is_synced])
+            pieces.append(
+                [
+                    piece.kind,
+                    physical_offset,
+                    size,
+                    key,
+                    physical_offset in placed,
+                    physical_offset in indexed,
+                    is_synced,
+                ]
+            )
         used = pieces[-1][1] + pieces[-1][2] if pieces else segment.start
         # A blank at the very end is not part of the log yet, but it is in the file.
         if used in blanks and used < segment.end:

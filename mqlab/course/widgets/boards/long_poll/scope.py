@@ -85,7 +85,7 @@ class LongPollScope(Board):
         rows = []
         for name, reader, column in (("held", self.run.held, "held_ms"), ("asking", self.run.naive, "naive_ms")):
             began = [pull for pull in reader if 0 <= pull.asked_ms < SPAN_MS]
-            wanted = [each[column] for each in self.run.arrivals if each["wanted"]]
+            wanted = [arrival[column] for arrival in self.run.arrivals if arrival["wanted"]]
             came = [ms for ms in wanted if ms is not None]
             rows.append(
                 {
@@ -108,7 +108,7 @@ class LongPollScope(Board):
     def summary(self) -> str:
         """The run in one line: what arrived, and what each reader asked for it."""
         held, asking = self.requests()
-        count = sum(each["wanted"] for each in self.run.arrivals)
+        count = sum(arrival["wanted"] for arrival in self.run.arrivals)
         return (
             f"{len(self.run.arrivals)} messages, {count} wanted; held: {held.requests} requests, "
             f"asking every {exact_text(self.settings.interval_ms)}: {asking.requests}"
@@ -148,7 +148,7 @@ def long_poll_scope(
     >>> [(row.reader, row.requests, row.empty, row.longest_ms) for row in scope.requests()]
     [('held', 28, 0, 2), ('asking', 30, 13, 945)]
     """
-    given = {
+    choices = {
         "rate": rate,
         "suspend": suspend,
         "batch": batch,
@@ -156,7 +156,7 @@ def long_poll_scope(
         "interval": interval,
         "rare": rare,
     }
-    return LongPollScope(_changed(PollSettings(), given), recorded)
+    return LongPollScope(_changed(PollSettings(), choices), recorded)
 
 
 def _changed(before: PollSettings, changes: Mapping[str, Any]) -> PollSettings:
@@ -180,7 +180,7 @@ def _shown(run: PollRun) -> dict[str, Any]:
     """A run as the page gets it: lists of numbers instead of many equal names."""
     return {
         "settings": run.settings.as_json(),
-        "arrivals": [list(each.values()) for each in run.arrivals],
+        "arrivals": [list(arrival.values()) for arrival in run.arrivals],
         "held": [list(row.values()) for row in _rows(run.held)],
         "naive": [[pull.asked_ms, pull.answered_ms, len(pull.kept)] for pull in run.naive],
     }

@@ -287,8 +287,8 @@ def _save(world: OffsetLab) -> str:
 def _moved_words(before: Sequence[int | None], after: Sequence[int | None]) -> str:
     places = ("in memory", "at the broker", "in the file")
     moves = [
-        f"{place} {'nothing' if old is None else old} → {'nothing' if new is None else new}"
-        for place, old, new in zip(places, before, after, strict=True)
+        f"{name} {'nothing' if old is None else old} → {'nothing' if new is None else new}"
+        for name, old, new in zip(places, before, after, strict=True)
         if old != new
     ]
     return ", ".join(moves) or "no offset moved"
@@ -328,13 +328,13 @@ def ranges(offsets: Sequence[int]) -> str:
     >>> ranges([1, 2, 3, 5])
     '1 to 3, 5'
     """
-    found: list[list[int]] = []
+    runs: list[list[int]] = []
     for offset in sorted(offsets):
-        if found and offset == found[-1][1] + 1:
-            found[-1][1] = offset
+        if runs and offset == runs[-1][1] + 1:
+            runs[-1][1] = offset
         else:
-            found.append([offset, offset])
-    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in found)
+            runs.append([offset, offset])
+    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in runs)
 
 
 VERBS: dict[str, tuple[Callable[..., str], Mapping[str, Any]]] = {

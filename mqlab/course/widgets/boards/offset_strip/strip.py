@@ -35,7 +35,7 @@ class OffsetStripBoard(ActingBoard):
     def __init__(self, settings: OffsetSettings, actions: Sequence[ActionLike] = ()) -> None:
         super().__init__()
         self.settings = settings
-        self.begin([OffsetAction(each) if isinstance(each, str) else OffsetAction(*each) for each in actions])
+        self.begin([OffsetAction(action) if isinstance(action, str) else OffsetAction(*action) for action in actions])
         self.state["position"] = len(self.steps) - 1
 
     def finish(self, *messages: int) -> OffsetStripBoard:
@@ -72,14 +72,14 @@ class OffsetStripBoard(ActingBoard):
     @property
     def offsets(self) -> dict[str, int | None]:
         """The next offset in the client's memory, at the broker and in its file at the step shown; None: none yet."""
-        return {place: self.picture[place] for place in ("memory", "broker", "file")}
+        return {name: self.picture[name] for name in ("memory", "broker", "file")}
 
     @property
     def finished(self) -> list[int]:
         """The messages that are finished at the step shown, in this life of the client or in an earlier one."""
         earlier = set(self.picture["again"])
         stages = self.picture["stages"]
-        return [at for at, stage in enumerate(stages) if stage in ("finished", "earlier") or at in earlier]
+        return [offset for offset, stage in enumerate(stages) if stage in ("finished", "earlier") or offset in earlier]
 
     @property
     def flow_control(self) -> str:
@@ -89,8 +89,8 @@ class OffsetStripBoard(ActingBoard):
     def redelivered(self) -> Table:
         """The messages that were finished before the client's last crash and that its new life reads again."""
         rows = [
-            {"queue_offset": at, "key": f"order-{at}", "stage": self.picture["stages"][at]}
-            for at in self.picture["again"]
+            {"queue_offset": offset, "key": f"order-{offset}", "stage": self.picture["stages"][offset]}
+            for offset in self.picture["again"]
         ]
         return Table(rows, columns=["queue_offset", "key", "stage"], title="Finished, and read again", empty="none")
 
@@ -98,8 +98,8 @@ class OffsetStripBoard(ActingBoard):
         """One row per message: its stage at the step shown, and whether it comes again."""
         again = set(self.picture["again"])
         rows = [
-            {"queue_offset": at, "key": f"order-{at}", "stage": stage, "comes again": at in again}
-            for at, stage in enumerate(self.picture["stages"])
+            {"queue_offset": offset, "key": f"order-{offset}", "stage": stage, "comes again": offset in again}
+            for offset, stage in enumerate(self.picture["stages"])
         ]
         return Table(rows, title=f"Messages after step {self.position}")
 
@@ -136,7 +136,7 @@ class OffsetStripBoard(ActingBoard):
             "settings": asdict(self.settings),
             "limits": LIMITS,
             "crashes": CRASHES,
-            "code": [code_of(self.settings, lines[1 : at + 1]) for at in range(len(steps))],
+            "code": [code_of(self.settings, lines[1 : count + 1]) for count in range(len(steps))],
         }
 
     def readable(self) -> Any:
@@ -188,7 +188,7 @@ def offset_strip(
     >>> strip.crash("client").redelivered().column("queue_offset")
     [0, 1, 2]
     """
-    given = {
+    choices = {
         "threads": threads,
         "batch": batch,
         "messages": messages,
@@ -200,7 +200,7 @@ def offset_strip(
         "pull_batch": pull_batch,
         "body": body,
     }
-    settings = _settings(given, OffsetSettings())
+    settings = _settings(choices, OffsetSettings())
     return OffsetStripBoard(settings, first_actions(settings) if actions is None else actions)
 
 

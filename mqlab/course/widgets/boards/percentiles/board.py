@@ -94,8 +94,8 @@ class PercentileBoard(Board):
         """Both percentiles, their mean, and the percentile of all messages."""
         name = f"p{self.state['percent']:g}"
         rows: list[dict[str, Any]] = [
-            {"of": self.state[each], "messages": self.state[f"{each}_size"], name: self.alone(self.state[each])}
-            for each in ("first", "second")
+            {"of": self.state[side], "messages": self.state[f"{side}_size"], name: self.alone(self.state[side])}
+            for side in ("first", "second")
         ]
         rows.append({"of": "the mean of these two", "messages": None, name: self.mean})
         all_messages = self.state["first_size"] + self.state["second_size"]
@@ -105,7 +105,7 @@ class PercentileBoard(Board):
     def readable(self) -> Markup:
         """The three curves, and the table."""
         weighted = self._weighted()
-        both = [quantile(weighted, (at + 0.5) / DRAWN) for at in range(DRAWN)]
+        both = [quantile(weighted, (number + 0.5) / DRAWN) for number in range(DRAWN)]
         curves = {name: self.samples[name] for name in (self.state["first"], self.state["second"])}
         return Ecdf({**curves, "both": both}, title=self.label, unit=self.unit).html() + self.table().html()
 
@@ -129,7 +129,7 @@ def thinned(values: list[float]) -> list[float]:
     count = len(values)
     if count <= MOST_VALUES:
         return values
-    return [values[round(at * (count - 1) / (MOST_VALUES - 1))] for at in range(MOST_VALUES)]
+    return [values[round(number * (count - 1) / (MOST_VALUES - 1))] for number in range(MOST_VALUES)]
 
 
 def percentile_board(

@@ -139,9 +139,9 @@ def retry_clock(
     >>> clock.deliveries().column("at_ms")
     [0, 10089]
     """
-    given = {"levels": levels, "max_retries": max_retries, "asked": asked, "bank_down": bank_down, "orderly": orderly}
+    choices = {"levels": levels, "max_retries": max_retries, "asked": asked, "bank_down": bank_down, "orderly": orderly}
     pin_ms = None if prediction is None else milliseconds(prediction)
-    return RetryClock(_settings(given, RetrySettings()), recorded, pin_ms)
+    return RetryClock(_settings(choices, RetrySettings()), recorded, pin_ms)
 
 
 def _settings(changes: Mapping[str, Any], before: RetrySettings) -> RetrySettings:

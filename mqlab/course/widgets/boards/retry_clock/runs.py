@@ -184,9 +184,9 @@ def _what_happened(lab: Lab, settings: RetrySettings) -> RetryRun:
 def _waits(units: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
     """The stays in the waiting topic: each ends with the next unit of the retry topic."""
     waits = []
-    for at, unit in enumerate(units):
+    for index, unit in enumerate(units):
         if unit["topic"] == WAITING_TOPIC:
-            later = [other["at_ms"] for other in units[at + 1 :] if other["topic"] == RETRY_TOPIC]
+            later = [other["at_ms"] for other in units[index + 1 :] if other["topic"] == RETRY_TOPIC]
             level = unit["queue_id"] + 1
             waits.append({"from_ms": unit["at_ms"], "to_ms": later[0] if later else None, "level": level})
     return waits

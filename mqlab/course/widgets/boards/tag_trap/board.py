@@ -171,7 +171,7 @@ def tag_trap_board(
     settings = TagTrapSettings(billing, shipping, _listed(sent), last, ahead, post_subscription_when_pull, groups)
     if recorded is None:
         pairs = dict.fromkeys([(billing, shipping), *RECORDED_TAGS[1:]])
-        recorded = tuple(replace(each, sent=settings.sent) for each in every_choice(tuple(pairs)))
+        recorded = tuple(replace(choice, sent=settings.sent) for choice in every_choice(tuple(pairs)))
     return TagTrapBoard(settings, recorded, compare=compare)
 
 

@@ -195,7 +195,8 @@ def _what_happened(lab: Lab, settings: TagTrapSettings, seen: _Seen) -> TagTrapR
 def _owner(members: list[dict[str, Any]], group: str, version_ms: int) -> str:
     """The member of a group whose subscription has this version."""
     return next(
-        (each["member"] for each in members if each["group"] == group and each["version_ms"] == version_ms), NOBODY
+        (member["member"] for member in members if member["group"] == group and member["version_ms"] == version_ms),
+        NOBODY,
     )
 
 
@@ -203,9 +204,9 @@ def _lanes(lab: Lab, group: str, owner: str, settings: TagTrapSettings) -> list[
     """One row per stored order: the pull that passed its entry, and what became of it there."""
     # 1. What the group did: pulls that came to an end, deliveries, commits.
     passed: dict[tuple[int, int], Pull] = {}
-    for one in pulls(lab.journal, group):
-        for offset in range(one.from_offset, one.next_offset or 0):
-            passed.setdefault((one.queue_id, offset), one)
+    for passing in pulls(lab.journal, group):
+        for offset in range(passing.from_offset, passing.next_offset or 0):
+            passed.setdefault((passing.queue_id, offset), passing)
     received = {
         (row.message_queue.queue_id, row.queue_offset)
         for row in lab.deliveries(group, absences=False)
@@ -227,7 +228,9 @@ def _lanes(lab: Lab, group: str, owner: str, settings: TagTrapSettings) -> list[
             pull = passed.get((queue, offset))
             by_request = pull is not None and settings.post_subscription_when_pull
             broker = None if pull is None else offset in pull.found
-            moved = [at for at, values in commits if values["queue_id"] == queue and values["queue_offset"] > offset]
+            moved = [
+                at_ms for at_ms, values in commits if values["queue_id"] == queue and values["queue_offset"] > offset
+            ]
             lanes.append(
                 {
                     "message": record.property_map["KEYS"],
@@ -264,7 +267,7 @@ def _heartbeats(lab: Lab, seen: _Seen, members: list[dict[str, Any]]) -> list[di
                 if subscription.topic == TOPIC:
                     version_ms = subscription.sub_version - lab.began_ms
                     versions[consumer.group_name, version_ms] = member
-                    table = [each for each in seen.tables if each[0] <= record.step and each[1] == consumer.group_name]
+                    table = [row for row in seen.tables if row[0] <= record.step and row[1] == consumer.group_name]
                     rows.append(
                         {
                             "at_ms": record.now_ms - lab.began_ms,

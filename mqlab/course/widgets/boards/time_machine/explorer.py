@@ -72,8 +72,8 @@ class Explorer(Board):
         self.recording = StoryRecording(
             self._story, seed=seed, show=self._show, parameters=parameters, progress=progress, **self._settings
         )
-        told = partial(self._story, **parameters) if parameters else self._story
-        self.stepper = Stepper(told, seed=seed, recording=self.recording, **self._settings).first()
+        story = partial(self._story, **parameters) if parameters else self._story
+        self.stepper = Stepper(story, seed=seed, recording=self.recording, **self._settings).first()
         self.fork = None
 
     def _progress_of(self, before: StoryRecording | None) -> Callable[[int], None]:
@@ -220,7 +220,9 @@ def explore(
 def _knobs(story: Story, limits: Knobs) -> list[dict[str, Any]]:
     """The controls of a story's keywords: name, label, kind, value, and min and max or choices."""
     parameters = list(inspect.signature(story).parameters.values())[1:]
-    defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
+    defaults = {
+        parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty
+    }
     unknown = sorted(limits.keys() - defaults.keys())
     if unknown:
         has = ", ".join(defaults) or "no keyword with a default"
@@ -231,11 +233,11 @@ def _knobs(story: Story, limits: Knobs) -> list[dict[str, Any]]:
             continue
         kind = "check" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
         knob: dict[str, Any] = {"name": name, "label": name.replace("_", " "), "kind": kind, "value": value}
-        given = limits.get(name)
-        if kind == "number" and isinstance(given, tuple):
-            knob |= {"min": given[0], "max": given[1]}
-        elif given is not None:
-            knob |= {"kind": "choice", "choices": list(given)}
+        limit = limits.get(name)
+        if kind == "number" and isinstance(limit, tuple):
+            knob |= {"min": limit[0], "max": limit[1]}
+        elif limit is not None:
+            knob |= {"kind": "choice", "choices": list(limit)}
         if isinstance(value, int):
             knob |= {"step": 1}
         knobs.append(knob)

@@ -62,7 +62,7 @@ class FactBook:
     def take(self, lab: Lab) -> list[int]:
         """The facts of this moment: the numbers of their rows."""
         rows: list[Any] = []
-        for handle in [each for each in lab.handles.values() if each.role in BROKERS]:
+        for handle in [handle for handle in lab.handles.values() if handle.role in BROKERS]:
             store = lab.store(handle.name)
             life = lab.world.nodes[handle.name].incarnation
             try:
@@ -74,57 +74,57 @@ class FactBook:
         return [self._rows.add(json.dumps(row)) for row in rows]
 
     def _log(self, store: StoreInspector, handle: NodeHandle, life: int) -> list[Any]:
-        place = (handle.name, life, handle.is_up)
+        key = (handle.name, life, handle.is_up)
         waiting = self._stored.get(handle.name)
         # Reading the ends of a store takes milliseconds: without a new unit they are where they were.
-        if waiting or place not in self._same:
+        if waiting or key not in self._same:
             end, dispatched = store.max_physical_offset, store.dispatched_physical_offset
             waiting = [offset for offset in waiting or () if dispatched <= offset < end]
             self._stored[handle.name] = waiting
             units = [self._unit(store, handle.name, life, offset) for offset in waiting[-MOST_ENTRIES:]]
-            self._same[place] = ["log", handle.name, handle.is_up, store.min_physical_offset, end, units]
-        return self._same[place]
+            self._same[key] = ["log", handle.name, handle.is_up, store.min_physical_offset, end, units]
+        return self._same[key]
 
     def _queue(self, queue: QueueReader, store: StoreInspector, handle: NodeHandle, life: int) -> list[Any]:
         running = handle.node.store if handle.is_up else None
         ends = (running.min_offset, running.max_offset) if running is not None else ()
-        place = (handle.name, life, handle.is_up, queue.topic, queue.queue_id)
-        place += tuple(end(queue.topic, queue.queue_id) for end in ends)
-        if place not in self._same:
+        key = (handle.name, life, handle.is_up, queue.topic, queue.queue_id)
+        key += tuple(end(queue.topic, queue.queue_id) for end in ends)
+        if key not in self._same:
             next_offset = queue.max_offset
             first = max(queue.min_offset, next_offset - MOST_ENTRIES)
             units = [self._unit(store, handle.name, life, unit.physical_offset) for _, unit in queue.units(first)]
-            self._same[place] = ["queue", handle.name, queue.topic, queue.queue_id, first, units, next_offset]
-        return self._same[place]
+            self._same[key] = ["queue", handle.name, queue.topic, queue.queue_id, first, units, next_offset]
+        return self._same[key]
 
     def _unit(self, store: StoreInspector, broker: str, life: int, physical_offset: int) -> int:
         """The number of a unit; its bytes are read once in each life of its broker."""
-        place = (broker, life, physical_offset)
-        if place not in self._known:
+        key = (broker, life, physical_offset)
+        if key not in self._known:
             if len(self._units.texts) >= MOST_UNITS:
                 return NO_UNIT
             piece = store.log.piece_at(physical_offset)
             raw = b"" if piece is None else bytes(piece.raw())
-            self._known[place] = self._units.add(json.dumps([broker, physical_offset, *_unit_row(raw)]))
-        return self._known[place]
+            self._known[key] = self._units.add(json.dumps([broker, physical_offset, *_unit_row(raw)]))
+        return self._known[key]
 
 
 def _unit_row(raw: bytes) -> list[Any]:
     """Size, label, hexadecimal bytes and fields of one unit."""
     fields = field_map(raw)
     shown = [
-        [each.name, each.offset, each.size, cut(field_value(each.name, each.value), VALUE_COLUMNS), each.meaning]
-        for each in fields
+        [field.name, field.offset, field.size, cut(field_value(field.name, field.value), VALUE_COLUMNS), field.meaning]
+        for field in fields
     ]
-    properties = next((each.value for each in fields if each.name == "properties"), b"")
+    properties = next((field.value for field in fields if field.name == "properties"), b"")
     return [len(raw), _label(bytes(properties)), raw[:UNIT_BYTES].hex(), shown]
 
 
 def _label(properties: bytes) -> str:
     from mqlab.rocketmq.wire.properties import decode
 
-    found = decode(properties)
-    return str(found.get("KEYS") or found.get("TAGS") or "")
+    texts = decode(properties)
+    return str(texts.get("KEYS") or texts.get("TAGS") or "")
 
 
 def _groups(lab: Lab, store: StoreInspector, handle: NodeHandle) -> Iterable[list[Any]]:
@@ -136,14 +136,14 @@ def _groups(lab: Lab, store: StoreInspector, handle: NodeHandle) -> Iterable[lis
     places |= {(key, int(queue_id)) for key, queues in saved.items() for queue_id in queues}
     for key, queue_id in sorted(places | memory.keys()):
         topic, _, group = key.partition("@")
-        in_file = {int(each): offset for each, offset in saved.get(key, {}).items()}.get(queue_id)
+        in_file = {int(queue): offset for queue, offset in saved.get(key, {}).items()}.get(queue_id)
         at_broker = held.get(key, {}).get(queue_id)
         yield ["group", group, handle.name, topic, queue_id, at_broker, in_file, memory.get((key, queue_id), [])]
 
 
 def _memory(lab: Lab, broker: str) -> dict[tuple[str, int], list[list[Any]]]:
     """(topic@group, queue id) -> the running consumers that remember a next offset, and that offset."""
-    found: dict[tuple[str, int], list[list[Any]]] = {}
+    by_key: dict[tuple[str, int], list[list[Any]]] = {}
     for handle in lab.handles.values():
         offsets = getattr(handle.node, "offset_store", None)
         if handle.role != "consumer" or not handle.is_up or offsets is None:
@@ -151,5 +151,5 @@ def _memory(lab: Lab, broker: str) -> dict[tuple[str, int], list[list[Any]]]:
         for queue, offset in offsets.clone_offset_table().items():
             if queue.broker_name == broker:
                 key = (f"{queue.topic}@{handle.node.group}", queue.queue_id)
-                found.setdefault(key, []).append([handle.name, offset])
-    return found
+                by_key.setdefault(key, []).append([handle.name, offset])
+    return by_key

@@ -59,7 +59,7 @@ class Fork:
         before = parent.recording if parent is not None else recording
         if fault.step >= before.lab.journal.next_step:
             raise UsageError("the story ends here: nothing follows that could change", hint="go back some stops")
-        earlier = tuple(each for each in parent.faults if each.step < fault.step) if parent is not None else ()
+        earlier = tuple(before for before in parent.faults if before.step < fault.step) if parent is not None else ()
         # A fault is made when an event is about to begin; another one before the same event is made with it.
         if earlier and fault.step <= _next_event(before, earlier[-1].step):
             fault = replace(fault, step=earlier[-1].step)
@@ -70,20 +70,20 @@ class Fork:
     @property
     def words(self) -> str:
         """All faults in words."""
-        return "; then ".join(each.words for each in self.faults)
+        return "; then ".join(fault.words for fault in self.faults)
 
     def position_of(self, step: int) -> int:
         """The fork's stop at which the fault that was made before ``step`` has just happened."""
-        return sum(1 for each in self.recording.steps if each <= step)
+        return sum(1 for recorded in self.recording.steps if recorded <= step)
 
 
 def _by_step(faults: tuple[Fault, ...]) -> dict[int, Callable[[Lab], Any]]:
     """The faults as ``play`` takes them: those of one step are made one after the other."""
 
     def all_of(step: int) -> Callable[[Lab], Any]:
-        return lambda lab: [each.make(lab) for each in faults if each.step == step]
+        return lambda lab: [fault.make(lab) for fault in faults if fault.step == step]
 
-    return {each.step: all_of(each.step) for each in faults}
+    return {fault.step: all_of(fault.step) for fault in faults}
 
 
 def first_difference(story: tuple[Moment, ...], fork: tuple[Moment, ...]) -> tuple[int | None, int | None]:
@@ -144,9 +144,9 @@ def _drop(recording: StoryRecording, index: int) -> Fault:
     while step > journal.dropped and journal[step].kind in CALLS:
         step -= 1
     if any(
-        each.cause >= step and each.node == receiver and _sender(recording, each.cause) == sender
-        for each in journal[step : record.step]
-        if each.kind == "frame"
+        later.cause >= step and later.node == receiver and _sender(recording, later.cause) == sender
+        for later in journal[step : record.step]
+        if later.kind == "frame"
     ):
         raise UsageError(f"{sender} sends {receiver} another frame just before this one", hint="drop that one")
     words = f"drop {moment.text} from {sender} to {receiver}"

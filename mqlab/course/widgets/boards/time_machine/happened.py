@@ -103,13 +103,13 @@ class Happened:
         self, record: StepRecord, consumer: str, values: Mapping[str, Any], last: dict[tuple[Any, ...], list[Any]]
     ) -> list[Any]:
         """The bar of a held pull; the same pull held again after its time was over continues the bar before it."""
-        place = (record.node, consumer, *(values.get(name) for name in ("topic", "queue_id", "queue_offset")))
-        if place not in last:
-            topic, queue_id, offset = place[2:]
+        key = (record.node, consumer, *(values.get(name) for name in ("topic", "queue_id", "queue_offset")))
+        if key not in last:
+            topic, queue_id, offset = key[2:]
             words = f"held: {consumer} waits for entry {offset} of {topic} {queue_id}"
-            last[place] = self._bar(record.node, "held", record, words)
-        last[place][4:6] = [OPEN, OPEN]
-        return last[place]
+            last[key] = self._bar(record.node, "held", record, words)
+        last[key][4:6] = [OPEN, OPEN]
+        return last[key]
 
 
 def _once(bars: list[list[Any]]) -> list[list[Any]]:
@@ -120,13 +120,13 @@ def links_of(lane: str, values: Mapping[str, Any]) -> list[str]:
     """What a moment's values are about, as links."""
     links = []
     broker = values.get("broker_name", lane)
-    place = f"{broker} {values.get('topic')} {values.get('queue_id')}"
+    queue = f"{broker} {values.get('topic')} {values.get('queue_id')}"
     if values.get("msg_id"):
         links.append(f"message {values['msg_id']}")
     if values.get("physical_offset") is not None:
         links.append(f"unit {broker} {values['physical_offset']}")
     if values.get("queue_id") is not None and values.get("queue_offset") is not None:
-        links.append(f"entry {place} {values['queue_offset']}")
+        links.append(f"entry {queue} {values['queue_offset']}")
     if values.get("group") and values.get("queue_id") is not None:
-        links.append(f"group {values['group']} {place}")
+        links.append(f"group {values['group']} {queue}")
     return links

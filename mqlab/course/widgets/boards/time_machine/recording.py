@@ -69,7 +69,7 @@ class StoryRecording:
         self.steps = tuple(dict.fromkeys(m.step for m in self.moments if m.step is not None))
 
     def _play(self, story: Story, seed: int, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-        told = partial(story, **parameters) if parameters else story
+        bound_story = partial(story, **parameters) if parameters else story
         raised: list[Exception] = []
 
         @wraps(story)
@@ -78,7 +78,7 @@ class StoryRecording:
             before_step = lab.simulation("explore").before_step
             lab.simulation("explore").before_step = lambda step: self._before(lab, step, before_step)
             try:
-                told(lab)
+                bound_story(lab)
             except Exception as error:
                 # A fork may end in the story's own error: what happened until then is still shown.
                 raised.append(error)
@@ -87,10 +87,10 @@ class StoryRecording:
 
         lab = play(watched, seed=seed, **settings)
         if lab.telling is not None:
-            lab.telling = dataclasses.replace(lab.telling, story=told)
+            lab.telling = dataclasses.replace(lab.telling, story=bound_story)
         if raised and not settings.get("faults"):
             raise raised[0]
-        self.error = "".join(f"{type(each).__name__}: {_words(each)}" for each in raised)
+        self.error = "".join(f"{type(error).__name__}: {_words(error)}" for error in raised)
 
     def _before(self, lab: Lab, step: int, then: Callable[[int], None] | None) -> None:
         self._look(lab, step)
@@ -123,9 +123,9 @@ class StoryRecording:
                 self._book.stored(record.node, values["physical_offset"])
             if kind == "pull.held":
                 # The same pull is held again every 15 seconds; only its first hold is a moment.
-                place = (record.node, *map(values.get, ("group", "topic", "queue_id", "queue_offset")))
-                worth = worth or place not in self._holds
-                self._holds.add(place)
+                key = (record.node, *map(values.get, ("group", "topic", "queue_id", "queue_offset")))
+                worth = worth or key not in self._holds
+                self._holds.add(key)
             elif kind in SENTENCES:
                 worth = True
         return worth

@@ -111,12 +111,12 @@ class Stepper:
     @property
     def label(self) -> str:
         """The current stop in one line: its number, its time, and what just happened."""
-        place = f"stop {self.position} of {len(self)}"
+        stop = f"stop {self.position} of {len(self)}"
         shown = [m for m in self.moments() if m.step == self.step_number]
         if not shown:
-            return f"{place}: nothing has happened yet"
+            return f"{stop}: nothing has happened yet"
         words = "; ".join(f"{m.lane} ▶ {m.to}: {m.text}" if m.to else f"{m.lane}: {m.text}" for m in shown)
-        return f"{place}, {after(shown[0].now_ms - self._moments[0].now_ms)}, step {self.step_number}: {words}"
+        return f"{stop}, {after(shown[0].now_ms - self._moments[0].now_ms)}, step {self.step_number}: {words}"
 
     def table(self) -> Table:
         """All stops, one row per stop, with a mark at the position: the text twin of the whole explorer."""
@@ -141,7 +141,7 @@ class Stepper:
 def _reporting(story: Story, until: int, progress: Callable[[float], None]) -> Story:
     """The same story, which also tells how much of the way to a step is done."""
 
-    def told(lab: Lab) -> Any:
+    def reporting(lab: Lab) -> Any:
         world = lab.simulation("explore")
         before_step = world.before_step
 
@@ -154,4 +154,4 @@ def _reporting(story: Story, until: int, progress: Callable[[float], None]) -> S
         world.before_step = report
         return story(lab)
 
-    return told
+    return reporting

@@ -64,22 +64,22 @@ class ClaimBoard(View):
         return self
 
     def _claim_of(self, who: str) -> Claim:
-        found = next((claim for claim in self.claims if claim.who == who), None)
-        if found is None:
-            known = ", ".join(one.who for one in self.claims)
+        claim = next((claim for claim in self.claims if claim.who == who), None)
+        if claim is None:
+            known = ", ".join(claim.who for claim in self.claims)
             raise UsageError(f"there is no claim of {who!r}", hint=f"there are claims of {known}")
-        return found
+        return claim
 
     def table(self) -> Table:
         """One row per claim."""
         rows = [
             {
-                "who": one.who,
-                "says": one.says,
-                "evidence": self.evidence.get(one.who, OPEN),
-                "verdict": self.verdicts.get(one.who, OPEN),
+                "who": claim.who,
+                "says": claim.says,
+                "evidence": self.evidence.get(claim.who, OPEN),
+                "verdict": self.verdicts.get(claim.who, OPEN),
             }
-            for one in self.claims
+            for claim in self.claims
         ]
         return Table(rows, columns=["who", "says", "evidence", "verdict"], title="Claims")
 

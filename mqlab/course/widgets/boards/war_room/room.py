@@ -59,8 +59,8 @@ class WarRoom(Board):
 
     @staticmethod
     def _check_group(group: str) -> None:
-        if group not in {one.name for one in GROUPS}:
-            names = ", ".join(one.name for one in GROUPS)
+        if group not in {group.name for group in GROUPS}:
+            names = ", ".join(group.name for group in GROUPS)
             raise UsageError(f"the war room has no group {group!r}", hint=f"there are: {names}")
 
     def go(self, moment: str, group: str | None = None) -> WarRoom:
@@ -84,8 +84,8 @@ class WarRoom(Board):
         """What can be known at the cursor, or at a moment, of the group."""
         if moment is not None:
             self.go(moment)
-        place = min(max(self.state["minute"] // STRETCH_MINUTES - 1, 0), MINUTES // STRETCH_MINUTES - 1)
-        return {lane: values[place] for lane, values in self._lanes[self.state["group"]].items()}
+        stretch = min(max(self.state["minute"] // STRETCH_MINUTES - 1, 0), MINUTES // STRETCH_MINUTES - 1)
+        return {lane: values[stretch] for lane, values in self._lanes[self.state["group"]].items()}
 
     def data(self) -> dict[str, Any]:
         """All groups' charts."""
@@ -109,7 +109,8 @@ class WarRoom(Board):
     def notes(self) -> Table:
         """The findings noted so far."""
         rows = [
-            {"at": clock(one["minute"]), "group": one["group"], "finding": one["words"]} for one in self.state["notes"]
+            {"at": clock(note["minute"]), "group": note["group"], "finding": note["words"]}
+            for note in self.state["notes"]
         ]
         return Table(rows, columns=["at", "group", "finding"], title="Findings", empty="nothing noted yet")
 
@@ -127,8 +128,8 @@ class WarRoom(Board):
             canvas.text(8, bottom - 8, words, INK)
             canvas.line(LEFT, bottom, LEFT + WIDTH, bottom, RULE)
             points = [
-                (LEFT + WIDTH * at // len(lanes[lane]), bottom - (LANE_PIXELS - 6) * value // most)
-                for at, value in enumerate(lanes[lane])
+                (LEFT + WIDTH * index // len(lanes[lane]), bottom - (LANE_PIXELS - 6) * value // most)
+                for index, value in enumerate(lanes[lane])
             ]
             canvas.path(points, BLUE)
             canvas.text(LEFT + WIDTH + 6, bottom - LANE_PIXELS + 14, f"{max(lanes[lane]):,}", MUTED)

@@ -81,13 +81,15 @@ def reckoned(looks: Sequence[Sequence[Row]], delay_ms: int, window_ms: int, mode
             for group in groups
             if mode != "complete" and watermark is not None and group[0] + window_ms <= watermark
         ]
-        given = {"update": len(touched), "append": len(over), "complete": len(groups)}[mode]
+        given_rows = {"update": len(touched), "append": len(over), "complete": len(groups)}[mode]
         for group in over:
             del groups[group]
         counted += len(new) - len(late)
         in_log += len(new)
         batches.append(
-            CountedBatch(number, watermark, len(new), len(late), len(set(late)), len(groups), given, counted, in_log)
+            CountedBatch(
+                number, watermark, len(new), len(late), len(set(late)), len(groups), given_rows, counted, in_log
+            )
         )
         before = watermark
     return batches
@@ -104,9 +106,9 @@ class WatermarkBoard(Board):
         self.looks = [sorted(look) for look in looks]
         if not any(self.looks):
             raise UsageError("a watermark board needs a look with a row")
-        for name, given in (("delay_min", DELAYS_MIN), ("window_min", WINDOWS_MIN), ("mode", MODES)):
-            if self.state[name] not in given:
-                hint = f"one of {', '.join(map(str, given))}"
+        for name, allowed in (("delay_min", DELAYS_MIN), ("window_min", WINDOWS_MIN), ("mode", MODES)):
+            if self.state[name] not in allowed:
+                hint = f"one of {', '.join(map(str, allowed))}"
                 raise UsageError(f"the watermark board has no {name} {self.state[name]!r}", hint=hint)
         if not 0 <= self.state["batch"] <= len(self.looks):
             raise UsageError(f"there is no batch {self.state['batch']}", hint=f"there are 0 to {len(self.looks)}")
@@ -120,7 +122,7 @@ class WatermarkBoard(Board):
     @property
     def dropped(self) -> int:
         """Messages that are in no count in the end."""
-        return sum(one.dropped for one in self.batches())
+        return sum(batch.dropped for batch in self.batches())
 
     @property
     def ledger(self) -> str:
@@ -149,15 +151,15 @@ class WatermarkBoard(Board):
         """One row per batch, with the ledger as its title."""
         rows = [
             {
-                "batch": one.batch,
-                "watermark": _clock(one.watermark_ms),
-                "new": one.new,
-                "rows kept": one.kept,
-                "rows given": one.given,
-                "messages dropped": one.dropped,
-                "of groups": one.dropped_groups,
+                "batch": batch.batch,
+                "watermark": _clock(batch.watermark_ms),
+                "new": batch.new,
+                "rows kept": batch.kept,
+                "rows given": batch.given,
+                "messages dropped": batch.dropped,
+                "of groups": batch.dropped_groups,
             }
-            for one in self.batches()
+            for batch in self.batches()
         ]
         return Table(
             rows,
@@ -169,12 +171,12 @@ class WatermarkBoard(Board):
         """The batches as a picture, and the table."""
         rows = [
             {
-                "batch": one.batch,
-                "rows_in_state": one.kept,
-                "dropped": one.dropped_groups,
-                "watermark": _clock(one.watermark_ms),
+                "batch": batch.batch,
+                "rows_in_state": batch.kept,
+                "dropped": batch.dropped_groups,
+                "watermark": _clock(batch.watermark_ms),
             }
-            for one in self.batches()
+            for batch in self.batches()
         ]
         return StateBoard(rows, title=self.label).html() + self.table().html()
 
@@ -203,8 +205,8 @@ def watermark_board(
     >>> board.set("delay_min", 30); board.dropped
     0
     """
-    given = [[(row["store_timestamp"], row["broker_name"]) for row in look] for look in looks]
-    board = WatermarkBoard(given, delay_min=delay_min, window_min=window_min, mode=mode, batch=batch or 0)
+    pairs = [[(row["store_timestamp"], row["broker_name"]) for row in look] for look in looks]
+    board = WatermarkBoard(pairs, delay_min=delay_min, window_min=window_min, mode=mode, batch=batch or 0)
     if batch is None:
-        board.set("batch", max(board.batches(), key=lambda one: (one.dropped, one.batch)).batch)
+        board.set("batch", max(board.batches(), key=lambda batch: (batch.dropped, batch.batch)).batch)
     return board
