@@ -266,21 +266,9 @@ def Pure(
     name = signature.partition("(")[0]
     by_part = {"": rules} if isinstance(rules, str) and rules else dict(rules or {})
     said = told(id, words)
+    weighed = weights or {}
     form = Values(
-        id,
-        name,
-        signature,
-        about,
-        calls,
-        returns,
-        by_part,
-        slips,
-        explain,
-        place_of,
-        also,
-        compares,
-        shows,
-        weights or {},
+        id, name, signature, about, calls, returns, by_part, slips, explain, place_of, also, compares, shows, weighed
     )
     return Exercise(
         id,
