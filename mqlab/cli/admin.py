@@ -85,6 +85,18 @@ def _asked_of(directory: Path | None, namesrv: str | None) -> Iterator[Admin]:
             raise click.exceptions.Exit(1)
 
 
+def _by_name(tool: Admin, asked: dict[str, Any]) -> dict[str, Any]:
+    """What a verb is asked, with the name of a broker that was given by its address, as mqadmin takes it."""
+    broker = asked.get("broker")
+    if broker is None or ":" not in broker:  # no broker's name has a colon
+        return asked
+    names = {address: name for name, address in tool.brokers()}
+    if broker not in names:
+        masters = ", ".join(f"{name} at {address}" for address, name in names.items())
+        raise UsageError(f"no master listens at {broker}", hint=f"there are {masters}")
+    return {**asked, "broker": names[broker]}
+
+
 def _command(name: str, verb: Verb) -> click.Command:
     """A verb that shows something; in a cluster some of them then ask, and do what they showed."""
     then_do = DONE_AFTER_A_LOOK.get(name)
@@ -92,6 +104,7 @@ def _command(name: str, verb: Verb) -> click.Command:
     def run(directory: Path | None, namesrv: str | None, as_one_json: bool, **asked: Any) -> None:
         yes, only_look = asked.pop("yes", False), asked.pop("dry_run", False)
         with _asked_of(directory, namesrv) as tool:
+            asked = _by_name(tool, asked)
             _show(name, verb.answer(tool, **asked), as_one_json)
             if then_do is not None and namesrv is not None and not only_look:
                 _must_be_wanted(name, namesrv, yes)
@@ -118,7 +131,7 @@ def _changing_command(name: str, verb: Verb) -> click.Command:
 
         with connect_from_environment(namesrv) as cluster:
             _must_be_wanted(name, namesrv, yes)
-            _show(name, verb.answer(cluster.operator, **asked), as_one_json=False)
+            _show(name, verb.answer(cluster.operator, **_by_name(cluster.operator, asked)), as_one_json=False)
 
     for option in reversed(verb.options):
         run = OPTIONS[option](run)

@@ -5,9 +5,9 @@ Mirrors: the buildCommandlineOptions of mqadmin's SubCommands.
     OPTIONS["topic"]     -t orders, required
     OPTIONS["any_…"]     the same, and without it nothing is narrowed or changed
 
-A verb takes mqadmin's letters and long names; an older long name of mqlab's own stays beside it. A broker is named, not
-given by its address. Left out: mqadmin's -c, the name of a cluster: without -b a verb means all brokers of the name
-server; and what tests/cli/test_mqadmin_options.py lists.
+A verb takes mqadmin's letters and long names; an older long name of mqlab's own is there as well. A broker is given by
+its name or by its address. Left out: mqadmin's -c, the name of a cluster: without -b a verb means all brokers of the
+name server; and what tests/cli/test_mqadmin_options.py lists.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "any_group": click.option(*GROUP, help="Only this group."),
     "key": click.option("-k", "--msgKey", "--key", "key", required=True, help="A key of the message."),
     "id": click.option("-i", "--msgId", "--id", "msg_id", required=True, help="The message's id."),
-    "broker": click.option(*BROKER, default="broker-a", show_default=True, help="The broker's name."),
+    "broker": click.option(*BROKER, default="broker-a", show_default=True, help="The broker's name, or its HOST:PORT."),
     "queue": click.option("-i", "--queueId", "-q", "--queue", "queue_id", type=int, required=True, help="The queue."),
     "offset": click.option("-o", "--offset", "queue_offset", type=int, required=True, help="The queue offset."),
     "from": click.option(
@@ -61,7 +61,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         default=str(END_MS),
         help=f"Only messages stored at this time or earlier: {A_TIME}.",
     ),
-    "any_broker": click.option(*BROKER, help="Only at this broker."),
+    "any_broker": click.option(*BROKER, help="Only at this broker: its name, or its HOST:PORT."),
     "read": click.option("-r", "--readQueueNums", "read_queue_nums", type=int, default=8, show_default=True),
     "write": click.option("-w", "--writeQueueNums", "write_queue_nums", type=int, default=8, show_default=True),
     "perm": click.option(

@@ -51,6 +51,17 @@ def test_a_cluster_is_asked_with_the_same_verbs(served: Server) -> None:
     assert "broker-a" in run(served, "clusterList").stdout
 
 
+def test_a_broker_may_be_given_by_its_address_as_mqadmin_does(served: Server) -> None:
+    address = served.plan.brokers[0].address
+    for verb in ("brokerStatus", "getBrokerConfig"):
+        found = run(served, verb, "-b", address)
+        assert (found.exit_code, found.stderr) == (0, "")
+    assert run(served, "updateTopic", "-t", "here", "-b", address, "--yes").exit_code == 0
+    assert run(served, "topicConfig", "-t", "here", "-b", address).stdout.count("here")
+    nowhere = run(served, "brokerStatus", "-b", "127.0.0.1:1")
+    assert (nowhere.exit_code, f"there are broker-a at {address}" in nowhere.stderr) == (2, True)
+
+
 def test_a_reset_shows_what_it_would_do_asks_and_does_it(served: Server) -> None:
     before = lag_of(served)
     looked = run(served, "resetOffsetByTime", "-t", "orders", "-g", "billing", "-s", "0", "--dry-run")

@@ -99,6 +99,16 @@ def test_core_packages_keep_the_determinism_contract() -> None:
     assert_none(line for module in in_rooms(CORE) for line in objections(module))
 
 
+def test_admin_reads_the_numbers_of_answers_as_java_does() -> None:
+    """``int`` takes blanks and underscores that no tool of RocketMQ takes: wire.java_numbers and java_json read them."""
+    assert_none(
+        f"{module.at(node.lineno)}: calls int()"
+        for module in in_rooms(frozenset({"rocketmq.admin"}))
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "int"
+    )
+
+
 def test_no_module_has_a_name_that_says_nothing() -> None:
     bad = [module.name for module in modules() if module.name.split(".")[-1] in BANNED_NAMES]
     assert not bad

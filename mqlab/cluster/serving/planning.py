@@ -27,6 +27,7 @@ from mqlab.rocketmq.remoting.access import NodeAccess
 from mqlab.rocketmq.remoting.settings import parsed_lines
 from mqlab.rocketmq.store.config import StoreConfig
 from mqlab.rocketmq.wire.codes import RequestCode
+from mqlab.rocketmq.wire.java_numbers import int_or
 
 LOOPBACK = "127.0.0.1"
 NAME_SERVER_PORT = 9876
@@ -191,11 +192,15 @@ def master_of(address: str, access: NodeAccess | None = None) -> Master:
         node = AdminNode(loop.ports("replica", where.host, RealFiles(), access=access), [str(where)])
         answer = node.ask(str(where), RequestCode.GET_BROKER_CONFIG)
     except RemotingError as error:
-        raise RemotingError(f"no master answers at {where}: {error.text}", code=error.code) from error
+        raise RemotingError(
+            f"no master answers at {where}: {error.text}",
+            code=error.code,
+            hint="give the address at which the master answers clients, not its HA port",
+        ) from error
     finally:
         loop.stop()
     values = parsed_lines(answer.body or b"")
-    ha_port = int(values.get("haListenPort", "0")) or where.port + 1
+    ha_port = int_or(values.get("haListenPort"), 0) or where.port + 1
     listed = values.get("namesrvAddr", "")
     return Master(
         values.get("brokerName", "broker-a"),

@@ -23,6 +23,7 @@ from mqlab.rocketmq.admin.topics import fetch_all_topic_list, query_topic_consum
 from mqlab.rocketmq.answers import Rows, Shown
 from mqlab.rocketmq.wire.body import camel_case
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
+from mqlab.rocketmq.wire.java_json import to_long
 from mqlab.rocketmq.wire.names import MASTER_ID
 
 WINDOWS = ("statsDay", "statsHour", "statsMinute")
@@ -97,9 +98,9 @@ def cluster_list(admin: AdminNode) -> Rows[BrokerStatus]:
                 _first_number(stats.get("putTps", "")),
                 _first_number(stats.get("getTransferredTps", "")),
                 # The broker counts from its start; the difference to the count at midnight is today's.
-                int(stats.get("msgPutTotalTodayNow", 0)) - int(stats.get("msgPutTotalTodayMorning", 0)),
-                int(stats.get("msgGetTotalTodayNow", 0)) - int(stats.get("msgGetTotalTodayMorning", 0)),
-                int(stats.get("dispatchBehindBytes", 0)),
+                to_long(stats.get("msgPutTotalTodayNow", 0)) - to_long(stats.get("msgPutTotalTodayMorning", 0)),
+                to_long(stats.get("msgGetTotalTodayNow", 0)) - to_long(stats.get("msgGetTotalTodayMorning", 0)),
+                to_long(stats.get("dispatchBehindBytes", 0)),
             )
         )
     return Rows(rows, "cluster")
@@ -147,7 +148,7 @@ def _summed(admin: AdminNode, topic: str, stats_name: str, stats_key: str) -> tu
             continue  # this broker has not counted it
         # The longest window with a count: a young broker has no day or hour yet.
         tps += float(counter["statsMinute"]["tps"])
-        total += next((int(counter[name]["sum"]) for name in WINDOWS if counter[name]["sum"]), 0)
+        total += next((to_long(counter[name]["sum"]) for name in WINDOWS if counter[name]["sum"]), 0)
     return tps, total
 
 
@@ -190,7 +191,7 @@ def _clean(admin: AdminNode, code: RequestCode, broker: str | None) -> None:
 
 
 def _window(name: str, counts: dict[str, Any]) -> Window:
-    return Window(name, int(counts["sum"]), float(counts["tps"]), float(counts["avgpt"]))
+    return Window(name, to_long(counts["sum"]), float(counts["tps"]), float(counts["avgpt"]))
 
 
 def _first_number(text: str) -> float:

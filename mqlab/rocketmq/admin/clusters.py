@@ -17,6 +17,7 @@ from mqlab.rocketmq.admin.requests import AdminNode, value_of
 from mqlab.rocketmq.admin.steps import at_each
 from mqlab.rocketmq.answers import Rows
 from mqlab.rocketmq.wire.codes import RequestCode
+from mqlab.rocketmq.wire.java_numbers import parse_int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def _permission(admin: AdminNode, code: RequestCode, counted: str, broker: str) 
 
     def change(address: str) -> None:
         answer = admin.ask(address, code, brokerName=broker)
-        rows.append(WritePerm(address, broker, int(answer.ext_fields.get(counted) or 0)))
+        rows.append(WritePerm(address, broker, parse_int(answer.ext_fields.get(counted) or "0")))
 
     _at_each_name_server(admin, code, change)
     return Rows(rows, f"write permission of {broker}")

@@ -21,6 +21,7 @@ from mqlab.rocketmq.answers import Rows, Shown
 from mqlab.rocketmq.wire.bodies import SubscriptionData
 from mqlab.rocketmq.wire.body import queue_from_key
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
+from mqlab.rocketmq.wire.java_json import to_long
 from mqlab.rocketmq.wire.message import MessageQueue
 
 
@@ -218,7 +219,7 @@ def get_all_producer_info(admin: AdminNode) -> Rows[ProducerInfo]:
         table = admin.ask_value(address, RequestCode.GET_ALL_PRODUCER_INFO).get("data") or {}
         for group, members in table.items():
             for member in members:
-                row = ProducerInfo(group, member["clientId"], member["remoteIP"], int(member["lastUpdateTimestamp"]))
+                row = ProducerInfo(group, member["clientId"], member["remoteIP"], to_long(member["lastUpdateTimestamp"]))
                 producers[group, row.client_id] = row
     return Rows([producers[key] for key in sorted(producers)], "producers")
 
@@ -253,7 +254,7 @@ def get_consume_status(admin: AdminNode, topic: str, group: str, client_id: str 
     for _, address in admin.brokers_of(topic)[:1]:  # members answer for all brokers at once
         answer = admin.ask_value(address, code, topic=topic, group=group, clientAddr=client_id)
         for member, offsets in (answer.get("consumerTable") or {}).items():
-            rows += [ClientOffset(member, queue_from_key(key), int(offset)) for key, offset in offsets.items()]
+            rows += [ClientOffset(member, queue_from_key(key), to_long(offset)) for key, offset in offsets.items()]
     return Rows(sorted(rows, key=lambda row: (row.client_id, row.message_queue)), f"offsets in {group}'s memory")
 
 
@@ -271,13 +272,13 @@ def consume_message_directly(
         msgId=offset_msg_id,
     )
     return DirectResult(
-        offset_msg_id, client_id, answer["consumeResult"], answer.get("remark"), int(answer["spentTimeMills"])
+        offset_msg_id, client_id, answer["consumeResult"], answer.get("remark"), to_long(answer["spentTimeMills"])
     )
 
 
 def _connections(answer: dict[str, Any]) -> list[Connection]:
     return [
-        Connection(connection["clientId"], connection["clientAddr"], connection["language"], int(connection["version"]))
+        Connection(connection["clientId"], connection["clientAddr"], connection["language"], to_long(connection["version"]))
         for connection in answer.get("connectionSet") or []
     ]
 
@@ -285,14 +286,14 @@ def _connections(answer: dict[str, Any]) -> list[Connection]:
 def _running_queue(queue: MessageQueue, info: dict[str, Any]) -> RunningQueue:
     return RunningQueue(
         queue,
-        int(info["commitOffset"]),
-        int(info["cachedMsgCount"]),
-        int(info["cachedMsgMinOffset"]),
-        int(info["cachedMsgMaxOffset"]),
+        to_long(info["commitOffset"]),
+        to_long(info["cachedMsgCount"]),
+        to_long(info["cachedMsgMinOffset"]),
+        to_long(info["cachedMsgMaxOffset"]),
         bool(info["locked"]),
         bool(info["droped"]),
-        int(info["lastPullTimestamp"]),
-        int(info["lastConsumeTimestamp"]),
+        to_long(info["lastPullTimestamp"]),
+        to_long(info["lastConsumeTimestamp"]),
     )
 
 
@@ -305,5 +306,5 @@ def _status(client_id: str, topic: str, status: dict[str, Any]) -> ConsumeStatus
         float(status.get("consumeRT", 0)),
         float(status.get("consumeOKTPS", 0)),
         float(status.get("consumeFailedTPS", 0)),
-        int(status.get("consumeFailedMsgs", 0)),
+        to_long(status.get("consumeFailedMsgs", 0)),
     )

@@ -22,6 +22,7 @@ from mqlab.rocketmq.answers import Rows
 from mqlab.rocketmq.wire.bodies import SubscriptionData
 from mqlab.rocketmq.wire.body import queue_from_key
 from mqlab.rocketmq.wire.codes import RequestCode
+from mqlab.rocketmq.wire.java_json import to_long
 from mqlab.rocketmq.wire.message import MessageQueue
 
 SETTLED_MS = 120_000  # subscriptions are compared once the first member has run for this time
@@ -54,7 +55,7 @@ def _running(admin: AdminNode, group: str, client_id: str) -> dict[str, Any]:
 def _subscriptions(admin: AdminNode, infos: dict[str, dict[str, Any]]) -> Iterator[ConsumerProblem]:
     first, *others = infos
     # Members that just started may not have their subscriptions yet: RocketMQ waits as well.
-    started_ms = int(infos[first]["properties"]["PROP_CONSUMER_START_TIMESTAMP"])
+    started_ms = to_long(infos[first]["properties"]["PROP_CONSUMER_START_TIMESTAMP"])
     if admin.ports.clock.now_ms() - started_ms <= SETTLED_MS:
         return
     expected = _wanted(infos[first])
@@ -92,14 +93,14 @@ def _wanted(info: dict[str, Any]) -> dict[str, str]:
 
 def _orderly(queue: dict[str, Any], now_ms: int) -> str:
     if not queue["locked"]:
-        return f"can't lock for a while, {now_ms - int(queue['lastLockTimestamp'])}ms"
-    if queue["droped"] and int(queue["tryUnlockTimes"]) > 0:
+        return f"can't lock for a while, {now_ms - to_long(queue['lastLockTimestamp'])}ms"
+    if queue["droped"] and to_long(queue["tryUnlockTimes"]) > 0:
         return f"unlock {queue['tryUnlockTimes']} times, still failed"
     return ""
 
 
 def _concurrent(queue: dict[str, Any], now_ms: int) -> str:
-    idle_ms = now_ms - int(queue["lastConsumeTimestamp"])
-    if idle_ms > BLOCKED_MS and int(queue["cachedMsgCount"]) > 0:
+    idle_ms = now_ms - to_long(queue["lastConsumeTimestamp"])
+    if idle_ms > BLOCKED_MS and to_long(queue["cachedMsgCount"]) > 0:
         return f"can't consume for a while, maybe blocked, {idle_ms}ms"
     return ""

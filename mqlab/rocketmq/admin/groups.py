@@ -24,6 +24,7 @@ from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire.bodies import SubscriptionGroupConfig
 from mqlab.rocketmq.wire.body import queue_from_key
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
+from mqlab.rocketmq.wire.java_json import to_long
 from mqlab.rocketmq.wire.message import MessageQueue
 
 
@@ -179,9 +180,9 @@ def stats_of_group(admin: AdminNode, group: str, topic: str | None = None) -> Co
         stats = admin.ask_value(address, RequestCode.GET_CONSUME_STATS, consumerGroup=group, topic=topic)
         tps += float(stats.get("consumeTps") or 0)
         for key, offsets in (stats.get("offsetTable") or {}).items():
-            end_offset, confirmed = int(offsets["brokerOffset"]), int(offsets["consumerOffset"])
-            pulled = int(offsets.get("pullOffset", confirmed))
-            times = int(offsets["lastTimestamp"]), end_offset - confirmed, max(pulled - confirmed, 0)
+            end_offset, confirmed = to_long(offsets["brokerOffset"]), to_long(offsets["consumerOffset"])
+            pulled = to_long(offsets.get("pullOffset", confirmed))
+            times = to_long(offsets["lastTimestamp"]), end_offset - confirmed, max(pulled - confirmed, 0)
             rows.append(QueueProgress(queue_from_key(key), end_offset, confirmed, pulled, *times))
     return ConsumeStats(group, tuple(sorted(rows, key=lambda row: row.message_queue)), tps)
 
@@ -213,11 +214,11 @@ def query_consume_time_span(admin: AdminNode, topic: str, group: str) -> Rows[Ti
             queue = span["messageQueue"]
             rows.append(
                 TimeSpan(
-                    MessageQueue(queue["topic"], queue["brokerName"], int(queue["queueId"])),
-                    int(span["minTimeStamp"]),
-                    int(span["maxTimeStamp"]),
-                    int(span["consumeTimeStamp"]),
-                    int(span["delayTime"]),
+                    MessageQueue(queue["topic"], queue["brokerName"], to_long(queue["queueId"])),
+                    to_long(span["minTimeStamp"]),
+                    to_long(span["maxTimeStamp"]),
+                    to_long(span["consumeTimeStamp"]),
+                    to_long(span["delayTime"]),
                 )
             )
     return Rows(sorted(rows, key=lambda row: row.message_queue), f"times of {group} on {topic}")

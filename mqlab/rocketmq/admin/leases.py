@@ -13,6 +13,7 @@ from mqlab.errors import UsageError
 from mqlab.rocketmq.admin.requests import AdminNode
 from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.codes import RequestCode
+from mqlab.rocketmq.wire.java_json import to_long
 from mqlab.rocketmq.wire.timer_units import CHECK, CHECK_LAYOUT
 
 MODES = ("PULL", "POP")
@@ -44,7 +45,7 @@ def message_request_modes(admin: AdminNode, broker_name: str) -> str:
 def timer_metrics(admin: AdminNode, broker_name: str) -> dict[str, int]:
     """How many timed messages of each topic wait at a broker, by its own count; recalls make it drift."""
     value = java_json.loads(_body(admin, broker_name, RequestCode.GET_TIMER_METRICS).decode("utf-8"))
-    return {topic: int(entry["count"]) for topic, entry in value["timingCount"].items()}
+    return {topic: to_long(entry["count"]) for topic, entry in value["timingCount"].items()}
 
 
 def timer_check_point(admin: AdminNode, broker_name: str) -> dict[str, int]:

@@ -18,6 +18,7 @@ from mqlab.rocketmq.admin.messages import END_OF_TIME_MS, indexed_messages
 from mqlab.rocketmq.admin.requests import AdminNode
 from mqlab.rocketmq.answers import Rows
 from mqlab.rocketmq.wire import names
+from mqlab.rocketmq.wire.java_numbers import parse_int, parse_long
 from mqlab.rocketmq.wire.message import MessageExt
 
 FIELD_END = "\x01"
@@ -74,27 +75,51 @@ def _pub(f: Sequence[str], client: str) -> TraceEntry:
     success = f[13] == "true" if len(f) > 13 else None
     keys = _text(f[7])
     return TraceEntry(
-        "Pub", int(f[1]), _text(f[3]), _text(f[4]), f[5], client, success, int(f[10]), None, None, keys, None
+        "Pub",
+        parse_long(f[1]),
+        _text(f[3]),
+        _text(f[4]),
+        f[5],
+        client,
+        success,
+        parse_int(f[10]),
+        None,
+        None,
+        keys,
+        None,
     )
 
 
 def _sub_before(f: Sequence[str], client: str) -> TraceEntry:
     keys = _text(f[7]) if len(f) > 7 else None
-    return TraceEntry("SubBefore", int(f[1]), _text(f[3]), None, f[5], client, None, None, None, int(f[6]), keys, f[4])
+    return TraceEntry(
+        "SubBefore", parse_long(f[1]), _text(f[3]), None, f[5], client, None, None, None, parse_int(f[6]), keys, f[4]
+    )
 
 
 def _sub_after(f: Sequence[str], client: str) -> TraceEntry:
     status = CONTEXT_CODES.get(f[6]) if len(f) > 6 else None
-    time_ms = int(f[7]) if len(f) > 8 else None
+    time_ms = parse_long(f[7]) if len(f) > 8 else None
     group = _text(f[8]) if len(f) > 8 else None
     return TraceEntry(
-        "SubAfter", time_ms, group, None, f[2], client, f[4] == "true", int(f[3]), status, None, _text(f[5]), f[1]
+        "SubAfter", time_ms, group, None, f[2], client, f[4] == "true", parse_int(f[3]), status, None, _text(f[5]), f[1]
     )
 
 
 def _end_transaction(f: Sequence[str], client: str) -> TraceEntry:
     return TraceEntry(
-        "EndTransaction", int(f[1]), _text(f[3]), _text(f[4]), f[5], client, None, None, f[11], None, _text(f[7]), None
+        "EndTransaction",
+        parse_long(f[1]),
+        _text(f[3]),
+        _text(f[4]),
+        f[5],
+        client,
+        None,
+        None,
+        f[11],
+        None,
+        _text(f[7]),
+        None,
     )
 
 

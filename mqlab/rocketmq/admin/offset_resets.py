@@ -24,6 +24,7 @@ from mqlab.rocketmq.admin.topics import examine_topic_stats
 from mqlab.rocketmq.answers import Shown
 from mqlab.rocketmq.wire.body import queue_from_key
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
+from mqlab.rocketmq.wire.java_json import to_long
 from mqlab.rocketmq.wire.message import MessageQueue
 from mqlab.rocketmq.wire.record import decode_all
 
@@ -93,7 +94,7 @@ def reset_offset_by_timestamp(
     def change(address: str) -> None:
         code = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
         answer = admin.ask_value(address, code, topic=topic, group=group, timestamp=at_ms, isForce=force)
-        applied.update({queue_from_key(key): int(to) for key, to in (answer.get("offsetTable") or {}).items()})
+        applied.update({queue_from_key(key): to_long(to) for key, to in (answer.get("offsetTable") or {}).items()})
 
     at_each("reset_offset_by_timestamp", admin.brokers_of(topic), change)
     rows = [_moved(row, applied[row.message_queue]) for row in plan.queues if row.message_queue in applied]
@@ -120,7 +121,7 @@ def reset_offset_of_queue(
         queueId=queue_id,
         offset=queue_offset,
     )
-    return next(int(offset) for offset in answer["offsetTable"].values())
+    return next(to_long(offset) for offset in answer["offsetTable"].values())
 
 
 def _moment(admin: AdminNode, timestamp_ms: int | str) -> int:
@@ -164,10 +165,10 @@ def _is_cold(admin: AdminNode, row: QueueReset, address: str) -> bool:
     got = decode_all(answer.body)
     wanted = min(PULL_NUMS, row.max_offset - first)
     limits = get_broker_config(admin, row.message_queue.broker_name)
-    in_memory_bytes = int(limits["maxTransferBytesOnMessageInMemory"])
+    in_memory_bytes = to_long(limits["maxTransferBytesOnMessageInMemory"])
     # A pull may also be short because its bytes reached the limit: this says nothing about the disk.
     fits = bool(got) and len(answer.body) + max(record.total_size for record in got) <= in_memory_bytes
-    return len(got) < min(wanted, int(limits["maxTransferCountOnMessageInMemory"])) and fits
+    return len(got) < min(wanted, to_long(limits["maxTransferCountOnMessageInMemory"])) and fits
 
 
 def _warnings(admin: AdminNode, group: str, rows: Sequence[QueueReset]) -> list[str]:

@@ -19,6 +19,7 @@ from mqlab.rocketmq.admin.requests import AdminNode
 from mqlab.rocketmq.answers import Shown
 from mqlab.rocketmq.wire.body import camel_case
 from mqlab.rocketmq.wire.codes import RequestCode
+from mqlab.rocketmq.wire.java_json import to_long
 from mqlab.rocketmq.wire.names import MASTER_ID
 
 
@@ -77,8 +78,8 @@ def ha_status(admin: AdminNode, broker: str, broker_id: int = MASTER_ID) -> HaSt
         broker,
         broker_id,
         bool(status.get("master")),
-        int(status.get("masterCommitLogMaxOffset") or 0),
-        int(status.get("inSyncSlaveNums") or 0),
+        to_long(status.get("masterCommitLogMaxOffset") or 0),
+        to_long(status.get("inSyncSlaveNums") or 0),
         tuple(SlaveLink(**_fields(SlaveLink, link)) for link in status.get("haConnectionInfo") or ()),
         MasterLink(**_fields(MasterLink, status.get("haClientRuntimeInfo") or {})),
     )

@@ -23,6 +23,7 @@ from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire.bodies import BrokerData, QueueData, SubscriptionGroupConfig, TopicConfig
 from mqlab.rocketmq.wire.body import queue_from_key
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
+from mqlab.rocketmq.wire.java_json import to_long
 from mqlab.rocketmq.wire.message import MessageQueue
 
 Config = TypeVar("Config", TopicConfig, SubscriptionGroupConfig)
@@ -102,8 +103,8 @@ def examine_topic_stats(admin: AdminNode, topic: str) -> Rows[QueueStats]:
     for _, address in admin.brokers_of(topic):
         table = admin.ask_value(address, RequestCode.GET_TOPIC_STATS_INFO, topic=topic).get("offsetTable") or {}
         for key, stats in table.items():
-            offsets = int(stats["minOffset"]), int(stats["maxOffset"])
-            rows.append(QueueStats(queue_from_key(key), *offsets, int(stats["lastUpdateTimestamp"])))
+            offsets = to_long(stats["minOffset"]), to_long(stats["maxOffset"])
+            rows.append(QueueStats(queue_from_key(key), *offsets, to_long(stats["lastUpdateTimestamp"])))
     return Rows(sorted(rows, key=lambda row: row.message_queue), f"queues of {topic}")
 
 

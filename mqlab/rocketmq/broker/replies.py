@@ -19,7 +19,7 @@ from mqlab.rocketmq.broker.putting import STORED_CODES, Putter
 from mqlab.rocketmq.broker.sending import SendHeader, Sending
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
-from mqlab.rocketmq.remoting.requests import Answer
+from mqlab.rocketmq.remoting.requests import Answer, Refused
 from mqlab.rocketmq.wire import properties
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
@@ -43,15 +43,19 @@ class Replies:
         """SEND_REPLY_MESSAGE and SEND_REPLY_MESSAGE_V2: push it, and answer when the requester has taken it."""
         # 1. The checks that every message goes through.
         header = SendHeader.of(request)
+        if not request.body:
+            raise Refused(ResponseCode.SYSTEM_ERROR, "the reply has no body")
+        content = request.body
         queue_id = self._sending.checked_queue(header, channel)
-        property_map = properties.decode(header.properties)
+        property_map = self._sending.named_properties(header)
+        stored_properties = properties.encode_as_java(property_map)
         requester = property_map.get(p.REPLY_TO_CLIENT)
 
         def done(problem: str | None) -> None:
             # 3. Stored whatever became of the push; the answer says where it is, or "0" when it is not stored.
             fields: dict[str, Any] = {"msgId": "0", "queueId": queue_id, "queueOffset": 0} if problem is None else {}
             if self._state.config.store_reply_message_enable:
-                stored = self._putter.put(self._record(header, queue_id, request.body or b"", channel))
+                stored = self._putter.put(self._record(header, queue_id, content, stored_properties, channel))
                 if stored.status in STORED_CODES:
                     self._state.stats.put(header.topic, queue_id, stored.message_count, stored.size)
                     fields = {"msgId": stored.offset_msg_id, "queueId": queue_id, "queueOffset": stored.queue_offset}
@@ -66,13 +70,15 @@ class Replies:
             done(f"push reply message fail, channel of <{requester}> not found.")
         else:
             failed = f"push reply message to {requester}fail."
-            push = self._push_request(header, request.body or b"", property_map, channel)
+            push = self._push_request(header, content, property_map, channel)
             member.channel.invoke(push, PUSH_TIMEOUT_MS).then(
                 lambda answer: done(None if answer.code == ResponseCode.SUCCESS else failed), lambda error: done(failed)
             )
         return None
 
-    def _record(self, header: SendHeader, queue_id: int, content: bytes, channel: Channel) -> Record:
+    def _record(
+        self, header: SendHeader, queue_id: int, content: bytes, stored_properties: bytes, channel: Channel
+    ) -> Record:
         return Record(
             header.topic,
             content,
@@ -82,14 +88,14 @@ class Replies:
             born_host=host_of(channel.remote_address),
             store_host=self._state.identity.store_host,
             reconsume_times=header.reconsume_times,
-            properties=header.properties.encode("utf-8", "replace"),
+            properties=stored_properties,
         )
 
     def _push_request(
         self, header: SendHeader, content: bytes, property_map: dict[str, str], channel: Channel
     ) -> RemotingCommand:
         now_ms = self._state.now_ms()
-        text = properties.encode({**property_map, p.PUSH_REPLY_TIME: str(now_ms)}).decode("utf-8", "replace")
+        text = properties.encode_as_java({**property_map, p.PUSH_REPLY_TIME: str(now_ms)}).decode("utf-8", "replace")
         return make_request(
             RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT,
             content,

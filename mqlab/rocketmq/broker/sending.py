@@ -186,7 +186,7 @@ class Sending:
         if not request.body:
             raise Refused(ResponseCode.SYSTEM_ERROR, "the message has no body")
         # 1. The properties, and the topic: a message that failed too often goes to the dead letters.
-        property_map = self._named_properties(header)
+        property_map = self.named_properties(header)
         target, target_queue = header.topic, queue_id
         if header.topic.startswith(names.RETRY_PREFIX) and self._goes_to_dlq(header, request.version):
             target, target_queue = self._dead_letter_topic(header, property_map), 0
@@ -221,7 +221,7 @@ class Sending:
             result.wait_store_msg_ok = True
         self._answer_when_safe(result, result.waits_as or record, queue_id, property_map[p.UNIQ_KEY], request, reply)
 
-    def _named_properties(self, header: SendHeader) -> dict[str, str]:
+    def named_properties(self, header: SendHeader) -> dict[str, str]:
         """The client's properties with region and trace switch.
 
         RocketMQ writes them as a string here and reads it again into a map of the same size. That changes nothing:
@@ -279,7 +279,7 @@ class Sending:
             items = batch.decode(request.body)
         except CorruptionError as error:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
-        property_map = self._named_properties(header)
+        property_map = self.named_properties(header)
         property_map[p.CLUSTER] = self._state.config.broker_cluster_name
         whole = self._putter.waiting_form(Record(header.topic, b"", queue_id, properties=encode_as_java(property_map)))
         if isinstance(whole, PutResult):

@@ -62,7 +62,10 @@ class Body:
         try:
             return cls(**fields)
         except TypeError as error:
-            raise CorruptionError(f"{cls.__name__} lacks a field", expected=str(error), found=sorted(value)) from error
+            lacking = [json_name for json_name, name in _required_of(cls) if name not in fields]
+            raise CorruptionError(
+                f"{cls.__name__} lacks a field", expected=", ".join(lacking), found=sorted(value)
+            ) from error
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
@@ -98,6 +101,16 @@ def camel_case(name: str) -> str:
     """
     first, *rest = name.split("_")
     return first + "".join("CRC" if word == "crc" else word.capitalize() for word in rest)
+
+
+def _required_of(kind: Any) -> list[tuple[str, str]]:
+    """Fields without a default: the name in JSON and the name here."""
+    needed = {
+        field.name
+        for field in dataclasses.fields(kind)
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    }
+    return [(json_name, name) for json_name, name, _, _ in _plan_of(kind) if name in needed]
 
 
 def _plan_of(kind: Any) -> list[tuple[str, str, Convert, Convert]]:

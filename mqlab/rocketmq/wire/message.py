@@ -22,7 +22,7 @@ from mqlab.rocketmq.wire.compression import decompressed_body
 from mqlab.rocketmq.wire.host import Host
 from mqlab.rocketmq.wire.ids import offset_msg_id
 from mqlab.rocketmq.wire.java_hash import utf16_key
-from mqlab.rocketmq.wire.java_numbers import parse_int
+from mqlab.rocketmq.wire.java_numbers import long_or, parse_int
 from mqlab.rocketmq.wire.layout import Buffer
 from mqlab.rocketmq.wire.properties import check_sendable
 from mqlab.rocketmq.wire.record import Record, decode_all
@@ -182,8 +182,7 @@ class Message:
         self.properties[p.TIMER_DELAY_SEC] = _whole(delay_s, "a delay is a whole number of seconds")
 
     def _timer(self, name: str) -> int:
-        text = self.properties.get(name, "0")
-        return int(text) if text.removeprefix("-").isdecimal() else 0
+        return long_or(self.properties.get(name), 0)
 
     @property
     def wait_store_msg_ok(self) -> bool:

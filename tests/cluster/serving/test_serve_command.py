@@ -122,6 +122,7 @@ def test_prometheus_gets_rocketmqs_names(tmp_path: Path) -> None:
         (["--only", "broker", "--namesrv", FREE], "is no address to register at"),
         (["--set", "nonsense=1"], "there is no setting 'nonsense'"),
         (["--replica-of", "127.0.0.1:1", "--namesrv", "127.0.0.1:1"], "no master answers at 127.0.0.1:1"),
+        (["--replica-of", "127.0.0.1:1", "--namesrv", "127.0.0.1:1"], "not its HA port"),
     ],
 )
 def test_what_it_refuses_has_a_reason_and_no_traceback(arguments: list[str], words: str, tmp_path: Path) -> None:

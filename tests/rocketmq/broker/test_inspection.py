@@ -172,7 +172,6 @@ def test_groups_are_created_shown_and_deleted(world: World, busy: BareClient) ->
     assert "billing" not in world.broker.groups and world.broker.offset_table.query("billing", "orders", 0) == 3
     busy.ask(207, groupName="billing", cleanOffset=True)
     assert world.broker.offset_table.query("billing", "orders", 0) == -1
-    assert busy.ask(200, SubscriptionGroupConfig("нет").to_json()).code == ResponseCode.INVALID_PARAMETER
 
 
 @pytest.mark.parametrize("content", [None, b"{", b"[]", b'{"groupName":'])
@@ -238,6 +237,8 @@ def test_a_queues_units(world: World, busy: BareClient) -> None:
     assert shown["subscriptionData"]["subString"] == "*"
     assert (shown["filterData"], [row["eval"] for row in shown["queueData"]]) == ("null", [True, True])
     assert busy.ask(321, topic="orders", queueId=7, index=0, count=1).code == ResponseCode.SYSTEM_ERROR
+    beyond = busy.ask(321, topic="orders", queueId=0, index=5, count=1)
+    assert (beyond.code, beyond.remark) == (ResponseCode.SUCCESS, "Index 5 of 0@orders is not exist!")
     assert (
         "not online"
         in body(busy.ask(321, topic="orders", queueId=0, index=0, count=1, consumerGroup="x"))["filterData"]
@@ -393,3 +394,13 @@ def test_unknown_codes_and_the_binary_header(world: World, client: BareClient) -
     answer = client.remoting.invoke(world.broker.address, asked)
     world.sim.wait_for(answer)
     assert answer.result().serialize_type == 1 and answer.result().ext_fields == {"offset": "0"}
+
+
+def test_a_topic_has_a_filter_type_that_rocketmq_knows(client: BareClient) -> None:
+    """CreateTopicRequestHeader.checkFields."""
+
+    def asked(kind: str) -> RemotingCommand:
+        return client.ask(17, topic="new", readQueueNums=1, writeQueueNums=1, perm=6, topicFilterType=kind)
+
+    assert (asked("NOPE").code, asked("NOPE").remark) == (1, "topicFilterType = [NOPE] value invalid")
+    assert asked("MULTI_TAG").code == ResponseCode.SUCCESS

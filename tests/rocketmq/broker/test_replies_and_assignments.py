@@ -41,7 +41,20 @@ def test_a_reply_is_pushed_to_who_waits_for_it_and_stored(world: World, client: 
     assert told["CORRELATION_ID"] == "c-1"
     assert int(told["PUSH_REPLY_TIME"]) == int(pushed.ext_fields["storeTimestamp"])
     assert pushed.ext_fields["topic"] == REPLY_TOPIC
-    assert len(world.messages(REPLY_TOPIC)) == 2
+    _, stored = world.messages(REPLY_TOPIC)
+    region = {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
+    assert told == {**named, **region, "PUSH_REPLY_TIME": told["PUSH_REPLY_TIME"]}
+    assert properties.decode(stored.properties) == {**named, **region}
+
+
+@pytest.mark.parametrize("code", [324, 325])
+def test_a_reply_without_a_body_is_refused_as_any_message(world: World, client: BareClient, code: int) -> None:
+    """As in 5.3.3, where buildMsgContext asks for the body's length."""
+    requester = requester_of(world)
+    client.put(REPLY_TOPIC, b"42")
+    answer = reply_of(client, code, b"", REPLY_TO_CLIENT="requester@1")
+    assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "the reply has no body")
+    assert requester.received == [] and len(world.messages(REPLY_TOPIC)) == 1
 
 
 def reply_of(client: BareClient, code: int, content: bytes, **named: str) -> RemotingCommand:

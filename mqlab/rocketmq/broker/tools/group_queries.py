@@ -170,6 +170,8 @@ class GroupQueries:
             if unit is not None:
                 row = {"physicOffset": unit.physical_offset, "physicSize": unit.size, "tagsCode": unit.tags_code}
                 rows.append({"eval": passes is not None and passes.matches_code(unit.tags_code), **row})
+        if first >= store.max_offset(topic, queue_id):
+            return request.reply(ResponseCode.SUCCESS, f"Index {first} of {queue_id}@{topic} is not exist!")
         answer: dict[str, Any] = {
             "maxQueueIndex": store.max_offset(topic, queue_id),
             "minQueueIndex": store.min_offset(topic, queue_id),

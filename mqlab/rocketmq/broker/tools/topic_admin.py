@@ -23,12 +23,14 @@ from mqlab.rocketmq.broker.tables.groups import READ_BIT
 from mqlab.rocketmq.broker.tables.topic_attributes import altered_attributes, parse_attributes
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.remoting.requests import Answer, Refused, body, text, truth, whole, whole_or
-from mqlab.rocketmq.wire import java_json, names
+from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.bodies import SubscriptionGroupConfig, TopicConfig
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.java_json import to_json
 from mqlab.rocketmq.wire.pop import pop_retry_topic
+
+FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
 
 
 class TopicAdmin:
@@ -44,7 +46,7 @@ class TopicAdmin:
             read_queue_nums=whole(request, "readQueueNums"),
             write_queue_nums=whole(request, "writeQueueNums"),
             perm=whole(request, "perm"),
-            topic_filter_type=request.ext_fields.get("topicFilterType") or "SINGLE_TAG",
+            topic_filter_type=_filter_type(request),
             topic_sys_flag=whole_or(request, "topicSysFlag", 0) or 0,
             order=truth(request, "order"),
         )
@@ -143,9 +145,7 @@ class TopicAdmin:
         return request.reply()
 
     def _update_group(self, group: SubscriptionGroupConfig) -> None:
-        problem = names.group_problem(group.group_name)
-        if problem is not None:
-            raise Refused(ResponseCode.INVALID_PARAMETER, problem)
+        # As in RocketMQ any name will do: only groups that are made by use are checked.
         try:
             self._state.groups.update(group)
         except UsageError as error:
@@ -183,6 +183,14 @@ class TopicAdmin:
             self._state.offset_table.remove_group(group)
         self._state.stats.remove_group(group)
         return request.reply()
+
+
+def _filter_type(request: RemotingCommand) -> str:
+    """Refused for a name that TopicFilterType does not have. Mirrors CreateTopicRequestHeader.checkFields."""
+    kind = request.ext_fields.get("topicFilterType") or "SINGLE_TAG"
+    if kind not in FILTER_TYPES:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"topicFilterType = [{kind}] value invalid")
+    return kind
 
 
 def _loaded(request: RemotingCommand) -> dict[str, Any]:
