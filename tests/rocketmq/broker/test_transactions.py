@@ -237,6 +237,24 @@ def test_a_commit_after_a_check_ends_the_transaction_for_good(world: World, clie
     assert not [event for event in world.sim.upcoming(50) if event.kind.startswith("transaction")]
 
 
+def test_a_finished_transaction_is_not_asked_about_once_its_op_message_is_written(tmp_path: Path) -> None:
+    """With a time-out below the 3 s of the op writer, which wakes in the same ms as the check."""
+    world = World(tmp_path, transaction_check_interval=1_000, transaction_time_out=1_000)
+    client = world.client()
+    client.heartbeat("pay")
+    world.run_for(3_500)
+    end(client, prepare(client), COMMIT)
+    asked = 0
+    for _ in range(120):
+        world.run_for(100)
+        if len(checks(client)) > asked:
+            asked = len(checks(client))
+            assert answer_check(client, COMMIT).code == ResponseCode.SUCCESS
+            last_ms = world.sim.now_ms
+    assert asked == 4  # one a second, until the op writer wakes
+    assert last_ms < ops(world)[0].store_timestamp + 100
+
+
 def test_a_young_half_message_is_left_alone(world: World, client: BareClient) -> None:
     client.heartbeat("pay")
     world.run_for(25_000)
