@@ -100,7 +100,7 @@ def test_core_packages_keep_the_determinism_contract() -> None:
 
 
 def test_admin_reads_the_numbers_of_answers_as_java_does() -> None:
-    """``int`` takes blanks and underscores that no tool of RocketMQ takes: wire.java_numbers and java_json read them."""
+    """``int`` takes blanks and underscores that no tool of RocketMQ takes: java_numbers and java_json read numbers."""
     assert_none(
         f"{module.at(node.lineno)}: calls int()"
         for module in in_rooms(frozenset({"rocketmq.admin"}))

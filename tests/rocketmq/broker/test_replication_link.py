@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import random
 from pathlib import Path
 
@@ -350,6 +351,33 @@ def test_divergence_shows_as_soon_as_the_header_is_there(slave_world: World, mas
     master.links[-1].send(HaBlock(4_999, b"xyz").encode()[:12])
     slave_world.run_for(5)
     assert len(master.ends) == 1
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), MemoryError()], ids=["disk", "memory"]
+)
+def test_a_slave_that_cannot_append_acknowledges_nothing_and_asks_again(
+    slave_world: World, master: FakeMaster, log: bytes, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = slave_world.broker.store
+
+    def refuses(physical_offset: int, block: bytes) -> bool:
+        raise error
+
+    master.send(HaBlock(0, log[:5000]))
+    with monkeypatch.context() as failing:
+        failing.setattr(store.commit_log, "append_block", refuses)
+        master.send(HaBlock(5000, log[5000:8000]))
+        assert [offset for _, offset in master.reports] == [0, 5000]
+        assert [(part, type(error).__name__ in reason) for part, reason in store.failures] == [("commitlog", True)]
+    # The master's next block does not fit: the slave connects again and says from where.
+    master.send(HaBlock(8000, log[8000:]))
+    slave_world.run_for(5_100)
+    assert len(master.links) == 2 and master.reports[-1][1] == 5000
+    master.send(HaBlock(5000, log[5000:]))
+    assert store.commit_log.block_from(0, MIB) == log
+    slave_world.run_for(1_100)
+    assert not store.failures
 
 
 def test_a_size_that_cannot_be_ends_the_link(slave_world: World, master: FakeMaster) -> None:

@@ -23,8 +23,9 @@ def parts(world: Any, kind: str) -> list[str]:
     return [values["part"] for noted, values in world.notes if noted == kind]
 
 
+@pytest.mark.parametrize("error", [NO_DESCRIPTORS, MemoryError()], ids=["descriptors", "memory"])
 def test_a_dispatch_that_fails_stops_the_store_and_continues_where_it_was(
-    new_world: Any, new_record: NewRecord
+    new_world: Any, new_record: NewRecord, error: Exception
 ) -> None:
     world = new_world()
     store = world.start()
@@ -33,12 +34,12 @@ def test_a_dispatch_that_fails_stops_the_store_and_continues_where_it_was(
     world.files.refuse_open = None
     assert store.put(new_record(1)).is_ok
     world.settle()
-    world.files.refuse_open = NO_DESCRIPTORS
+    world.files.refuse_open = error
     assert store.put(new_record(2)).is_ok  # its queue has a file
     assert store.put(new_record(3, queue_id=1)).is_ok  # needs a new one: nobody can know yet
     world.clock.advance(5)
     refused = store.put(new_record(4))
-    assert (refused.status, "store.dispatch failed: OSError" in refused.reason) == (REFUSED, True)
+    assert (refused.status, f"store.dispatch failed: {type(error).__name__}" in refused.reason) == (REFUSED, True)
     assert (store.max_offset("订单", 0), store.max_offset("订单", 1)) == (2, 0)
     world.clock.advance(60_000)
     assert parts(world, "part.failed").count("store.dispatch") == 1  # once, however often it is tried again
@@ -94,13 +95,14 @@ def test_waiting_puts_are_answered_when_the_flush_works_again(new_world: Any, ne
     assert following.value == "PUT_OK"
 
 
-def test_a_log_without_a_next_file_takes_nothing_until_there_is_one(new_world: Any) -> None:
+@pytest.mark.parametrize("error", [NO_DESCRIPTORS, MemoryError()], ids=["descriptors", "memory"])
+def test_a_log_without_a_next_file_takes_nothing_until_there_is_one(new_world: Any, error: Exception) -> None:
     world = new_world()
     store = world.start()
     store.put(Record("t", bytes(3_000)))
     world.settle()
     store.commit_log.queue._ahead = None
-    world.files.refuse_open = NO_DESCRIPTORS
+    world.files.refuse_open = error
     assert store.put(Record("t", bytes(3_000))).status == "CREATE_MAPPED_FILE_FAILED"
     assert store.put(Record("t", b"small enough for the first file")).status == REFUSED
     world.files.refuse_open = None
