@@ -219,7 +219,8 @@ def get_all_producer_info(admin: AdminNode) -> Rows[ProducerInfo]:
         table = admin.ask_value(address, RequestCode.GET_ALL_PRODUCER_INFO).get("data") or {}
         for group, members in table.items():
             for member in members:
-                row = ProducerInfo(group, member["clientId"], member["remoteIP"], to_long(member["lastUpdateTimestamp"]))
+                updated_ms = to_long(member["lastUpdateTimestamp"])
+                row = ProducerInfo(group, member["clientId"], member["remoteIP"], updated_ms)
                 producers[group, row.client_id] = row
     return Rows([producers[key] for key in sorted(producers)], "producers")
 
@@ -278,8 +279,8 @@ def consume_message_directly(
 
 def _connections(answer: dict[str, Any]) -> list[Connection]:
     return [
-        Connection(connection["clientId"], connection["clientAddr"], connection["language"], to_long(connection["version"]))
-        for connection in answer.get("connectionSet") or []
+        Connection(member["clientId"], member["clientAddr"], member["language"], to_long(member["version"]))
+        for member in answer.get("connectionSet") or []
     ]
 
 
