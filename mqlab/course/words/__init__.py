@@ -128,14 +128,14 @@ def from_data(lab: str, data: Mapping[str, Any]) -> LabWords:
     return LabWords(
         lab,
         predictions={
-            name: PredictionWords(**one | {"choices": tuple(Choice(*choice) for choice in one["choices"])})
-            for name, one in data["predictions"].items()
+            name: PredictionWords(**words | {"choices": tuple(Choice(*choice) for choice in words["choices"])})
+            for name, words in data["predictions"].items()
         },
         exercises={
-            name: ExerciseWords(one["title"], tuple(one["hints"]), one["note"])
-            for name, one in data["exercises"].items()
+            name: ExerciseWords(words["title"], tuple(words["hints"]), words["note"])
+            for name, words in data["exercises"].items()
         },
-        tasks={name: TaskWords(**one) for name, one in data["tasks"].items()},
-        reflections={name: ReflectionWords(**one) for name, one in data["reflections"].items()},
-        beliefs={name: BeliefWords(**one) for name, one in data["beliefs"].items()},
+        tasks={name: TaskWords(**words) for name, words in data["tasks"].items()},
+        reflections={name: ReflectionWords(**words) for name, words in data["reflections"].items()},
+        beliefs={name: BeliefWords(**words) for name, words in data["beliefs"].items()},
     )

@@ -31,16 +31,16 @@ class LabPart:
 @functools.cache
 def parts() -> dict[str, LabPart]:
     """Every notebook of a lab by its part ("00", "07b"), in the order in which they are read."""
-    found = json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {}
+    saved = json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {}
     return {
-        name: LabPart(one["page"], one["minutes"], tuple(one["asked"]), tuple(one["before"]))
-        for name, one in sorted(found.items())
+        name: LabPart(part["page"], part["minutes"], tuple(part["asked"]), tuple(part["before"]))
+        for name, part in sorted(saved.items())
     }
 
 
 def minutes_of(name: str) -> int:
     """The minutes of a part ("07b") or of all parts of a lab ("07"). UsageError if there is none."""
-    found = [part.minutes for key, part in parts().items() if name in (key, key[:2])]
-    if not found:
+    minutes = [part.minutes for key, part in parts().items() if name in (key, key[:2])]
+    if not minutes:
         raise UsageError(f"no minutes are known of {name!r}")
-    return sum(found)
+    return sum(minutes)

@@ -89,10 +89,10 @@ PATHS = (
 
 def path_named(name: str) -> LabPath:
     """The path of a name. UsageError if there is none, with those there are."""
-    found = next((path for path in PATHS if path.name == name), None)
-    if found is None:
+    path = next((path for path in PATHS if path.name == name), None)
+    if path is None:
         raise UsageError(f"no path {name!r}", hint=f"there are: {', '.join(path.name for path in PATHS)}")
-    return found
+    return path
 
 
 def path_parts(path: LabPath) -> list[LabPart]:
@@ -100,14 +100,14 @@ def path_parts(path: LabPath) -> list[LabPart]:
 
     UsageError for an end that the notebook does not ask.
     """
-    found = [parts()[name] for name in path.parts]
+    listed = [parts()[name] for name in path.parts]
     if path.until:
-        last = found[-1]
+        last = listed[-1]
         if path.until not in last.asked:
             raise UsageError(f"the path {path.name!r} ends at {path.until}, which {last.page} does not ask")
         length = last.asked.index(path.until) + 1
-        found[-1] = LabPart(last.page, last.before[length - 1], last.asked[:length], last.before[:length])
-    return found
+        listed[-1] = LabPart(last.page, last.before[length - 1], last.asked[:length], last.before[:length])
+    return listed
 
 
 def path_minutes(path: LabPath) -> int:

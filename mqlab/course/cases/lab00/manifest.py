@@ -21,7 +21,7 @@ from mqlab.course.teach.exercises import Call, Manifest
 from mqlab.course.teach.predictions import predictions_of
 
 
-def _crash_rule(call: Call, found: object, seen: Difference) -> str:
+def _crash_rule(call: Call, answer: object, seen: Difference) -> str:
     if seen.right in (0, None):
         return "A group that has reported nothing to the broker begins a young queue at offset 0"
     return "After a crash a group resumes at the last offset that the broker got, not from what its client remembered"

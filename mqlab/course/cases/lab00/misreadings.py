@@ -20,21 +20,21 @@ def _from(begins: Callable[[Mapping[str, int], str], int], last: int = 0) -> Cal
     """What is left when each group begins at ``begins`` of the offsets and its name, up to ``last`` past the end."""
 
     def answered(call: Call) -> object:
-        given: Mapping[str, Any] = call.arguments
-        stored, offsets = given["stored"], given["offsets"]
-        return {group: list(range(begins(offsets, group), stored + last)) for group in given["groups"]}
+        arguments: Mapping[str, Any] = call.arguments
+        stored, offsets = arguments["stored"], arguments["offsets"]
+        return {group: list(range(begins(offsets, group), stored + last)) for group in arguments["groups"]}
 
     return answered
 
 
 def _those_with_an_offset(call: Call) -> object:
-    given: Mapping[str, Any] = call.arguments
-    return {group: left for group, left in call.right.items() if group in given["offsets"]}
+    arguments: Mapping[str, Any] = call.arguments
+    return {group: left for group, left in call.right.items() if group in arguments["offsets"]}
 
 
 def _new_ones_only(call: Call) -> object:
-    given: Mapping[str, Any] = call.arguments
-    return {group: left if group in given["offsets"] else [] for group, left in call.right.items()}
+    arguments: Mapping[str, Any] = call.arguments
+    return {group: left if group in arguments["offsets"] else [] for group, left in call.right.items()}
 
 
 UNREAD = (
@@ -75,35 +75,35 @@ def _with_groups(groups: Callable[[list[str]], list[str]]) -> Callable[[Call], o
 
 def _keys_of_the_table(call: Call) -> OneOf:
     """Groups as the table names them: those of the right answer, or all that are past, whatever they read."""
-    given: Mapping[str, Any] = call.arguments
-    offset, table = given["queue_offset"], given["offset_table"]
+    arguments: Mapping[str, Any] = call.arguments
+    offset, table = arguments["queue_offset"], arguments["offset_table"]
     ours = [f"orders@{group}" for group in call.right[2]]
     every = [key for key, queues in table.items() if queues.get(0, 0) > offset]
     return OneOf([(*call.right[:2], ours), (*call.right[:2], every)])
 
 
 def _entry(call: Call, number: int) -> tuple[int, int]:
-    given: Mapping[str, Any] = call.arguments
-    place, size = struct.unpack_from(">qi", given["entries"], 20 * number)
-    return place, size
+    arguments: Mapping[str, Any] = call.arguments
+    position, size = struct.unpack_from(">qi", arguments["entries"], 20 * number)
+    return position, size
 
 
 def _ends_at_its_size(call: Call) -> object:
-    given: Mapping[str, Any] = call.arguments
-    place, size = _entry(call, given["queue_offset"])
-    return call.right[0], given["log"][place:size], call.right[2]
+    arguments: Mapping[str, Any] = call.arguments
+    position, size = _entry(call, arguments["queue_offset"])
+    return call.right[0], arguments["log"][position:size], call.right[2]
 
 
 def _entry_as_unit(call: Call) -> object:
-    given: Mapping[str, Any] = call.arguments
-    at = 20 * given["queue_offset"]
-    return call.right[0], given["entries"][at : at + 20], call.right[2]
+    arguments: Mapping[str, Any] = call.arguments
+    start = 20 * arguments["queue_offset"]
+    return call.right[0], arguments["entries"][start : start + 20], call.right[2]
 
 
 def _counted_from_one(call: Call) -> object:
-    given: Mapping[str, Any] = call.arguments
-    place, size = _entry(call, given["queue_offset"] - 1)
-    return place, given["log"][place : place + size], call.right[2]
+    arguments: Mapping[str, Any] = call.arguments
+    position, size = _entry(call, arguments["queue_offset"] - 1)
+    return position, arguments["log"][position : position + size], call.right[2]
 
 
 def _of_any_topic(call: Call) -> object:
@@ -111,14 +111,16 @@ def _of_any_topic(call: Call) -> object:
 
     Where one position for all groups gives the same groups, the answer does not tell which of the two was believed.
     """
-    given: Mapping[str, Any] = call.arguments
+    arguments: Mapping[str, Any] = call.arguments
     past = []
     for group in ("audit", "billing"):
-        queues: Mapping[int, int] = next((one for key, one in given["offset_table"].items() if key.endswith(group)), {})
-        if queues.get(0, 0) > given["queue_offset"]:
+        queues: Mapping[int, int] = next(
+            (offsets for key, offsets in arguments["offset_table"].items() if key.endswith(group)), {}
+        )
+        if queues.get(0, 0) > arguments["queue_offset"]:
             past.append(group)
-    furthest = max(queues.get(0, 0) for queues in given["offset_table"].values())
-    both_say = ["audit", "billing"] if furthest > given["queue_offset"] else []
+    furthest = max(queues.get(0, 0) for queues in arguments["offset_table"].values())
+    both_say = ["audit", "billing"] if furthest > arguments["queue_offset"] else []
     return call.right if past == both_say else (*call.right[:2], past)
 
 
@@ -155,9 +157,9 @@ class _Asked:
     """One call, and what its rows say of the message that it asks about."""
 
     def __init__(self, call: Call) -> None:
-        given: Mapping[str, Any] = call.arguments
-        self.group, self.msg_id, self.right = given["group"], given["msg_id"], call.right
-        self.rows: list[dict[str, Any]] = given["rows"]
+        arguments: Mapping[str, Any] = call.arguments
+        self.group, self.msg_id, self.right = arguments["group"], arguments["msg_id"], call.right
+        self.rows: list[dict[str, Any]] = arguments["rows"]
         stored = self._of_kind("message.stored", lambda values: values["msg_id"] == self.msg_id)
         self.queue_offset = next(row["values"]["queue_offset"] for row in stored)
 
@@ -198,8 +200,8 @@ def _commit_of_its_own(call: Call) -> OneOf:
 
 
 def _since_the_start(call: Call) -> object:
-    given: Mapping[str, Any] = call.arguments
-    first = given["rows"][0]
+    arguments: Mapping[str, Any] = call.arguments
+    first = arguments["rows"][0]
     began_ms = first["now_ms"] - first["after_ms"]
     return tuple(None if moment is None else moment - began_ms for moment in call.right)
 

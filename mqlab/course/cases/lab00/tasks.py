@@ -76,8 +76,8 @@ def _stops(explorer: Explorer) -> tuple[range, range, range]:
     recording = explorer.recording
     ours = [moment for moment in recording.moments if dict(moment.values).get("group") == GROUP]
     done = max(moment.step or 0 for moment in ours if moment.kind == "listener.returned")
-    told = min(moment.step or 0 for moment in ours if moment.kind == "offset.committed")
-    first_done, first_told = recording.steps.index(done) + 1, recording.steps.index(told) + 1
+    committed = min(moment.step or 0 for moment in ours if moment.kind == "offset.committed")
+    first_done, first_told = recording.steps.index(done) + 1, recording.steps.index(committed) + 1
     return range(first_done), range(first_done, first_told), range(first_told, len(recording.steps) + 1)
 
 
@@ -85,8 +85,8 @@ def _part(number: int) -> Callable[[Explorer], range]:
     return lambda explorer: _stops(explorer)[number]
 
 
-def _is_among(one: object, others: object) -> bool:
-    return isinstance(others, range) and isinstance(one, int) and one in others
+def _is_among(value: object, others: object) -> bool:
+    return isinstance(others, range) and isinstance(value, int) and value in others
 
 
 def _killed_ms(lab: Lab) -> int:

@@ -57,9 +57,9 @@ def units(seed: int) -> list[bytes]:
     plain = [_unit(rng, rng.choice(("orders", "письма", "订单")), False, False)]
     shapes = [(False, True), (True, False), (True, True), (False, False)]
     rng.shuffle(shapes)
-    made = plain + [_unit(rng, "orders", *shape) for shape in shapes]
-    made.append(_unit(rng, "%RETRY%" + "long-name-" * 13, False, rng.random() < 0.5))
-    return made
+    encoded = plain + [_unit(rng, "orders", *shape) for shape in shapes]
+    encoded.append(_unit(rng, "%RETRY%" + "long-name-" * 13, False, rng.random() < 0.5))
+    return encoded
 
 
 def _unit(rng: random.Random, topic: str, born_v6: bool, store_v6: bool) -> bytes:
@@ -159,21 +159,26 @@ def torn_log(seed: int, damage: str = "") -> Files:
     damage = damage or DAMAGES[seed % len(DAMAGES)]
     # 1. Choose a unit with a body in the later half of the log: the damage begins there.
     files = _whole_log(rng, blank_at_end=damage == "only a blank")
-    starts = [(name, at) for name, data in files.items() for at in _unit_starts(data) if any(data[at + 84 : at + 88])]
-    name, at = rng.choice(starts[len(starts) // 2 :])
+    starts = [
+        (name, start)
+        for name, data in files.items()
+        for start in _unit_starts(data)
+        if any(data[start + 84 : start + 88])
+    ]
+    name, position = rng.choice(starts[len(starts) // 2 :])
     data = bytearray(files[name])
-    size = struct.unpack_from(">i", data, at)[0]
+    size = struct.unpack_from(">i", data, position)[0]
     # 2. Damage it in the way that was chosen; "nothing" and "only a blank" leave it whole.
     if damage == "zeros":  # what was written last never reached the disk
-        data[at + size // 2 :] = bytes(len(data) - at - size // 2)
+        data[position + size // 2 :] = bytes(len(data) - position - size // 2)
         files = {other: content for other, content in files.items() if other <= name}
     elif damage in ("hole", "half a unit"):  # a part is lost, but what was written later is not
-        start = at + (size // 3 if damage == "hole" else 100)
+        start = position + (size // 3 if damage == "hole" else 100)
         data[start : start + 64] = bytes(64)
     elif damage == "body":
-        data[at + 88] ^= 0x10
+        data[position + 88] ^= 0x10
     elif damage == "cut":  # the lengths no longer add up
-        data[at : at + 4] = struct.pack(">i", size + 12)
+        data[position : position + 4] = struct.pack(">i", size + 12)
     files[name] = bytes(data)
     return files
 
@@ -186,8 +191,8 @@ def _whole_log(rng: random.Random, *, blank_at_end: bool) -> Files:
         data, last = bytearray(), b""
         while True:
             body = b"" if rng.random() < 0.15 else rng.choice(BODIES).encode() * rng.randint(1, 3)
-            place = first + number * TORN_FILE + len(data)
-            unit = _torn_unit(place, body, rng.choice(TAGS))
+            physical_offset = first + number * TORN_FILE + len(data)
+            unit = _torn_unit(physical_offset, body, rng.choice(TAGS))
             # 1. A file is full when the unit and a BLANK of 8 bytes do not both fit.
             if len(data) + len(unit) + BLANK_BYTES > TORN_FILE:
                 break
@@ -198,9 +203,9 @@ def _whole_log(rng: random.Random, *, blank_at_end: bool) -> Files:
             last = unit
         # 3. The first file is as full as a file can be: its BLANK is nothing but its two numbers.
         if number == 0:
-            one, room = record.decode(last), TORN_FILE - len(data) - BLANK_BYTES
-            tags = properties.decode(one.properties)["TAGS"]
-            data[-len(last) :] = _torn_unit(one.physical_offset, one.body + b"!" * room, tags)
+            last_unit, room = record.decode(last), TORN_FILE - len(data) - BLANK_BYTES
+            tags = properties.decode(last_unit.properties)["TAGS"]
+            data[-len(last) :] = _torn_unit(last_unit.physical_offset, last_unit.body + b"!" * room, tags)
         # 4. A full file ends with a BLANK; zeros fill the rest of the last one.
         if number < count - 1 or blank_at_end:
             data += record.blank(TORN_FILE - len(data))
@@ -208,23 +213,23 @@ def _whole_log(rng: random.Random, *, blank_at_end: bool) -> Files:
     return files
 
 
-def _torn_unit(place: int, body: bytes, tags: str) -> bytes:
+def _torn_unit(physical_offset: int, body: bytes, tags: str) -> bytes:
     return record.encode(
         Record(
             "orders",
             body,
-            physical_offset=place,
-            store_timestamp=1_767_225_600_000 + place,
+            physical_offset=physical_offset,
+            store_timestamp=1_767_225_600_000 + physical_offset,
             properties=properties.encode({"TAGS": tags}),
         )
     )
 
 
 def _unit_starts(data: bytes) -> list[int]:
-    starts, at = [], 0
-    while (found := record.check(data, at)).kind == record.UNIT:
-        starts.append(at)
-        at += found.size
+    starts, position = [], 0
+    while (check := record.check(data, position)).kind == record.UNIT:
+        starts.append(position)
+        position += check.size
     return starts
 
 
@@ -232,11 +237,11 @@ def end_of(files: Files) -> tuple[int, str]:
     """Where recovery ends a log, and why there: the reason, or "" where the last file ends with a BLANK."""
     names = sorted(files)
     for number, name in enumerate(names):
-        at = 0
-        while (found := record.check(files[name], at)).kind == record.UNIT:
-            at += found.size
-        if found.kind != record.BLANK or number == len(names) - 1:
-            return int(name) + at, found.reason
+        position = 0
+        while (check := record.check(files[name], position)).kind == record.UNIT:
+            position += check.size
+        if check.kind != record.BLANK or number == len(names) - 1:
+            return int(name) + position, check.reason
     return 0, "there are no files"
 
 
@@ -272,10 +277,14 @@ def lost_queues(seed: int) -> LostQueues:
         for queue_id in (0, 1):
             files = broker_files(lab, "consumequeue", topic, str(queue_id))
             entries = next(iter(files.values()), b"")
-            written = [entries[at : at + 20] for at in range(0, len(entries), 20) if entries[at : at + 20] != UNWRITTEN]
+            written = [
+                entries[start : start + 20]
+                for start in range(0, len(entries), 20)
+                if entries[start : start + 20] != UNWRITTEN
+            ]
             first = sum(struct.unpack_from(">q", entry)[0] < kept[0] for entry in written)
             there = b"".join(written[first:])
             queues[topic, queue_id] = (first, there) if there else (0, b"")
     queues["orders", 2] = (0, b"")  # nothing was ever sent to it
-    units = [log[at : at + record.check(log, at).size] for at in kept]
+    units = [log[start : start + record.check(log, start).size] for start in kept]
     return LostQueues(units, queues)

@@ -111,8 +111,8 @@ def _span(table: IndexTable, key_hash: int, rng: random.Random, *, at_its_begin:
     """A time span with one of the key's entries at its very begin, or at its very end."""
     stored = [table.entry(number) for number in table.chain(key_hash)]
     seconds = rng.choice([entry[2] for entry in stored if entry[0] == key_hash] or [rng.randrange(1, 60)])
-    at, length = table.begin_timestamp + 1000 * seconds, 1000 * rng.randrange(20, 60)
-    return (at, at + length) if at_its_begin else (at - length, at)
+    anchor_ms, length = table.begin_timestamp + 1000 * seconds, 1000 * rng.randrange(20, 60)
+    return (anchor_ms, anchor_ms + length) if at_its_begin else (anchor_ms - length, anchor_ms)
 
 
 def question(data: bytes, topic: str, key: str, begin_ms: int, end_ms: int) -> Call:
@@ -122,9 +122,9 @@ def question(data: bytes, topic: str, key: str, begin_ms: int, end_ms: int) -> C
     table.select(key_hash, right, 64, begin_ms, end_ms)
     # The bytes of the slot and of its newest entry: an answer has to start there.
     slot = key_hash % SLOTS
-    at = table.slot_position(slot)
-    about = f"{topic}#{key}: slot {slot} at byte {at}: {data[at : at + 4].hex(' ')}"
-    newest = int.from_bytes(data[at : at + 4], "big")
+    position = table.slot_position(slot)
+    about = f"{topic}#{key}: slot {slot} at byte {position}: {data[position : position + 4].hex(' ')}"
+    newest = int.from_bytes(data[position : position + 4], "big")
     if newest:
         begin = table.entry_position(newest)
         about += f", so entry {newest} at byte {begin}: {data[begin : begin + 20].hex(' ', 4)}"
@@ -151,8 +151,8 @@ def _places(call: Call, entries: Iterable[Entry], fits: Callable[[int], bool] | 
     asked: ChainQuestion = call.given
     inside = fits or (lambda ms: call["begin_ms"] <= ms <= call["end_ms"])
     return [
-        place
-        for key_hash, place, seconds, _ in entries
+        physical_offset
+        for key_hash, physical_offset, seconds, _ in entries
         if key_hash == asked.key_hash and inside(asked.begin_timestamp + 1000 * seconds)
     ]
 
@@ -195,16 +195,18 @@ def _in_milliseconds(call: Call) -> list[int]:
     )
 
 
-def _rule(call: Call, found: Any, seen: Difference) -> str:
+def _rule(call: Call, answer: Any, seen: Difference) -> str:
     """From the most special mistake to the most general one: order, times, foreign hashes, places."""
     reads, key_hash, chain = call.given.reads, call.given.key_hash, call.given.chain
-    if sorted(found) == sorted(call.right):
+    if sorted(answer) == sorted(call.right):
         return SCAN_RULE if reads.count > READS_BESIDE_THE_CHAIN + len(chain) else ORDER_RULE
-    if found and all(place in [entry[1] for entry in chain if entry[0] == key_hash] for place in found):
+    if answer and all(
+        physical_offset in [entry[1] for entry in chain if entry[0] == key_hash] for physical_offset in answer
+    ):
         return SECONDS_RULE
-    if found and all(place in [entry[1] for entry in chain] for place in found):
+    if answer and all(physical_offset in [entry[1] for entry in chain] for physical_offset in answer):
         return CHAIN_RULE
-    return SECONDS_RULE if not found and call["begin_ms"] > 0 else PLACE_RULE
+    return SECONDS_RULE if not answer and call["begin_ms"] > 0 else PLACE_RULE
 
 
 def _reads(call: Call) -> Finding | None:

@@ -114,13 +114,13 @@ UNITS_RULE = "Java hashes the 16-bit units of UTF-16: not bytes, and an emoji is
 SIGN_RULE = "The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative one"
 
 
-def _tag_rule(call: Call, found: bytes, seen: Difference) -> str:
+def _tag_rule(call: Call, answer: bytes, seen: Difference) -> str:
     tags, right = call["tags"], call.right
-    if len(found) != 8:
+    if len(answer) != 8:
         return "tag_bytes returns the 8 bytes of the entry"
     if not tags:
         return "Without tags the code is 0"
-    if found[4:] == right[4:]:
+    if answer[4:] == right[4:]:
         return SIGN_RULE
     return "hash = 31 * hash + unit over the whole text, as it is, cut to 32 bits" if tags.isascii() else UNITS_RULE
 
@@ -132,8 +132,8 @@ def _tag_place(call: Call, seen: Difference | None) -> str:
         where += f" ({len(tags)} characters, {len(tags.encode())} bytes in UTF-8, {len(utf16_units(tags))} units)"
     if seen is None or not isinstance(seen.found, bytes) or len(seen.found) != 8 or not isinstance(seen.right, bytes):
         return where
-    at = next(at for at in range(8) if seen.found[at] != seen.right[at])
-    return f"{where}: byte {at} of 8"
+    index = next(index for index in range(8) if seen.found[index] != seen.right[index])
+    return f"{where}: byte {index} of 8"
 
 
 def _coded(units: Callable[[str], Iterable[int]], bits: int = 32, signed: bool = True) -> Callable[[Call], object]:
@@ -183,20 +183,20 @@ def reading_calls(seed: int) -> Iterator[Call]:
     units = {reading.committed: reading.unit for reading in disk.readings}
     for reading in disk.readings:
         first = max(number for number in entries if number <= reading.committed or number == min(entries))
-        at = 20 * (reading.committed - first)
-        raw = entries[first][at : at + 20].hex(" ", 4) or "no such file yet"
+        position = 20 * (reading.committed - first)
+        raw = entries[first][position : position + 20].hex(" ", 4) or "no such file yet"
         yield Call(
             committed=reading.committed,
             queue_files=disk.queue_files,
             log_files=disk.log_files,
             right=(reading.unit, reading.next_offset),
             given=units.get(reading.committed + 1),
-            about=f"committed {reading.committed}: its entry is at byte {at} of file {20 * first:020d}: {raw}",
+            about=f"committed {reading.committed}: its entry is at byte {position} of file {20 * first:020d}: {raw}",
         )
 
 
-def _reading_rule(call: Call, found: Any, seen: Difference) -> str:
-    unit, right = found[0], call.right[0]
+def _reading_rule(call: Call, answer: Any, seen: Difference) -> str:
+    unit, right = answer[0], call.right[0]
     if right is None:
         return END_RULE
     # The next unit, or the right unit with a wrong offset, means a wrong idea of "committed".
@@ -207,9 +207,11 @@ def _reading_rule(call: Call, found: Any, seen: Difference) -> str:
     if unit and (unit in right or right in unit):
         return WHOLE_RULE
     # A whole unit of this queue means that the wrong entry was read; anything else, the wrong place.
-    one = record.decode(unit) if record.check(unit).kind == record.UNIT else None
+    decoded = record.decode(unit) if record.check(unit).kind == record.UNIT else None
     return (
-        ENTRY_RULE if one is not None and one.topic == "orders" and one.queue_offset != call["committed"] else LOG_RULE
+        ENTRY_RULE
+        if decoded is not None and decoded.topic == "orders" and decoded.queue_offset != call["committed"]
+        else LOG_RULE
     )
 
 
@@ -217,8 +219,8 @@ def _as_unit(part: str, value: Any) -> object:
     """A unit by its topic, number and size: the first bytes of two units look alike."""
     if not isinstance(value, bytes) or record.check(value).kind != record.UNIT:
         return value
-    one = record.decode(value)
-    return f"the unit of {one.topic} {one.queue_offset}, {len(value)} bytes"
+    decoded = record.decode(value)
+    return f"the unit of {decoded.topic} {decoded.queue_offset}, {len(value)} bytes"
 
 
 def _nowhere(call: Call) -> object:

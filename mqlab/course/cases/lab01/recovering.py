@@ -40,30 +40,34 @@ def torn_call(files: made.Files) -> Call:
     )
 
 
-def _torn_rule(call: Call, found: int, seen: Difference) -> str:
+def _torn_rule(call: Call, answer: int, seen: Difference) -> str:
     files: Any = call["log_files"]
-    if not call.given and found >= int(max(files)):
+    if not call.given and answer >= int(max(files)):
         return END_BLANK_RULE
-    if found > call.right:
+    if answer > call.right:
         return TORN_RULE
     # Too early: what stands there says why it is not the end.
     for name, data in files.items():
-        if 0 <= found - int(name) < len(data):
-            kind = record.check(data, found - int(name)).kind
+        if 0 <= answer - int(name) < len(data):
+            kind = record.check(data, answer - int(name)).kind
             return {record.BLANK: BLANK_RULE, record.UNIT: WHOLE_RULE}.get(kind, "")
     return ""
 
 
 def _torn_place(call: Call, seen: Difference | None) -> str:
     """The bytes at the right place, or at the one that was found too early."""
-    found = seen.found if seen is not None else call.right
-    rule = _torn_rule(call, found, seen) if seen is not None and isinstance(found, int) else TORN_RULE
+    end = seen.found if seen is not None else call.right
+    rule = _torn_rule(call, end, seen) if seen is not None and isinstance(end, int) else TORN_RULE
     early = rule not in (TORN_RULE, END_BLANK_RULE)
-    return f"byte {found}: {_bytes_at(call['log_files'], found)}" if early and isinstance(found, int) else call.about
+    return f"byte {end}: {_bytes_at(call['log_files'], end)}" if early and isinstance(end, int) else call.about
 
 
-def _bytes_at(files: made.Files, place: int) -> str:
-    pieces = [data[place - int(name) :][:12] for name, data in files.items() if 0 <= place - int(name) < len(data)]
+def _bytes_at(files: made.Files, physical_offset: int) -> str:
+    pieces = [
+        data[physical_offset - int(name) :][:12]
+        for name, data in files.items()
+        if 0 <= physical_offset - int(name) < len(data)
+    ]
     return pieces[0].hex(" ", 4) if pieces else "no file"
 
 
@@ -93,32 +97,32 @@ def queue_calls(lost: made.LostQueues) -> Iterator[Call]:
         yield Call(units=lost.units, topic=topic, queue_id=queue_id, right=right, about=f"{topic}, queue {queue_id}")
 
 
-def _first_difference(call: Call, found: Any) -> Difference | None:
+def _first_difference(call: Call, answer: Any) -> Difference | None:
     """First the number of entries, then each entry's three parts, last the number of the first entry."""
-    (first, entries), (found_first, got) = call.right, found
+    (first, entries), (found_first, got) = call.right, answer
     if len(got) != len(entries):
         return Difference(("bytes of all entries",), "number", len(entries), len(got))
-    for at in range(0, len(entries), ENTRY_BYTES):
-        pair = [struct.unpack_from(">qi8s", data, at) for data in (entries, got)]
+    for position in range(0, len(entries), ENTRY_BYTES):
+        pair = [struct.unpack_from(">qi8s", data, position) for data in (entries, got)]
         for part, right, value in zip(("place", "size", "code"), *pair, strict=True):
             if right != value:
-                return Difference((f"entry {first + at // ENTRY_BYTES}", part), part, right, value)
+                return Difference((f"entry {first + position // ENTRY_BYTES}", part), part, right, value)
     return None if found_first == first else Difference(("its first queue offset",), "first", first, found_first)
 
 
-def _code(one: record.Record) -> int:
-    return tags_code(properties.decode(one.properties).get("TAGS"))
+def _code(unit: record.Record) -> int:
+    return tags_code(properties.decode(unit.properties).get("TAGS"))
 
 
 def _rebuilt(entry: Callable[[record.Record, int], tuple[int, int, int]]) -> Callable[[Call], object]:
     """The queue's entries made in another way: ``entry(unit, place of the unit among the units)``."""
 
     def rebuilt(call: Call) -> tuple[int, bytes]:
-        entries, at = b"", 0
-        for one in map(record.decode, call["units"]):
-            if (one.topic, one.queue_id) == (call["topic"], call["queue_id"]):
-                entries += struct.pack(">qiq", *entry(one, at))
-            at += one.total_size
+        entries, position = b"", 0
+        for unit in map(record.decode, call["units"]):
+            if (unit.topic, unit.queue_id) == (call["topic"], call["queue_id"]):
+                entries += struct.pack(">qiq", *entry(unit, position))
+            position += unit.total_size
         return call.right[0], entries
 
     return rebuilt
@@ -145,15 +149,17 @@ REBUILD = Pure(
         Slip("from 0", lambda call: (0, call.right[1]), belief="lab01.new_file_from_0"),
         Slip(
             "bodies",
-            _rebuilt(lambda one, at: (one.physical_offset, len(one.body), _code(one))),
+            _rebuilt(lambda unit, at: (unit.physical_offset, len(unit.body), _code(unit))),
             belief="lab01.size_of_body",
         ),
         Slip(
-            "places", _rebuilt(lambda one, at: (at, one.total_size, _code(one))), belief="lab01.places_from_first_unit"
+            "places",
+            _rebuilt(lambda unit, at: (at, unit.total_size, _code(unit))),
+            belief="lab01.places_from_first_unit",
         ),
         Slip(
             "unsigned",
-            _rebuilt(lambda one, at: (one.physical_offset, one.total_size, _code(one) & 0xFFFFFFFF)),
+            _rebuilt(lambda unit, at: (unit.physical_offset, unit.total_size, _code(unit) & 0xFFFFFFFF)),
             f"{CODE_RULE}: ff ff ff ff in front of a negative one",
             "lab01.hash_is_positive",
         ),

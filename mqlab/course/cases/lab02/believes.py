@@ -51,7 +51,7 @@ def answered(events: Sequence[Event], who: str, t: int) -> list[str]:
             table.expire()
         elif name == who:
             route = table.route(TOPIC)
-            believed = believed if route is None else sorted(one.broker_name for one in route.broker_datas)
+            believed = believed if route is None else sorted(data.broker_name for data in route.broker_datas)
     return believed
 
 
@@ -60,7 +60,7 @@ def believed(
     who: str,
     t: int,
     *,
-    told: bool = False,
+    at_once: bool = False,
     polite: bool = False,
     scans: bool = True,
     expiry: int = EXPIRY_S,
@@ -70,7 +70,7 @@ def believed(
 ) -> list[str]:
     """The same, computed; the keywords are misunderstandings.
 
-    ``told``: the client hears of changes at once. ``polite``: a closed connection waits for the 120 s. ``scans``:
+    ``at_once``: the client hears of changes at once. ``polite``: a closed connection waits for the 120 s. ``scans``:
     silence counts at a scan only. ``forgets``: no broker at all is an answer like any other.
     """
     last: dict[str, int] = {}
@@ -83,10 +83,10 @@ def believed(
         elif what == CLOSED and not polite:
             last.pop(name, None)
         if what == SCAN or not scans:
-            silent = [one for one in last if second - last[one] > expiry - inclusive]
-            for one in silent:
-                del last[one]
-        if told or (what == ASKED and (anybody or name == who)):
+            silent = [broker for broker in last if second - last[broker] > expiry - inclusive]
+            for broker in silent:
+                del last[broker]
+        if at_once or (what == ASKED and (anybody or name == who)):
             held = sorted(last) if last or forgets else held
     return held
 
@@ -119,7 +119,7 @@ def killed(rng: random.Random) -> list[Call]:
     """A broker's connection closes; asked before and after the client's next poll."""
     end = rng.randint(41, 58)
     events = _day(rng, {"broker-a": (999, ""), "broker-b": (end, CLOSED)}, 100)
-    events = [one for one in events if one[:2] != (end, ASKED)]
+    events = [event for event in events if event[:2] != (end, ASKED)]
     asks = _asks(events, "shop")
     after = next(second for second in asks if second > end)
     about = f"broker-b's connection closes after {end} s"
@@ -190,8 +190,8 @@ def _at(call: Call, t: int) -> list[str]:
     return believed(call["events"], call["who"], t)
 
 
-def _explain(call: Call, found: list[str], seen: Difference) -> str:
-    return SORTED_RULE if sorted(set(found)) == call.right else ASKED_RULE
+def _explain(call: Call, answer: list[str], seen: Difference) -> str:
+    return SORTED_RULE if sorted(set(answer)) == call.right else ASKED_RULE
 
 
 BELIEVES = Pure(
@@ -205,8 +205,10 @@ BELIEVES = Pure(
     slips=[
         Slip("all of it", lambda call: _at(call, 10**6), LATER_RULE),
         Slip("before t", lambda call: _at(call, call["t"] - 1), LATER_RULE),
-        Slip("the name server's table", lambda call: _as(call, told=True, forgets=True), belief="lab02.told_at_once"),
-        Slip("told at once", lambda call: _as(call, told=True), belief="lab02.told_at_once"),
+        Slip(
+            "the name server's table", lambda call: _as(call, at_once=True, forgets=True), belief="lab02.told_at_once"
+        ),
+        Slip("told at once", lambda call: _as(call, at_once=True), belief="lab02.told_at_once"),
         Slip("a closed connection expires", lambda call: _as(call, polite=True), belief="lab02.closed_waits"),
         Slip("no answer empties", lambda call: _as(call, forgets=True), belief="lab02.nothing_left"),
         Slip("without scans", lambda call: _as(call, scans=False), belief="lab02.silence_is_seen"),

@@ -90,7 +90,9 @@ class ShopDay(Played):
 
     def elsewhere(self, key: str) -> str:
         """The topic of a message with this key that is not where it should be; "" if there is none."""
-        others = (one.topic for one in self.lab.store().messages() if one.keys == key and one.topic != TOPIC)
+        others = (
+            message.topic for message in self.lab.store().messages() if message.keys == key and message.topic != TOPIC
+        )
         return next(others, "")
 
     def is_outboxed(self, key: str) -> bool:
@@ -154,8 +156,8 @@ def _relays(today: ShopDay) -> None:
 def _runs(today: ShopDay, ticks: int, orders: Sequence[tuple[int, str, bytes]] = ()) -> None:
     """So many quarters of a second; orders at some of them, the relay at every fourth."""
     for tick in range(ticks):
-        for at, key, body in orders:
-            if at == tick:
+        for due_tick, key, body in orders:
+            if due_tick == tick:
                 _places(today, key, body)
         if tick % RELAY_EVERY == RELAY_EVERY - 1:
             _relays(today)
@@ -211,47 +213,47 @@ def _opens(today: ShopDay) -> None:
 
 
 def _customers_can_buy(today: ShopDay) -> Finding | None:
-    for one in today.placed:
-        where = f"place_order({one.key!r}, …) at {calendar(one.began_ms)}"
-        if one.key in today.raised:
-            return _not_taken(today, one, where, today.raised[one.key])
-        took_ms = today.ended.get(one.key, today.lab.now_ms) - one.began_ms
+    for order in today.placed:
+        where = f"place_order({order.key!r}, …) at {calendar(order.began_ms)}"
+        if order.key in today.raised:
+            return _not_taken(today, order, where, today.raised[order.key])
+        took_ms = today.ended.get(order.key, today.lab.now_ms) - order.began_ms
         if took_ms > PATIENCE_MS and not today.lab.journal.of("fault.killed"):
-            rule = LOCKED_RULE if today.is_outboxed(one.key) else PLACED_RULE
+            rule = LOCKED_RULE if today.is_outboxed(order.key) else PLACED_RULE
             return Finding(rule, where, "taken at once", f"a call of {took_ms} ms", lab=today.lab)
     return None
 
 
-def _not_taken(today: ShopDay, one: Placed, where: str, error: BaseException) -> Finding:
+def _not_taken(today: ShopDay, order: Placed, where: str, error: BaseException) -> Finding:
     """place_order has raised: the lock of somebody else, a broker that is away, or a mistake of its own."""
-    found = f"{type(error).__name__}: {error}".splitlines()[0]
-    if "locked" in found:
-        return Finding(LOCKED_RULE, where, "the order is taken", found, lab=today.lab)
+    text = f"{type(error).__name__}: {error}".splitlines()[0]
+    if "locked" in text:
+        return Finding(LOCKED_RULE, where, "the order is taken", text, lab=today.lab)
     if not isinstance(error, MqlabError):
         raise error
     # It has sent by itself: before the order was in the database, or afterwards.
-    belief = "lab02.commit_then_send" if one.key in today.orders() else "lab02.send_first"
+    belief = "lab02.commit_then_send" if order.key in today.orders() else "lab02.send_first"
     rule = f"{refutation(belief)}. {PLACED_RULE}"
-    return Finding(rule, where, "the order is taken", found, lab=today.lab, belief=belief)
+    return Finding(rule, where, "the order is taken", text, lab=today.lab, belief=belief)
 
 
 def _orders_are_written(today: ShopDay) -> Finding | None:
     orders = today.orders()
-    for one in today.placed:
-        if one.key in today.ended and orders.get(one.key) != one.body:
-            where = f"{one.key}: table orders, after place_order has returned"
-            return Finding(ORDER_RULE, where, one.body, orders.get(one.key, "no row"), lab=today.lab)
+    for order in today.placed:
+        if order.key in today.ended and orders.get(order.key) != order.body:
+            where = f"{order.key}: table orders, after place_order has returned"
+            return Finding(ORDER_RULE, where, order.body, orders.get(order.key, "no row"), lab=today.lab)
     return None
 
 
 def _none_is_invented(today: ShopDay) -> Finding | None:
     orders = today.orders()
-    placed = {one.key: one.body for one in today.placed}
+    placed = {order.key: order.body for order in today.placed}
     for message in today.stored():
         if message.keys not in placed or placed[message.keys] != message.body:
             where = f"a message of {TOPIC}, stored at {calendar(message.store_timestamp)}"
-            found = f"keys {message.keys!r}, body {message.body!r}"
-            return Finding(BODY_RULE, where, "keys and body of an order", found, lab=today.lab)
+            text = f"keys {message.keys!r}, body {message.body!r}"
+            return Finding(BODY_RULE, where, "keys and body of an order", text, lab=today.lab)
         if message.keys not in orders:
             belief = "lab02.send_first"
             where = f"{message.keys}: a message, stored at {calendar(message.store_timestamp)}"

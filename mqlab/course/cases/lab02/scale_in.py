@@ -183,22 +183,22 @@ def _everything_is_consumed(today: ScaleDay) -> Finding | None:
     write_ms, read_ms = today.fewer_since("write_queue_nums"), today.fewer_since("read_queue_nums")
     for group in GROUPS:
         consumed = today.consumed(group)
-        left = [one for one in today.lab.store().messages(TOPIC) if one.msg_id not in consumed]
+        left = [message for message in today.lab.store().messages(TOPIC) if message.msg_id not in consumed]
         if not left:
             continue
-        one = left[0]
+        first = left[0]
         belief = _belief(group, left, write_ms or 0, read_ms or 0)
-        rule = refutation(belief) if one.queue_id >= FEWER else WAITS_RULE
-        said = f"{one.keys}, queue {one.queue_id}, stored at {calendar(one.store_timestamp)}"
+        rule = refutation(belief) if first.queue_id >= FEWER else WAITS_RULE
+        said = f"{first.keys}, queue {first.queue_id}, stored at {calendar(first.store_timestamp)}"
         changed = f"writing ended at {calendar(write_ms or 0)}, reading at {calendar(read_ms or 0)}"
-        found = f"not consumed, as {len(left)} in all" if len(left) > 1 else "not consumed"
+        actual = f"not consumed, as {len(left)} in all" if len(left) > 1 else "not consumed"
         return Finding(
             rule,
             f"{said}; {changed}",
             f"consumed by {group}",
-            found,
+            actual,
             lab=today.lab,
-            belief=belief if one.queue_id >= FEWER else "",
+            belief=belief if first.queue_id >= FEWER else "",
         )
     return None
 
@@ -207,7 +207,7 @@ def _belief(group: str, left: Sequence[Any], write_ms: int, read_ms: int) -> str
     """Why messages lie in queues that nobody reads any more."""
     if read_ms - write_ms < 1_000:
         return "lab02.numbers_alone"
-    if all(one.store_timestamp > read_ms - 5_000 for one in left) and read_ms - write_ms < ROUTE_MS:
+    if all(message.store_timestamp > read_ms - 5_000 for message in left) and read_ms - write_ms < ROUTE_MS:
         return "lab02.routes_at_once"
     return "lab02.drained_somewhere"
 
@@ -223,9 +223,9 @@ def _traffic_never_stops(today: ScaleDay) -> Finding | None:
         pass  # nobody may write: that is no question of routes
     elif write_ms is not None and read_ms is not None and read_ms - write_ms < ROUTE_MS:
         belief = "lab02.numbers_alone" if read_ms - write_ms < 1_000 else "lab02.routes_at_once"
-    found = f"{traffic.number - traffic.sent} of {traffic.number} sends failed"
+    actual = f"{traffic.number - traffic.sent} of {traffic.number} sends failed"
     rule = refutation(belief) if belief else TRAFFIC_RULE
-    return Finding(rule, "the shop's sends", "no failed send", found, lab=today.lab, belief=belief)
+    return Finding(rule, "the shop's sends", "no failed send", actual, lab=today.lab, belief=belief)
 
 
 def _read_before_they_go(today: ScaleDay) -> Finding | None:
@@ -236,9 +236,9 @@ def _read_before_they_go(today: ScaleDay) -> Finding | None:
             if row.message_queue.queue_id >= FEWER and (row.ended_ms or row.started_ms) > read_ms:
                 belief = "lab02.drained_somewhere"
                 where = f"queue {row.message_queue.queue_id}; reading ended at {calendar(read_ms)}"
-                found = f"one at {calendar(row.ended_ms or row.started_ms)}, by luck"
+                actual = f"one at {calendar(row.ended_ms or row.started_ms)}, by luck"
                 expected = f"no order for {group} after that"
-                return Finding(refutation(belief), where, expected, found, lab=today.lab, belief=belief)
+                return Finding(refutation(belief), where, expected, actual, lab=today.lab, belief=belief)
     return None
 
 

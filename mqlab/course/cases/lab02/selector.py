@@ -99,12 +99,12 @@ def _one_queue_each(today: SelectorDay) -> Finding | None:
     for number, (mine, theirs) in enumerate(STEPS):
         if len({today.queues[order, mine] for order in today.orders}) == 1:
             belief = "lab02.one_queue"
-            found = f"all {len(today.orders)} orders in queue {today.queues[today.orders[0], mine]}"
+            actual = f"all {len(today.orders)} orders in queue {today.queues[today.orders[0], mine]}"
             return Finding(
                 refutation(belief),
                 f"{mine}, with {today.numbers[number]} queues",
                 "several queues",
-                found,
+                actual,
                 lab=today.lab,
                 belief=belief,
             )
@@ -113,9 +113,9 @@ def _one_queue_each(today: SelectorDay) -> Finding | None:
             if queue == other:
                 continue
             where = f"{order}, with {today.numbers[number]} queues: {mine} of the shop, {theirs} of the payment service"
-            found = f"{mine} in queue {queue}, {theirs} in queue {other}"
+            actual = f"{mine} in queue {queue}, {theirs} in queue {other}"
             rule, belief = _rule(today, number)
-            return Finding(rule, where, f"both in queue {other}", found, lab=today.lab, belief=belief)
+            return Finding(rule, where, f"both in queue {other}", actual, lab=today.lab, belief=belief)
     return None
 
 
@@ -126,10 +126,10 @@ def _rule(today: SelectorDay, number: int) -> tuple[str, str]:
     if number and all(today.queues[order, mine] == today.queues[order, STEPS[0][0]] for order in today.orders):
         return refutation("lab02.stays"), "lab02.stays"
     # With a negative hash, Python's own remainder counts from the other end.
-    if all(one in (other, -other % count) for one, other in pairs):
+    if all(queue_id in (other, -other % count) for queue_id, other in pairs):
         return NEGATIVE_RULE, ""
     again = [today.answers["selector"](_listed(today, count), _message(order), order) for order in today.orders]
-    if [getattr(one, "queue_id", None) for one in again] != [one for one, _ in pairs]:
+    if [getattr(queue, "queue_id", None) for queue in again] != [queue_id for queue_id, _ in pairs]:
         return SAME_RULE, ""
     return OTHERS_RULE, ""
 
@@ -145,26 +145,26 @@ def _message(order: str) -> Message:
 
 def _moved_are_named(today: SelectorDay) -> Finding | None:
     before, after = today.numbers
-    right = [one for one in today.orders if today.queues[one, STEPS[0][1]] != today.queues[one, STEPS[1][1]]]
+    right = [order for order in today.orders if today.queues[order, STEPS[0][1]] != today.queues[order, STEPS[1][1]]]
     call = Call(to="moved", orders=today.orders, before=before, after=after, right=right, about=f"{before} -> {after}")
-    found = today.moved
+    moved = today.moved
     where = f"moved(orders, {before}, {after})"
-    if not isinstance(found, list | tuple | set | frozenset) or not all(isinstance(one, str) for one in found):
-        rule = "moved returned nothing: end it with return and the result" if found is None else MOVED_FORM
-        return Finding(rule, where, right, found, call=call, lab=today.lab)
-    if sorted(found) == sorted(right):
+    if not isinstance(moved, list | tuple | set | frozenset) or not all(isinstance(key, str) for key in moved):
+        rule = "moved returned nothing: end it with return and the result" if moved is None else MOVED_FORM
+        return Finding(rule, where, right, moved, call=call, lab=today.lab)
+    if sorted(moved) == sorted(right):
         return None
-    queue = {one: today.queues[one, STEPS[0][1]] for one in today.orders}
-    belief = "lab02.only_removed" if set(found) == {one for one in today.orders if queue[one] >= after} else ""
-    if not found and after > before:
+    queue = {order: today.queues[order, STEPS[0][1]] for order in today.orders}
+    belief = "lab02.only_removed" if set(moved) == {order for order in today.orders if queue[order] >= after} else ""
+    if not moved and after > before:
         belief = "lab02.only_removed"
-    wrong = sorted(set(found) ^ set(right))
+    wrong = sorted(set(moved) ^ set(right))
     if wrong:
-        one = wrong[0]
-        stored = f"{one} was in queue {queue[one]} of {before}, and is in {today.queues[one, STEPS[1][1]]} of {after}"
+        key = wrong[0]
+        stored = f"{key} was in queue {queue[key]} of {before}, and is in {today.queues[key, STEPS[1][1]]} of {after}"
         where = f"{where}: {stored}"
     rule = refutation(belief) if belief else MOVED_RULE
-    return Finding(rule, where, right, list(found), call=call, lab=today.lab, belief=belief)
+    return Finding(rule, where, right, list(moved), call=call, lab=today.lab, belief=belief)
 
 
 PROMISES: Sequence[Any] = (_one_queue_each, _moved_are_named)

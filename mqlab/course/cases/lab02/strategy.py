@@ -123,18 +123,18 @@ class WatchedStrategy:
 
     def _answer(self, method: str, broker: str, now_ms: int, right: bool, ask: Callable[[], Any]) -> bool:
         try:
-            found = ask()
+            answer = ask()
         except MqlabError:
             raise
         except Exception as error:  # the producer would take it for a failed send, and the learner would not hear of it
             self.raised = self.raised or error
             return right
-        if found is not right and self.wrong is None:
-            before = tuple(one for one in self.updates if one.broker == broker)
+        if answer is not right and self.wrong is None:
+            before = tuple(update for update in self.updates if update.broker == broker)
             item = self.table.items.get(broker)
             until_ms = item.available_from_ms if item else 0
-            self.wrong = StrategyQuestion(method, broker, now_ms, right, found, before, until_ms)
-        return bool(found)
+            self.wrong = StrategyQuestion(method, broker, now_ms, right, answer, before, until_ms)
+        return bool(answer)
 
 
 @dataclass(slots=True)
@@ -146,21 +146,21 @@ class FaultDay(Played):
     def shop(self) -> Any:
         """The shop's producer, with the learner's strategy in it."""
         if SHOP not in self.producers:
-            made = _made(self.answers[NAME])
-            self.watched = WatchedStrategy(made, self.lab)
+            strategy = _made(self.answers[NAME])
+            self.watched = WatchedStrategy(strategy, self.lab)
             self.producers[SHOP] = self.lab.producer(SHOP, mq_fault_strategy=self.watched, send_msg_timeout=CALM)
         return self.producers[SHOP]
 
 
 def _made(answer: Any) -> Any:
     try:
-        made = answer()
+        strategy = answer()
     except TypeError as error:
         raise NotMade(NAME, str(error), FORM_RULE, f"{NAME}()", "an object") from None
-    lacks = [name for name in METHODS if not callable(getattr(made, name, None))]
+    lacks = [name for name in METHODS if not callable(getattr(strategy, name, None))]
     if lacks:
         raise NotMade(NAME, f"no {', no '.join(lacks)}", FORM_RULE, f"{NAME}()", "an object with three methods")
-    return made
+    return strategy
 
 
 def day(seed: int) -> ClusterDay:
@@ -270,7 +270,7 @@ def _rule(wrong: StrategyQuestion) -> tuple[str, str]:
         return BOOL_RULE, ""
     if wrong.method == "is_reachable":
         return REACHABLE_RULE, ""
-    costly = [one for one in wrong.before if one.isolation or one.latency_ms >= LATENCY_MAX_MS[2]]
+    costly = [update for update in wrong.before if update.isolation or update.latency_ms >= LATENCY_MAX_MS[2]]
     if not wrong.before:
         return UNKNOWN_RULE, ""
     # 1. RocketMQ would send there, the answer would not.
@@ -296,29 +296,31 @@ def _end(update: Update) -> int:
 def _nobody_has_heard_of_it(today: FaultDay) -> Finding | None:
     mine = _made(today.answers[NAME])
     for method, arguments in (("is_available", ("broker-z", 1_000)), ("is_reachable", ("broker-z",))):
-        found = getattr(mine, method)(*arguments)
-        if found is not True:
+        answer = getattr(mine, method)(*arguments)
+        if answer is not True:
             rule = (
-                (UNKNOWN_RULE if method == "is_available" else REACHABLE_RULE) if isinstance(found, bool) else BOOL_RULE
+                (UNKNOWN_RULE if method == "is_available" else REACHABLE_RULE)
+                if isinstance(answer, bool)
+                else BOOL_RULE
             )
-            return Finding(rule, f"{method}('broker-z') of an object without updates", True, found)
+            return Finding(rule, f"{method}('broker-z') of an object without updates", True, answer)
     return None
 
 
 def _edges_of_the_classes(today: FaultDay) -> Finding | None:
     """Each threshold, one ms below it, and the last ms of each time, asked of a fresh object."""
-    for latency in sorted({one - less for one in LATENCY_MAX_MS for less in (0, 1)}):
+    for latency in sorted({bound - less for bound in LATENCY_MAX_MS for less in (0, 1)}):
         mine = _made(today.answers[NAME])
         duration = LatencyFaultStrategy().duration_ms(latency)
         mine.update("broker-a", latency, 1_000, isolation=False, reachable=True)
         for after, right in ((duration - 1, False), (duration, True)):
             if after < 0:
                 continue
-            found = mine.is_available("broker-a", 1_000 + after)
-            if found is not right:
+            answer = mine.is_available("broker-a", 1_000 + after)
+            if answer is not right:
                 where = f"an answer after {latency} ms; is_available {after} ms later"
                 call = Call(to=NAME, latency_ms=latency, asked_after_ms=after, right=right, about="an object alone")
-                return Finding(CLASS_RULE if not right else OVER_RULE, where, right, found, call=call)
+                return Finding(CLASS_RULE if not right else OVER_RULE, where, right, answer, call=call)
     return None
 
 

@@ -87,10 +87,10 @@ def _to_broker_b(lab: Any) -> int:
 
 
 def _one_attempt(lab: Any) -> str:
-    made = sum(change.kind == "message.sent" for record in lab.journal[lab.first :] for change in record.changes)
-    if made == 1:
+    attempts = sum(change.kind == "message.sent" for record in lab.journal[lab.first :] for change in record.changes)
+    if attempts == 1:
         return ""
-    return f"In your last run the send makes {made} attempts: change the setting and run the cell again."
+    return f"In your last run the send makes {attempts} attempts: change the setting and run the cell again."
 
 
 def _all_survive(lab: Any) -> str:
@@ -110,7 +110,7 @@ SECOND_PART = (
 def _changed(eight: Mapping[str, int], other: Mapping[str, int]) -> str:
     if max(other.values()) < EIGHT:
         return "Eight queues are not enough: take an AFTER from 9 to 32."
-    moved = sum(eight[one] != other[one] for one in eight)
+    moved = sum(eight[key] != other[key] for key in eight)
     if moved > FEWEST:
         return f"With your AFTER {moved} of {len(eight)} orders move: there is a number with which fewer do."
     return ""
@@ -119,8 +119,8 @@ def _changed(eight: Mapping[str, int], other: Mapping[str, int]) -> str:
 def _shop_goes_on(lab: Any) -> str:
     if all(row["the shop is told"] == "SEND_OK" for row in lab.said) and lab.read < len(lab.said):
         return ""
-    told = lab.said[-1]["the shop is told"]
-    return f"In your last run the shop is told {told!r} in the end, and {lab.read} orders are read."
+    outcome = lab.said[-1]["the shop is told"]
+    return f"In your last run the shop is told {outcome!r} in the end, and {lab.read} orders are read."
 
 
 def _reads_all(lab: Any) -> str:

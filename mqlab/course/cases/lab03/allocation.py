@@ -46,7 +46,7 @@ def _shown(part: str, value: Any) -> object:
     """Queues as broker and number: the topic is the same in all of them."""
     if not isinstance(value, list):
         return value
-    return [f"{one.broker_name}/{one.queue_id}" if isinstance(one, MessageQueue) else one for one in value]
+    return [f"{queue.broker_name}/{queue.queue_id}" if isinstance(queue, MessageQueue) else queue for queue in value]
 
 
 def calls_of(strategy: str, chosen: Sequence[Vector], rng: random.Random, with_stranger: bool = True) -> list[Call]:
@@ -71,8 +71,8 @@ def _call(strategy: str, vector: Vector, me: str, about: str) -> Call:
 
 def uneven(vector: Vector) -> bool:
     """At least two queues for each member, and the division leaves a remainder."""
-    each, extra = divmod(len(vector.queues), len(vector.members))
-    return len(vector.members) > 2 and each > 1 and extra > 0
+    share, extra = divmod(len(vector.queues), len(vector.members))
+    return len(vector.members) > 2 and share > 1 and extra > 0
 
 
 def crowded(vector: Vector) -> bool:
@@ -83,17 +83,17 @@ def crowded(vector: Vector) -> bool:
 def from_vectors(strategy: str) -> Callable[[int], list[Call]]:
     """Calls of a seed: some vectors that leave a remainder, one with fewer queues than members, some of any kind."""
 
-    def made(seed: int) -> list[Call]:
+    def drawn(seed: int) -> list[Call]:
         rng = random.Random(f"lab03 {strategy} {seed}")
         known = vectors() if seed in PUBLIC_SEEDS else unknown(rng)
-        chosen = rng.sample([one for one in known if uneven(one)], 3)
-        chosen += rng.sample([one for one in known if crowded(one)], 1)
+        chosen = rng.sample([vector for vector in known if uneven(vector)], 3)
+        chosen += rng.sample([vector for vector in known if crowded(vector)], 1)
         chosen += rng.sample(known, CALLS - len(chosen))
         chosen.sort(key=lambda vector: len(vector.queues))  # what is told first should be small
         calls = calls_of(strategy, chosen, rng)
         return [*calls, _around_the_end(known, rng)] if strategy == "CONSISTENT_HASH" else calls
 
-    return made
+    return drawn
 
 
 def unknown(rng: random.Random) -> tuple[Vector, ...]:
@@ -108,24 +108,24 @@ def _around_the_end(known: tuple[Vector, ...], rng: random.Random) -> Call:
 
 
 def _wrapped(known: tuple[Vector, ...]) -> list[tuple[Vector, str]]:
-    found = []
+    pairs = []
     for vector in known:
         last = max(wrong.first_four(f"{member}-{k}") for member in vector.members for k in range(vector.virtual_nodes))
         for queue, owner in zip(vector.queues, vector.owners["CONSISTENT_HASH"], strict=True):
             if wrong.first_four(str(queue)) > last and len(vector.members) > 1:
-                found.append((vector, owner))
-    return found
+                pairs.append((vector, owner))
+    return pairs
 
 
-def _is_reordered(call: Call, found: Any) -> bool:
-    return isinstance(found, list) and found != call.right and sorted(found) == sorted(call.right)
+def _is_reordered(call: Call, answer: Any) -> bool:
+    return isinstance(answer, list) and answer != call.right and sorted(answer) == sorted(call.right)
 
 
 def _explained(rule: str) -> Callable[[Call, Any, Any], str]:
-    def explain(call: Call, found: Any, seen: Any) -> str:
+    def explain(call: Call, answer: Any, seen: Any) -> str:
         if call["me"] not in call["members"]:
             return STRANGER_RULE
-        return ORDER_RULE if _is_reordered(call, found) else rule
+        return ORDER_RULE if _is_reordered(call, answer) else rule
 
     return explain
 

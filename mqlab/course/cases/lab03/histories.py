@@ -50,9 +50,9 @@ def owners_of(strategy: Any, queues: Sequence[MessageQueue], members: Sequence[s
 
 def counts(members: Sequence[str], owners: Owners) -> Counter[str]:
     """How many queues each member has; 0 for those that have none."""
-    found = Counter(dict.fromkeys(members, 0))
-    found.update(owners.values())
-    return found
+    owned = Counter(dict.fromkeys(members, 0))
+    owned.update(owners.values())
+    return owned
 
 
 def spread(members: Sequence[str], owners: Owners) -> int:
@@ -67,10 +67,10 @@ def had_to_move(owners: Owners, members: Sequence[str]) -> int:
     >>> had_to_move({0: "a", 1: "a", 2: "b", 3: "b"}, ["a", "b", "c"])
     1
     """
-    each, extra = divmod(len(owners), len(members))
+    share, extra = divmod(len(owners), len(members))
     had = Counter(owner for owner in owners.values() if owner in members)
-    kept = sum(min(number, each) for number in had.values())
-    kept += min(extra, sum(number > each for number in had.values()))
+    kept = sum(min(number, share) for number in had.values())
+    kept += min(extra, sum(number > share for number in had.values()))
     return len(owners) - kept
 
 

@@ -36,11 +36,11 @@ CHURN_RULE = (
 def history(rng: random.Random, name: str, queues: int, changes: int, most: int) -> Moments:
     """What a strategy makes of some changes of a group."""
     every = [MessageQueue("orders", "broker-a", number) for number in range(queues)]
-    found = []
+    moments = []
     for members in walk(rng, changes, most=most):
         owners = owners_of(strategy(name), every, members)
-        found.append((members, {queue.queue_id: owner for queue, owner in owners.items()}))
-    return found
+        moments.append((members, {queue.queue_id: owner for queue, owner in owners.items()}))
+    return moments
 
 
 def _histories(seed: int, what: str) -> Iterator[tuple[Moments, str]]:
@@ -94,8 +94,8 @@ def _churn(moments: Moments) -> float:
 
 
 def _with_queues_only(call: Call) -> int:
-    found = [Counter(owners.values()).values() for _, owners in call["moments"]]
-    return max(max(numbers) - min(numbers) for numbers in found)
+    counts = [Counter(owners.values()).values() for _, owners in call["moments"]]
+    return max(max(numbers) - min(numbers) for numbers in counts)
 
 
 def _at_the_end(call: Call) -> int:

@@ -65,23 +65,23 @@ class Faulty(Exception):
 
 def owners(answer: Any, queues: Sequence[MessageQueue], members: Sequence[str]) -> dict[MessageQueue, str]:
     """Queue -> member, from the answer's dictionary. Faulty says what is wrong with it."""
-    if not isinstance(answer, Mapping) or not all(isinstance(one, list | tuple) for one in answer.values()):
+    if not isinstance(answer, Mapping) or not all(isinstance(share, list | tuple) for share in answer.values()):
         raise Faulty(FORM_RULE, "{member: [queue, …], …}", answer)
     if set(answer) != set(members):
         raise Faulty(MEMBERS_RULE, sorted(members), sorted(map(str, answer)))
-    found: dict[MessageQueue, str] = {}
+    owner_of: dict[MessageQueue, str] = {}
     known = set(queues)
     for member, mine in answer.items():
         for queue in mine:
             if not isinstance(queue, MessageQueue) or queue not in known:
                 raise Faulty(FOREIGN_RULE, "queues of the list", queue)
-            if queue in found:
-                raise Faulty(TWICE_RULE, found[queue], f"{queue!r}: {found[queue]} and {member}")
-            found[queue] = member
-    missing = [queue for queue in queues if queue not in found]
+            if queue in owner_of:
+                raise Faulty(TWICE_RULE, owner_of[queue], f"{queue!r}: {owner_of[queue]} and {member}")
+            owner_of[queue] = member
+    missing = [queue for queue in queues if queue not in owner_of]
     if missing:
         raise Faulty(NOBODY_RULE, "an owner", f"{missing[0]!r}: nobody")
-    return found
+    return owner_of
 
 
 @dataclass(slots=True)
@@ -107,8 +107,8 @@ class Strategy:
         self, group: str, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
     ) -> list[MessageQueue]:
         """This member's queues."""
-        found = owners(self._sticky(list(queues), list(client_ids)), queues, client_ids)
-        return [queue for queue, owner in found.items() if owner == client_id]
+        owner_of = owners(self._sticky(list(queues), list(client_ids)), queues, client_ids)
+        return [queue for queue, owner in owner_of.items() if owner == client_id]
 
 
 def _played_histories(seed: int) -> Does:
@@ -117,7 +117,7 @@ def _played_histories(seed: int) -> Does:
         for number in range(1, HISTORIES + 1):
             if day.finding is None:
                 count = rng.choice((32, 64))
-                queues = [MessageQueue("orders", "broker-a", each) for each in range(count)]
+                queues = [MessageQueue("orders", "broker-a", queue_id) for queue_id in range(count)]
                 _one_history(day, number, queues, list(walk(rng, CHANGES)))
 
     return Does(play)
@@ -128,19 +128,19 @@ def _one_history(day: StickyDay, number: int, queues: list[MessageQueue], moment
     answered: list[dict[MessageQueue, str]] = []
     for change, members in enumerate(moments):
         where = f"history {number} of {len(queues)} queues, after {change} changes, {len(members)} members"
-        found = _asked(day, queues, members, where)
-        if found is None:
+        owner_of = _asked(day, queues, members, where)
+        if owner_of is None:
             return
         numbers = Counter(dict.fromkeys(members, 0))
-        numbers.update(found.values())
+        numbers.update(owner_of.values())
         if max(numbers.values()) - min(numbers.values()) > 1:
             found_counts = [numbers[member] for member in members]
             day.finding = Finding(EVEN_RULE, where, _even(len(queues), len(members)), found_counts)
             return
         if answered:
-            day.moved += moved(answered[-1], found)
+            day.moved += moved(answered[-1], owner_of)
             day.needed += had_to_move(answered[-1], members)
-        answered.append(found)
+        answered.append(owner_of)
     # A function of the two lists alone answers a second time as it did the first time.
     for change in (len(moments) // 2, 1, len(moments) - 1):
         again = _asked(day, queues, moments[change], f"history {number}, change {change} asked once more")
@@ -161,13 +161,13 @@ def _asked_elsewhere(
     about = f"{len(queues)} queues, {len(members)} members, asked in another process"
     there = _asked(day, queues, members, about, elsewhere(day.answers["sticky"]))
     if there is not None and there != here:
-        found = f"{moved(here, there)} queues have another owner"
-        day.finding = Finding(HASH_RULE, about, "the same owners", found)
+        actual = f"{moved(here, there)} queues have another owner"
+        day.finding = Finding(HASH_RULE, about, "the same owners", actual)
 
 
 def _even(queues: int, members: int) -> list[int]:
-    each, extra = divmod(queues, members)
-    return [each + (number < extra) for number in range(members)]
+    share, extra = divmod(queues, members)
+    return [share + (number < extra) for number in range(members)]
 
 
 def _asked(

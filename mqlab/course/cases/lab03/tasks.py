@@ -33,9 +33,9 @@ def _shares(orders: int, refunds: int) -> list[float]:
     """The part of the messages that each of the five gets, by AVG over two topics."""
     shares = [0.0] * INSTANCES
     for queues, part in ((orders, ORDERS_SHARE), (refunds, 1 - ORDERS_SHARE)):
-        each, extra = divmod(queues, INSTANCES)
+        share, extra = divmod(queues, INSTANCES)
         for number in range(INSTANCES):
-            shares[number] += part * (each + (number < extra)) / queues
+            shares[number] += part * (share + (number < extra)) / queues
     return shares
 
 
@@ -57,9 +57,9 @@ def _queues(lab: Any) -> tuple[int, int]:
 def _works_now(lab: Any) -> str:
     """Counted in the learner's run."""
     rows = lab.deliveries(GROUP, absences=False)
-    given = [row.client for row in rows]
+    clients = [row.client for row in rows]
     members = [name for name, handle in lab.handles.items() if handle.role == "consumer"]
-    shares = [given.count(name) / len(given) for name in members]
+    shares = [clients.count(name) / len(clients) for name in members]
     if min(shares) > 0 and max(shares) <= MOST_SHARE:
         return ""
     orders, refunds = _queues(lab)
@@ -82,30 +82,30 @@ def _unlucky() -> list[int]:
     return [nodes for nodes in NODES if _largest(nodes) >= MANY]
 
 
-def _is_among(one: object, others: object) -> bool:
-    return isinstance(others, list) and one in others
+def _is_among(value: object, others: object) -> bool:
+    return isinstance(others, list) and value in others
 
 
 def _overlap_ms(lab: Any) -> int:
     """The longest time for which a queue had two owners at once."""
     spans = lab.queue_owners(GROUP).spans
     longest = 0
-    for one, other in combinations(spans, 2):
-        if one.queue == other.queue and one.member != other.member:
-            ends = [span.until_ms for span in (one, other) if span.until_ms is not None]
-            longest = max(longest, min(ends, default=lab.now_ms) - max(one.from_ms, other.from_ms))
+    for first, other in combinations(spans, 2):
+        if first.queue == other.queue and first.member != other.member:
+            ends = [span.until_ms for span in (first, other) if span.until_ms is not None]
+            longest = max(longest, min(ends, default=lab.now_ms) - max(first.from_ms, other.from_ms))
     return longest
 
 
 def _is_long(lab: Any) -> str:
     if _overlap_ms(lab) > LONG_MS:
         return ""
-    told = f"{_overlap_ms(lab) / 1000:.0f} s"
-    return f"In your last run the longest time with two owners is {told}: try another PAUSE from 0 to 20."
+    duration = f"{_overlap_ms(lab) / 1000:.0f} s"
+    return f"In your last run the longest time with two owners is {duration}: try another PAUSE from 0 to 20."
 
 
-def _near(one: object, other: object) -> bool:
-    return isinstance(one, int | float) and isinstance(other, int | float) and abs(one - other) <= 1
+def _near(value: object, other: object) -> bool:
+    return isinstance(value, int | float) and isinstance(other, int | float) and abs(value - other) <= 1
 
 
 def _pause(lab: Any) -> float:

@@ -31,7 +31,7 @@ Members = list[tuple[str, str]]  # client_ip and instance_name of each
 
 def _groups(rng: random.Random) -> dict[str, Members]:
     """The members of each group: three or four, with ids that differ in one half only; some groups have twins."""
-    found: dict[str, Members] = {}
+    members_of: dict[str, Members] = {}
     shared = f"172.17.0.{rng.randint(2, 9)}"
     with_twins = set(rng.sample(GROUPS[:-1], rng.randint(1, 2)))
     for group in GROUPS:
@@ -39,8 +39,8 @@ def _groups(rng: random.Random) -> dict[str, Members]:
         if group in with_twins:
             members.append(rng.choice(members))
         rng.shuffle(members)
-        found[group] = members
-    return found
+        members_of[group] = members
+    return members_of
 
 
 def _world(seed: int, groups: dict[str, Members]) -> Lab:
@@ -60,14 +60,14 @@ def _world(seed: int, groups: dict[str, Members]) -> Lab:
 
 
 def _pairs(lab: Lab, groups: Sequence[str]) -> list[tuple[str, str, list[str]]]:
-    found = []
+    pairs = []
     for group in groups:
         members = lab.admin.examine_consumer_connection_info(group).connections
         by_id: dict[str, list[str]] = {}
         for member in members:
             by_id.setdefault(member.client_id, []).append(member.client_addr)
-        found += [(group, client_id, sorted(each)) for client_id, each in by_id.items() if len(each) > 1]
-    return sorted(found)
+        pairs += [(group, client_id, sorted(addresses)) for client_id, addresses in by_id.items() if len(addresses) > 1]
+    return sorted(pairs)
 
 
 def twins_calls(seed: int) -> list[Call]:
@@ -87,9 +87,9 @@ def _sorted(pairs: list[Any]) -> list[Any]:
     return sorted((group, client_id, sorted(addresses)) for group, client_id, addresses in pairs)
 
 
-def _compared(call: Call, found: list[Any]) -> Difference | None:
+def _compared(call: Call, answer: list[Any]) -> Difference | None:
     """Neither the order of the pairs nor that of the addresses matters."""
-    return difference(PAIR, call.right, _sorted(found))
+    return difference(PAIR, call.right, _sorted(answer))
 
 
 def _members(call: Call, group: str) -> list[Any]:
@@ -98,15 +98,15 @@ def _members(call: Call, group: str) -> list[Any]:
 
 def _by(call: Call, part: Callable[[str], str]) -> list[tuple[str, str, list[str]]]:
     """Members of a group that agree in a part of their id, as they are met."""
-    found = []
+    twins = []
     for group in call["groups"]:
         members: dict[str, list[Any]] = {}
         for member in _members(call, group):
             members.setdefault(part(member.client_id), []).append(member)
         for same in members.values():
             if len(same) > 1:
-                found.append((group, same[0].client_id, [member.client_addr for member in same]))
-    return found
+                twins.append((group, same[0].client_id, [member.client_addr for member in same]))
+    return twins
 
 
 def _over_all_groups(call: Call) -> list[tuple[str, str, list[str]]]:
@@ -124,7 +124,10 @@ def _over_all_groups(call: Call) -> list[tuple[str, str, list[str]]]:
 
 def _without_ports(call: Call) -> list[tuple[str, str, list[str]]]:
     pairs = _by(call, lambda client_id: client_id)
-    return [(group, client_id, [one.partition(":")[0] for one in each]) for group, client_id, each in pairs]
+    return [
+        (group, client_id, [address.partition(":")[0] for address in addresses])
+        for group, client_id, addresses in pairs
+    ]
 
 
 TWINS = Pure(

@@ -52,8 +52,8 @@ class OwnStory(Played):
 
     def rows(self) -> list[Any]:
         """All deliveries to listeners, of all groups, in the order in which they began."""
-        found = [row for group in self.groups() for row in self.deliveries(group) if row.started_ms is not None]
-        return sorted(found, key=lambda row: row.started_ms)
+        received = [row for group in self.groups() for row in self.deliveries(group) if row.started_ms is not None]
+        return sorted(received, key=lambda row: row.started_ms)
 
     def groups(self) -> list[str]:
         """The groups that have members."""
@@ -82,7 +82,7 @@ def pairs(story: OwnStory) -> Iterator[tuple[Any, Any]]:
         if row.reconsume_times == 0 and story.is_clustering(row.client):
             by_place.setdefault((row.group, row.message_queue, row.queue_offset), []).append(row)
     for rows in by_place.values():
-        yield from ((one, other) for one, other in combinations(rows, 2) if one.client != other.client)
+        yield from ((first, other) for first, other in combinations(rows, 2) if first.client != other.client)
 
 
 def overlaps(first: Any, second: Any, now_ms: int) -> bool:
@@ -96,21 +96,21 @@ def _no_listener_fails(story: OwnStory) -> Finding | None:
     for record, values in story.lab.journal.changes("listener.returned"):
         if values["status"] not in SUCCESSES:
             error = values.get("error")
-            found = error.splitlines()[-1] if error else values["status"]
+            status = error.splitlines()[-1] if error else values["status"]
             where = f"a call of {record.node} that ended at {calendar(record.now_ms)}"
-            return Finding(FAILS_RULE, where, "CONSUME_SUCCESS", found, step=record.step, lab=story.lab)
+            return Finding(FAILS_RULE, where, "CONSUME_SUCCESS", status, step=record.step, lab=story.lab)
     return None
 
 
 def _two_at_a_time(story: OwnStory) -> Finding | None:
-    found = list(pairs(story))
-    if any(overlaps(first, second, story.lab.now_ms) for first, second in found):
+    row_pairs = list(pairs(story))
+    if any(overlaps(first, second, story.lab.now_ms) for first, second in row_pairs):
         return None
     rows = story.rows()
     if not rows:
         return Finding(NOTHING_RULE, "deliveries to listeners", "2 or more", 0, lab=story.lab)
-    if found:
-        first, second = found[0]
+    if row_pairs:
+        first, second = row_pairs[0]
         where = f"{first.message_queue!r}, offset {first.queue_offset}: {first.client}, then {second.client}"
         expected = f"before {calendar(first.ended_ms)}, when the call of {took_ms(first):,} ms ended"
         return finding_at(story, second, ONE_AFTER_THE_OTHER_RULE, expected, calendar(second.started_ms), where)

@@ -33,8 +33,8 @@ def _block(call: Call, sizes: Sequence[int]) -> list[MessageQueue]:
 
 
 def _shares(call: Call) -> tuple[int, int, int]:
-    each, extra = divmod(len(call["queues"]), len(call["members"]))
-    return each, extra, len(call["members"])
+    share, extra = divmod(len(call["queues"]), len(call["members"]))
+    return share, extra, len(call["members"])
 
 
 def dealt(call: Call) -> list[MessageQueue]:
@@ -45,40 +45,40 @@ def dealt(call: Call) -> list[MessageQueue]:
 
 def in_blocks(call: Call) -> list[MessageQueue]:
     """Blocks of neighbours, as AVG makes them."""
-    each, extra, count = _shares(call)
-    return _block(call, [each + (number < extra) for number in range(count)])
+    share, extra, count = _shares(call)
+    return _block(call, [share + (number < extra) for number in range(count)])
 
 
 def rest_to_the_last(call: Call) -> list[MessageQueue]:
     """Even blocks; the last member takes the whole remainder."""
-    each, extra, count = _shares(call)
-    return _block(call, [*[each] * (count - 1), each + extra])
+    share, extra, count = _shares(call)
+    return _block(call, [*[share] * (count - 1), share + extra])
 
 
 def last_ones_have_more(call: Call) -> list[MessageQueue]:
     """Blocks in which the last members have one more."""
-    each, extra, count = _shares(call)
-    return _block(call, [each + (number >= count - extra) for number in range(count)])
+    share, extra, count = _shares(call)
+    return _block(call, [share + (number >= count - extra) for number in range(count)])
 
 
 def rest_to_nobody(call: Call) -> list[MessageQueue]:
     """Even blocks; nobody reads the remainder."""
-    each, _, count = _shares(call)
-    return _block(call, [each] * count)
+    share, _, count = _shares(call)
+    return _block(call, [share] * count)
 
 
 def rounded_up(call: Call) -> list[MessageQueue]:
     """Blocks of the larger size for all: the queues run out too early."""
-    each, extra, count = _shares(call)
-    return _block(call, [each + (extra > 0)] * count)
+    share, extra, count = _shares(call)
+    return _block(call, [share + (extra > 0)] * count)
 
 
 def extra_at_the_end(call: Call) -> list[MessageQueue]:
     """Blocks of the even share; what is left is dealt one by one, from the end of the list."""
-    each, extra, count = _shares(call)
+    share, extra, count = _shares(call)
     number = _number(call)
-    mine = _block(call, [each] * count)
-    return mine + ([call["queues"][each * count + number]] if 0 <= number < extra else [])
+    mine = _block(call, [share] * count)
+    return mine + ([call["queues"][share * count + number]] if 0 <= number < extra else [])
 
 
 def anew_for_each_broker(call: Call) -> list[MessageQueue]:
@@ -107,8 +107,8 @@ def _on_a_ring(
     hashes = [point for point, _ in points]
     mine = []
     for queue in call["queues"]:
-        at = bisect.bisect_left(hashes, hash_of(str(queue))) - back
-        if (wraps or at < len(points)) and points and points[at % len(points)][1] == call["me"]:
+        index = bisect.bisect_left(hashes, hash_of(str(queue))) - back
+        if (wraps or index < len(points)) and points and points[index % len(points)][1] == call["me"]:
             mine.append(queue)
     return mine
 
@@ -164,7 +164,7 @@ def another_piece(call: Call) -> OneOf:
         lambda text: int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big"),
         lambda text: zlib.crc32(text.encode()),
     )
-    return OneOf(_on_a_ring(call, _points(call, one, _all_nodes(call)), one) for one in others)
+    return OneOf(_on_a_ring(call, _points(call, hash_of, _all_nodes(call)), hash_of) for hash_of in others)
 
 
 def queue_by_its_repr(call: Call) -> OneOf:

@@ -116,7 +116,7 @@ def crashed(
     ended = sorted((row for row in first if (row.ended_ms or 0) in _before(marks)), key=lambda row: row.ended_ms)
     done = {row.queue_offset: row.ended_ms - marks["start"] for row in ended}
     again = {row.queue_offset for row in rows if row.started_ms > marks["crash"]}
-    told = [lab.journal[step].now_ms - marks["start"] for step in reports(lab, marks["step"])]
+    report_times = [lab.journal[step].now_ms - marks["start"] for step in reports(lab, marks["step"])]
     written = [
         record.now_ms - marks["start"]
         for record, values in lab.journal.changes("offset.persisted")
@@ -126,7 +126,7 @@ def crashed(
     return Call(
         pulled=sorted(row.queue_offset for row in first),
         done=done,
-        reports=[ms for ms in told if ms < died_ms],
+        reports=[ms for ms in report_times if ms < died_ms],
         writes=[ms for ms in written if ms < died_ms],
         dies=dies,
         right=sorted(offset for offset in done if offset in again),
@@ -149,7 +149,7 @@ def _last(times: Sequence[int], until_ms: int) -> int:
 
 
 def _from(call: Call, offset: int) -> list[int]:
-    return sorted(one for one in call["done"] if one >= offset)
+    return sorted(done for done in call["done"] if done >= offset)
 
 
 def _told(call: Call, until_ms: int = FOR_EVER_MS) -> int:
@@ -172,7 +172,7 @@ def _with_unfinished(call: Call) -> list[int]:
     if call["dies"] == BROKER_DIES:
         return []
     offset = _told(call) if call["dies"] == CONSUMER_DIES else _filed(call)
-    return [one for one in call["pulled"] if one >= offset]
+    return [pulled for pulled in call["pulled"] if pulled >= offset]
 
 
 def _memory_survives(call: Call) -> list[int]:
@@ -186,13 +186,13 @@ def _newest_report_in_the_file(call: Call) -> list[int]:
     return list(call.right)
 
 
-def _wrong_orders(call: Call, found: Any, seen: Any) -> str:
+def _wrong_orders(call: Call, answer: Any, seen: Any) -> str:
     """The rule for the orders that are missing, or too many."""
-    if sorted(found) == call.right:
+    if sorted(answer) == call.right:
         return SORTED_RULE
     if not call["reports"]:
         return UNREPORTED_RULE
-    if any(one not in call["done"] for one in found):
+    if any(offset not in call["done"] for offset in answer):
         return FINISHED_RULE
     return {CONSUMER_DIES: REPORTED_RULE, BROKER_DIES: STILL_KNOWS_RULE, BOTH_DIE: WRITTEN_RULE}[call["dies"]]
 

@@ -88,19 +88,19 @@ def reports(lab: Lab, first_step: int) -> list[int]:
 
 def history_of(lab: Lab, first_step: int) -> list[Event]:
     """What was pulled, done and reported from a step on, in order."""
-    told = set(reports(lab, first_step))
-    found: list[Event] = []
+    report_steps = set(reports(lab, first_step))
+    events: list[Event] = []
     for record in lab.journal[first_step:]:
         if record.node != NODE:
             continue
         for change in record.changes:
             if change.kind == "message.pulled" and change.values["queue"].topic == TOPIC:
-                found += [(PULLED, offset) for offset in change.values["queue_offsets"]]
+                events += [(PULLED, offset) for offset in change.values["queue_offsets"]]
             if change.kind == "listener.returned":
-                found += [(DONE, one["queue_offset"]) for one in change.values["messages"]]
-        if record.step in told:
-            found.append((REPORT, 0))
-    return found
+                events += [(DONE, message["queue_offset"]) for message in change.values["messages"]]
+        if record.step in report_steps:
+            events.append((REPORT, 0))
+    return events
 
 
 def histories(seed: int) -> list[Call]:
@@ -129,10 +129,10 @@ def _one_after_a_report(rng: random.Random) -> list[int]:
 
 def with_gaps(rng: random.Random, takes: Sequence[int]) -> list[int]:
     """The orders with others between them that billing's filter leaves out, one at least."""
-    gapped, at = list(takes), rng.randrange(1, len(takes))
-    for place in range(len(takes) - 1, 0, -1):
-        if place == at or rng.random() < 0.2:
-            gapped.insert(place, GAP)
+    gapped, chosen = list(takes), rng.randrange(1, len(takes))
+    for index in range(len(takes) - 1, 0, -1):
+        if index == chosen or rng.random() < 0.2:
+            gapped.insert(index, GAP)
     return gapped
 
 

@@ -117,10 +117,10 @@ class Accounts(Played):
 
     def owed(self) -> Counter[str]:
         """Customer -> the sum of his orders, each counted once."""
-        orders = {one.key: one for one in self.sent.values()}
+        orders = {order.key: order for order in self.sent.values()}
         owed: Counter[str] = Counter()
-        for one in orders.values():
-            owed[one.customer] += one.amount
+        for order in orders.values():
+            owed[order.customer] += order.amount
         return owed
 
 
@@ -193,8 +193,8 @@ def _all_paid_once(day: Accounts) -> Finding | None:
     for customer in CUSTOMERS:
         if paid.get(customer) == owed[customer]:
             continue
-        wrong = [one for one in _each_order(day) if one.customer == customer]
-        where = f"the account of {customer} ({', '.join(f'{one.key}: {one.amount}' for one in wrong)})"
+        wrong = [order for order in _each_order(day) if order.customer == customer]
+        where = f"the account of {customer} ({', '.join(f'{order.key}: {order.amount}' for order in wrong)})"
         if day.owners == 2:
             where += f"; a queue moved from {NODE} to {OTHER} while its orders were in the listener"
         return Finding(_rule(day, customer, paid.get(customer)), where, owed[customer], paid.get(customer), lab=day.lab)
@@ -202,29 +202,29 @@ def _all_paid_once(day: Accounts) -> Finding | None:
 
 
 def _each_order(day: Accounts) -> list[RatedOrder]:
-    return list({one.key: one for one in day.sent.values()}.values())
+    return list({order.key: order for order in day.sent.values()}.values())
 
 
 def _rule(day: Accounts, customer: str, paid: object) -> str:
     owed = day.owed()[customer]
-    orders = [one for one in _each_order(day) if one.customer == customer]
+    orders = [order for order in _each_order(day) if order.customer == customer]
     charged = day.charged()
-    strange = charged - {one.key for one in day.sent.values()}
+    strange = charged - {order.key for order in day.sent.values()}
     # 1. Less than the sum of the orders: lost by a death, overwritten by another order, or never charged.
     if not isinstance(paid, int) or paid < owed:
         if strange:
             return NO_ORDER_RULE
-        if not charged >= {one.key for one in orders}:
+        if not charged >= {order.key for order in orders}:
             return NOBODY_RULE
         if day.lab.crash_point is not None or day.lab.journal.of("fault.killed"):
             return LOST_RULE
-        return SUM_RULE if paid in {one.amount for one in orders} and len(orders) > 1 else AMOUNT_RULE
+        return SUM_RULE if paid in {order.amount for order in orders} and len(orders) > 1 else AMOUNT_RULE
     # 2. More: a second message of the same order was charged, or two listeners charged the same message.
-    copies = Counter(one.key for one in day.sent.values())
-    again = [one for one in orders if copies[one.key] > 1]
-    if not again or paid != owed + sum(one.amount for one in again):
+    copies = Counter(order.key for order in day.sent.values())
+    again = [order for order in orders if copies[order.key] > 1]
+    if not again or paid != owed + sum(order.amount for order in again):
         return TWICE_RULE
-    if charged >= {one.key for one in again}:
+    if charged >= {order.key for order in again}:
         return AGAIN_RULE
     return KEY_RULE if charged else RECORD_RULE
 

@@ -66,17 +66,17 @@ def steps_of(rng: random.Random) -> list[Step]:
 
 def message(offset: int) -> MessageExt:
     """A message of the queue, as a pull would bring it."""
-    one = MessageExt(TOPIC, b"a book", keys=f"order-{offset}")
-    one.broker_name, one.queue_id, one.queue_offset, one.reconsume_times = BROKER, 0, offset, 0
-    return one
+    book = MessageExt(TOPIC, b"a book", keys=f"order-{offset}")
+    book.broker_name, book.queue_id, book.queue_offset, book.reconsume_times = BROKER, 0, offset, 0
+    return book
 
 
 def asked(queue: Any, step: Step) -> Any:
     """What a process queue answers to one step; offsets stand for messages."""
     name, offsets = step
     if name == "first_message":
-        found = queue.first_message()
-        return found if found is None else getattr(found, "queue_offset", f"{found!r}, which is no message")
+        first = queue.first_message()
+        return first if first is None else getattr(first, "queue_offset", f"{first!r}, which is no message")
     if name == "msg_count":
         return queue.msg_count
     if name == "max_span":
@@ -103,18 +103,20 @@ def alone(answers: Answers, seed: int) -> Finding | None:
     steps = steps_of(rng)
     mine, right = answers[NAME](), ProcessQueue()
     for number, step in enumerate(steps):
-        expected, found = asked(right, step), asked(mine, step)
-        if step[0] == "put_message" or ((found == expected and type(found) is not bool) or found is expected):
+        expected, actual = asked(right, step), asked(mine, step)
+        if step[0] == "put_message" or ((actual == expected and type(actual) is not bool) or actual is expected):
             continue
-        before = [spelled(one) for one in steps[: number + 1] if one[0] in ("put_message", "remove_message")]
+        before = [
+            spelled(earlier) for earlier in steps[: number + 1] if earlier[0] in ("put_message", "remove_message")
+        ]
         call = Call(to=NAME, calls=before, right=expected, about=f"an object alone, seed {seed}")
         earlier = before[:-1] if before[-1:] == [spelled(step)] else before
         where = f"{spelled(step)} after {', '.join(earlier[-5:])}" if earlier else f"{spelled(step)}, the first call"
-        return Finding(_rule(step[0], expected, found, right), where, expected, found, call=call)
+        return Finding(_rule(step[0], expected, actual, right), where, expected, actual, call=call)
     return None
 
 
-def _rule(name: str, expected: Any, found: Any, right: ProcessQueue) -> str:
+def _rule(name: str, expected: Any, actual: Any, right: ProcessQueue) -> str:
     if name != "remove_message":
         rules = {
             "max_span": SPAN_RULE,
@@ -123,7 +125,7 @@ def _rule(name: str, expected: Any, found: Any, right: ProcessQueue) -> str:
             "msg_count": COUNT_RULE,
         }
         return rules[name]
-    if not isinstance(found, int) or isinstance(found, bool):
+    if not isinstance(actual, int) or isinstance(actual, bool):
         return RETURNS_RULE
     if expected == -1:
         return EMPTY_RULE
@@ -138,8 +140,8 @@ def day(seed: int) -> Day:
 
     def read(played: Played) -> None:
         send(played.lab, played.producer("shop"), takes)
-        for one in played.lab.store().messages(TOPIC):
-            played.sent[one.msg_id] = one
+        for message in played.lab.store().messages(TOPIC):
+            played.sent[message.msg_id] = message
         settings: dict[str, Any] = {"pull_batch_size": 3, "consume_concurrently_max_span": 5}
         start_billing(played.lab, process_queue=played.answers[NAME], **settings)
 
@@ -149,10 +151,10 @@ def day(seed: int) -> Day:
 def _all_are_done(played: Played) -> Finding | None:
     """Every order ends well in one of its deliveries."""
     done = {row.msg_id for row in played.deliveries(GROUP) if row.status == "CONSUME_SUCCESS"}
-    for msg_id, one in played.sent.items():
+    for msg_id, message in played.sent.items():
         if msg_id not in done:
             times = [row.status for row in played.deliveries(GROUP) if row.msg_id == msg_id]
-            where = f"{one.keys}, offset {one.queue_offset}: its deliveries"
+            where = f"{message.keys}, offset {message.queue_offset}: its deliveries"
             return Finding(LOST_RULE, where, "one that ends well", times or "none")
     return None
 

@@ -199,11 +199,11 @@ def _healthy_are_paid(today: StuckDay) -> Finding | None:
 def _waits_at(today: StuckDay, msg_id: str) -> str:
     """Where the group's offset still is before a message; "" if it has passed it."""
     held = today.lab.broker().offset_table.queues_of(GROUP, TOPIC) or {}
-    stored = next((one for one in today.lab.store().messages(TOPIC) if one.msg_id == msg_id), None)
+    stored = next((message for message in today.lab.store().messages(TOPIC) if message.msg_id == msg_id), None)
     if stored is None or held.get(stored.queue_id, 0) > stored.queue_offset:
         return ""
-    place = f"entry {stored.queue_offset} of queue {stored.queue_id}"
-    return f"; it is {place}, and the group's offset there is {held.get(stored.queue_id, 0)} in the end"
+    where = f"entry {stored.queue_offset} of queue {stored.queue_id}"
+    return f"; it is {where}, and the group's offset there is {held.get(stored.queue_id, 0)} in the end"
 
 
 def _only_the_poisoned_are_with_a_human(today: StuckDay) -> Finding | None:

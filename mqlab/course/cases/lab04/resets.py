@@ -94,16 +94,16 @@ def planned(lab: Lab, timestamp_ms: int, about: str) -> Call:
 
 def stored_ms(lab: Lab) -> list[int]:
     """When the orders were stored."""
-    return sorted(one.store_timestamp for one in lab.store().messages(TOPIC))
+    return sorted(message.store_timestamp for message in lab.store().messages(TOPIC))
 
 
 def first_unread_ms(lab: Lab) -> int:
     """When the first order was stored that the group has not read: with it nothing moves, and each queue has a row."""
     held = lab.broker().offset_table
     return min(
-        one.store_timestamp
-        for one in lab.store().messages(TOPIC)
-        if one.queue_offset >= held.query(GROUP, TOPIC, one.queue_id)
+        message.store_timestamp
+        for message in lab.store().messages(TOPIC)
+        if message.queue_offset >= held.query(GROUP, TOPIC, message.queue_id)
     )
 
 
@@ -112,9 +112,9 @@ def plans(seed: int) -> list[Call]:
     rng = random.Random(f"lab04.plan_reset {seed}")
     lab = stopped_group(rng, deleted=False)
     times = stored_ms(lab)
-    at = rng.randrange(len(times) // 4, len(times) // 2)
+    index = rng.randrange(len(times) // 4, len(times) // 2)
     return [
-        planned(lab, times[at] - 50, "a time between two orders"),
+        planned(lab, times[index] - 50, "a time between two orders"),
         planned(lab, times[-rng.randint(2, 4)], "the very time of a late order"),
         planned(lab, TO_THE_END, "a time of -1"),
         planned(lab, -rng.randint(2, 5_000), "another time below 0"),
@@ -139,12 +139,12 @@ def after_retention(seed: int) -> list[Call]:
 def _rows(call: Call, target: Callable[[int, int], int]) -> list[Any]:
     """The plan of somebody who goes to another place than the right one: ``target(queue_id, to)``."""
     smallest = {row.message_queue.queue_id: row.min_offset for row in call["stats"]}
-    found = []
+    rows = []
     for queue_id, now, to, _, _ in call.right:
         wrong, first = target(queue_id, to), smallest[queue_id]
         again, skipped = list(range(max(wrong, first), now)), list(range(max(now, first), wrong))
-        found.append((queue_id, now, wrong, again, skipped))
-    return found
+        rows.append((queue_id, now, wrong, again, skipped))
+    return rows
 
 
 def _minus_one_searched(call: Call) -> list[Any]:
@@ -167,16 +167,16 @@ def _turned(call: Call) -> list[Any]:
     return [(queue_id, now, to, skipped, again) for queue_id, now, to, again, skipped in call.right]
 
 
-def _which_rule(call: Call, found: Any, seen: Any) -> str:
+def _which_rule(call: Call, answer: Any, seen: Any) -> str:
     """Rows of the retry topic; deleted messages; the end."""
-    if len(found) == len(call.right) + 1:
+    if len(answer) == len(call.right) + 1:
         return RETRY_RULE
-    if len(found) != len(call.right):
+    if len(answer) != len(call.right):
         return ROWS_RULE
     if call["timestamp_ms"] < 0 and seen.part == "to":
         return END_RULE
     smallest = {row.message_queue.queue_id: row.min_offset for row in call["stats"]}
-    for queue_id, _, _, again, skipped in found:
+    for queue_id, _, _, again, skipped in answer:
         if any(offset < smallest.get(queue_id, 0) for offset in (*again, *skipped)):
             return DELETED_RULE
     return ""

@@ -78,7 +78,7 @@ def _delivered_again(lab: Any) -> int:
 
 def _reset_to_95(lab: Any) -> str:
     """Nothing if the reset went to the first order at or after second 95."""
-    stored = [one.store_timestamp for one in lab.store().messages(TOPIC)]
+    stored = [message.store_timestamp for message in lab.store().messages(TOPIC)]
     wanted = sum(ms < stored[0] + RESET_TO_S * 1000 for ms in stored)
     offset = lab.journal.changes("offset.reset")[0][1]["queue_offset"]
     if offset == wanted:
@@ -91,11 +91,13 @@ def _paid(lab: Any) -> int:
 
 
 def _younger_than_ten_minutes(lab: Any) -> int:
-    return sum(row.started_ms - one.store_timestamp < YOUNG_MS for row in _calls(lab) for one in _stored(lab, row))
+    return sum(
+        row.started_ms - message.store_timestamp < YOUNG_MS for row in _calls(lab) for message in _stored(lab, row)
+    )
 
 
 def _stored(lab: Any, row: Any) -> list[Any]:
-    return [one for one in lab.store().messages(TOPIC) if one.msg_id == row.msg_id]
+    return [message for message in lab.store().messages(TOPIC) if message.msg_id == row.msg_id]
 
 
 def _sorts_by_ten_minutes(lab: Any) -> str:
@@ -106,7 +108,7 @@ def _sorts_by_ten_minutes(lab: Any) -> str:
 
 def _sent_after_the_start(lab: Any) -> int:
     started_ms = lab.journal.of("member.joined")[0].now_ms
-    return sum(one.store_timestamp > started_ms for one in lab.store().messages(TOPIC))
+    return sum(message.store_timestamp > started_ms for message in lab.store().messages(TOPIC))
 
 
 def _reads_nothing_old(lab: Any) -> str:

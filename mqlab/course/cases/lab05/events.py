@@ -90,7 +90,7 @@ class EventDay(Played):
 
     def event_of(self, message: Any) -> OrderEvent:
         """The event that a message, or a row with its tag and key, is about."""
-        return next(one for one in self.events if one.order == message.keys and one.step == message.tags)
+        return next(event for event in self.events if event.order == message.keys and event.step == message.tags)
 
     def done_ms(self, event: OrderEvent) -> int | None:
         """When an event was first handled to its end, None if it was not."""
@@ -122,11 +122,11 @@ class MadeWith:
         return EachLife
 
     def _made(self, function: Callable[..., Any], played: EventDay, lab: Lab) -> Any:
-        given = self.given(played, LabDatabases(lab))
-        if not takes(function, len(given)):
+        arguments = self.given(played, LabDatabases(lab))
+        if not takes(function, len(arguments)):
             rule = f"{self.name}{self.form} returns a listener: a function inside it, (messages, context)"
             raise NotMade(self.name, parameters_of(function), rule, f"the arguments of {self.name}", self.form)
-        listener = function(*given)
+        listener = function(*arguments)
         method = getattr(listener, "consume_message", listener)
         if not callable(method):
             raise NotMade(self.name, listener)
@@ -177,9 +177,9 @@ class SendsEvents:
 
 def predecessor(events: Sequence[OrderEvent], event: OrderEvent) -> OrderEvent | None:
     """The event of the same order that comes before it."""
-    own = [one for one in events if one.order == event.order]
-    at = own.index(event)
-    return own[at - 1] if at else None
+    own = [other for other in events if other.order == event.order]
+    index = own.index(event)
+    return own[index - 1] if index else None
 
 
 def out_of_order(day: EventDay) -> tuple[WarehouseCall, OrderEvent] | None:
@@ -206,7 +206,7 @@ def moment(day: EventDay, work: WarehouseCall) -> str:
 
 def moved_too_far(day: EventDay, rule: str) -> Finding | None:
     """The first time that the group's offset passed an event that was not handled to its end."""
-    entries = {(one.queue_id, one.queue_offset): day.event_of(one) for one in day.stored()}
+    entries = {(message.queue_id, message.queue_offset): day.event_of(message) for message in day.stored()}
     for record, values in day.lab.journal.changes("offset.updated"):
         queue = values["queue"]
         if queue.topic != TOPIC:
@@ -218,6 +218,6 @@ def moved_too_far(day: EventDay, rule: str) -> Finding | None:
             if done_ms is None or done_ms > record.now_ms:
                 where = f"{event.key}, entry {offset} of queue {queue_id}, at {calendar(record.now_ms)}"
                 expected = "the offset stays until it is handled"
-                found = f"the offset moved to {values['commit_offset']}"
-                return Finding(rule, where, expected, found, step=record.step, lab=day.lab)
+                actual = f"the offset moved to {values['commit_offset']}"
+                return Finding(rule, where, expected, actual, step=record.step, lab=day.lab)
     return None

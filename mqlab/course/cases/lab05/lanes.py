@@ -61,7 +61,7 @@ def day(seed: int) -> Day:
     """Eight orders, 24 events, all there when billing starts; nothing fails."""
     rng = random.Random(f"lab05.lanes {seed}")
     first = rng.randint(100, 900)
-    events = _lives(rng, [f"order-{first + at}" for at in range(8)], (400, 600, 800))
+    events = _lives(rng, [f"order-{first + number}" for number in range(8)], (400, 600, 800))
     return _read(events, "40s")
 
 
@@ -69,13 +69,13 @@ def busy_day(seed: int) -> Day:
     """The warehouse refuses the first try of two events; others of their batch are under way for much longer."""
     rng = random.Random(f"lab05.lanes busy {seed}")
     first = rng.randint(100, 900)
-    busy, *others, late = (f"order-{first + at}" for at in range(4))
+    busy, *others, late = (f"order-{first + number}" for number in range(4))
 
     def three(step: str) -> list[OrderEvent]:
         slow = rng.choice((2_300, 2_600)) if step == LIFE[1] else 200
         own = [
             OrderEvent(busy, step, 200, 1 if step == LIFE[1] else 0),
-            *(OrderEvent(one, step, slow) for one in others),
+            *(OrderEvent(order, step, slow) for order in others),
         ]
         return rng.sample(own, len(own))
 
@@ -89,7 +89,7 @@ def short_day(seed: int) -> Day:
     """Three orders in small: it is played once per line."""
     rng = random.Random(f"lab05.lanes lines {seed}")
     first = rng.randint(100, 900)
-    events = _lives(rng, [f"order-{first + at}" for at in range(3)], (30, 60))[:7]
+    events = _lives(rng, [f"order-{first + number}" for number in range(3)], (30, 60))[:7]
     return _read(events, "9s")
 
 
@@ -99,48 +99,48 @@ def _read(events: Sequence[OrderEvent], wait: str) -> Day:
 
 
 def _in_order(today: EventDay) -> Finding | None:
-    found = out_of_order(today)
-    if found is None:
+    pair = out_of_order(today)
+    if pair is None:
         return None
-    work, before = found
+    work, before = pair
     done_ms = today.done_ms(before)
-    failed = [one for one in today.works if one.event is before and one.ended_ms is not None and not one.succeeded]
+    failed = [call for call in today.works if call.event is before and call.ended_ms is not None and not call.succeeded]
     if failed and failed[0].began_ms <= work.began_ms:
         belief = "lab05.lane_goes_on" if _in_one_call(today, failed[0], work) else "lab05.success_means_started"
-        told = "failed"
+        what = "failed"
     else:
         belief = "lab05.start_waits"
-        told = "was never handled" if done_ms is None else f"ended {done_ms - work.began_ms} ms later"
+        what = "was never handled" if done_ms is None else f"ended {done_ms - work.began_ms} ms later"
     return Finding(
         refutation(belief),
         moment(today, work),
         f"after {before.key}",
-        f"{before.key} {told}",
+        f"{before.key} {what}",
         lab=today.lab,
         belief=belief,
     )
 
 
-def _in_one_call(today: EventDay, one: WarehouseCall, other: WarehouseCall) -> bool:
+def _in_one_call(today: EventDay, work: WarehouseCall, other: WarehouseCall) -> bool:
     """Whether two events were in the warehouse during one call of the listener."""
     return any(
-        row.started_ms <= one.began_ms and (row.ended_ms is None or other.began_ms <= row.ended_ms)
+        row.started_ms <= work.began_ms and (row.ended_ms is None or other.began_ms <= row.ended_ms)
         for row in today.deliveries(GROUP)
-        if today.sent.get(row.msg_id) is one.event
+        if today.sent.get(row.msg_id) is work.event
     )
 
 
 def _never_twice_at_once(today: EventDay) -> Finding | None:
     """No event is in the warehouse twice at a time: an old lane that still runs, and the same batch again."""
-    for at, work in enumerate(today.works):
-        for other in today.works[:at]:
+    for index, work in enumerate(today.works):
+        for other in today.works[:index]:
             ends = other.ended_ms if other.ended_ms is not None else today.lab.now_ms
             died = any(other.began_ms <= ms <= work.began_ms for ms in _deaths(today))
             if other.event is work.event and ends > work.began_ms and not died:
                 belief = "lab05.first_failure_ends"
-                found = f"its earlier call, begun {work.began_ms - other.began_ms} ms before, is still under way"
+                actual = f"its earlier call, begun {work.began_ms - other.began_ms} ms before, is still under way"
                 return Finding(
-                    refutation(belief), moment(today, work), "one call at a time", found, lab=today.lab, belief=belief
+                    refutation(belief), moment(today, work), "one call at a time", actual, lab=today.lab, belief=belief
                 )
     return None
 

@@ -64,7 +64,7 @@ def day(seed: int) -> Day:
     """Eight orders, their lives interleaved; a restart of the shop, a lost request, a join, a death, busy moments."""
     rng = random.Random(f"lab05.life {seed}")
     first = rng.randint(100, 900)
-    orders = [f"order-{first + at}" for at in range(ORDERS)]
+    orders = [f"order-{first + number}" for number in range(ORDERS)]
     busy = set(rng.sample(orders, 2))
     events = [
         OrderEvent(order, step, rng.choice((300, 600, 900)), 1 if order in busy and step == "created" else 0)
@@ -102,8 +102,8 @@ def _reads(today: EventDay, name: str) -> None:
     try:
         consumer.start()
     except MqlabError as error:
-        found = str(error).splitlines()[0]
-        raise NotMade("read_events", found, LISTENER_RULE, f"start of {name}", "a listener") from None
+        reason = str(error).splitlines()[0]
+        raise NotMade("read_events", reason, LISTENER_RULE, f"start of {name}", "a listener") from None
     today.lab.run_for("1s")
 
 
@@ -127,7 +127,7 @@ def _restarts_the_shop(today: LifeDay) -> None:
 
 
 def _queue_of(today: EventDay, event: OrderEvent) -> int | None:
-    return next((one.queue_id for one in today.stored() if today.event_of(one) is event), None)
+    return next((message.queue_id for message in today.stored() if today.event_of(message) is event), None)
 
 
 def _stored(today: EventDay) -> Finding | None:
@@ -144,10 +144,10 @@ def _sent_as(today: EventDay, mode: str) -> bool:
 
 
 def _in_order(today: LifeDay) -> Finding | None:
-    found = out_of_order(today)
-    if found is None:
+    pair = out_of_order(today)
+    if pair is None:
         return None
-    work, before = found
+    work, before = pair
     queues = _queue_of(today, before), _queue_of(today, work.event)
     done_ms = today.done_ms(before)
     ended = "was never handled" if done_ms is None else f"ended at {calendar(done_ms)}"
@@ -167,8 +167,8 @@ def _why_another_queue(today: LifeDay) -> str:
     """The belief of a selector that gives an order two queues: it does so within a life, or in its next life only."""
     queues: dict[str, int | None] = {}
     same = all(
-        queues.setdefault(one.order, queue) == queue
-        for one, queue in ((one, _queue_of(today, one)) for one in today.events[today.sent_before :])
+        queues.setdefault(event.order, queue) == queue
+        for event, queue in ((event, _queue_of(today, event)) for event in today.events[today.sent_before :])
     )
     return "lab05.selector_remembers" if same else "lab05.topic_has_order"
 
@@ -203,12 +203,12 @@ def _nothing_lost(today: EventDay) -> Finding | None:
     ]
     belief = "lab05.swallowed" if any(status in (SUCCESS, CONSUME_SUCCESS) for status in said) else ""
     rule = refutation(belief) if belief else HANDLED_RULE
-    found = said[:6] or "no delivery"
-    return Finding(rule, f"{event.key}: its deliveries", "handled in the end", found, lab=today.lab, belief=belief)
+    deliveries = said[:6] or "no delivery"
+    return Finding(rule, f"{event.key}: its deliveries", "handled in the end", deliveries, lab=today.lab, belief=belief)
 
 
 def _is_about(today: EventDay, row: Any, event: OrderEvent) -> bool:
-    return any(one.msg_id == row.msg_id and today.event_of(one) is event for one in today.stored())
+    return any(message.msg_id == row.msg_id and today.event_of(message) is event for message in today.stored())
 
 
 def _one_queue_each(today: LifeDay) -> Finding | None:
@@ -229,12 +229,12 @@ def _one_queue_each(today: LifeDay) -> Finding | None:
             )
     if len(set(queues.values())) < 2:
         belief = "lab05.global_order"
-        found = f"all {len(queues)} orders in queue {next(iter(queues.values()))}"
+        actual = f"all {len(queues)} orders in queue {next(iter(queues.values()))}"
         return Finding(
             refutation(belief),
             f"{len(queues)} orders, {QUEUES} queues, two members",
             "several queues",
-            found,
+            actual,
             lab=today.lab,
             belief=belief,
         )

@@ -77,13 +77,15 @@ def day(seed: int) -> Day:
     first = rng.randint(100, 900)
     lines: list[OrderEvent] = []
     failing = set(rng.sample(range(1, 4), 2))
-    for at in range(5):
-        count = {0: rng.randint(10, 12), 4: 1}.get(at) or rng.randint(3, 4)
-        fails_at = rng.randint(2, count) if at in failing else 0
+    for invoice in range(5):
+        count = {0: rng.randint(10, 12), 4: 1}.get(invoice) or rng.randint(3, 4)
+        fails_at = rng.randint(2, count) if invoice in failing else 0
         for number in range(1, count + 1):
             fails = rng.choice((1, 2)) if number == fails_at else 0
-            lines.append(InvoiceLine(f"invoice-{first + at}", f"{number}/{count}", rng.choice((40, 60, 80)), fails))
-    half = next(at for at, line in enumerate(lines) if line.order == f"invoice-{first + 3}") + 1
+            lines.append(
+                InvoiceLine(f"invoice-{first + invoice}", f"{number}/{count}", rng.choice((40, 60, 80)), fails)
+            )
+    half = next(index for index, line in enumerate(lines) if line.order == f"invoice-{first + 3}") + 1
     acts = (
         Topics((TOPIC,)),
         ReadsInOrder(MadeWith("manual", lambda today, _: (today.handle,), "(book)")),
@@ -104,7 +106,7 @@ def _works(today: Any) -> list[WarehouseCall]:
 
 def _borders(today: EventDay) -> dict[int, OrderEvent]:
     """Each queue offset with the line that lies there."""
-    return {one.queue_offset: today.event_of(one) for one in today.stored()}
+    return {message.queue_offset: today.event_of(message) for message in today.stored()}
 
 
 def _rests_between_invoices(today: EventDay) -> Finding | None:

@@ -66,7 +66,7 @@ class ParkingDay(EventDay):
 
     def behind(self, event: OrderEvent) -> bool:
         """Whether an event is the poisoned one or a later one of its order."""
-        own = [one for one in self.events if one.order == self.head.order]
+        own = [other for other in self.events if other.order == self.head.order]
         return event in own and own.index(event) >= own.index(self.head)
 
     def parked(self) -> dict[str, tuple[Any, ...]]:
@@ -92,10 +92,10 @@ def day(seed: int) -> Day:
     """Five orders, their lives interleaved; one of them cannot be paid, or not even be created."""
     rng = random.Random(f"lab05.poisoned {seed}")
     first = rng.randint(100, 900)
-    orders = [f"order-{first + at}" for at in range(5)]
-    sick, at = rng.choice(orders[1:4]), rng.choice(LIFE[:2])
+    orders = [f"order-{first + number}" for number in range(5)]
+    sick, sick_step = rng.choice(orders[1:4]), rng.choice(LIFE[:2])
     events = [
-        OrderEvent(order, step, rng.choice((40, 80)), FOR_EVER if (order, step) == (sick, at) else 0)
+        OrderEvent(order, step, rng.choice((40, 80)), FOR_EVER if (order, step) == (sick, sick_step) else 0)
         for step in LIFE
         for order in orders
     ]
@@ -163,35 +163,35 @@ def _nothing_behind_it_is_handled(today: ParkingDay) -> Finding | None:
 
 def _others_are_not_held(today: ParkingDay) -> Finding | None:
     parked = today.parked()
-    for one in today.stored():
-        event = today.event_of(one)
+    for message in today.stored():
+        event = today.event_of(message)
         if today.behind(event):
             continue
-        suspended = [row.status for row in today.deliveries(GROUP) if row.msg_id == one.msg_id]
-        if one.msg_id in parked and "SUSPEND_CURRENT_QUEUE_A_MOMENT" in suspended:
-            where = f"{event.key} (entry {one.queue_offset}): table parked, and its deliveries"
+        suspended = [row.status for row in today.deliveries(GROUP) if row.msg_id == message.msg_id]
+        if message.msg_id in parked and "SUSPEND_CURRENT_QUEUE_A_MOMENT" in suspended:
+            where = f"{event.key} (entry {message.queue_offset}): table parked, and its deliveries"
             return Finding(SUCCESS_RULE, where, "SUCCESS, and no row", suspended, lab=today.lab)
-        if one.msg_id in parked:
+        if message.msg_id in parked:
             own = event.order == today.head.order
             belief = "lab05.again_is_behind" if own else "lab05.the_queue_is_held"
-            where = f"{event.key} (entry {one.queue_offset}): table parked"
+            where = f"{event.key} (entry {message.queue_offset}): table parked"
             expected = f"no row: it comes before {today.head.key}" if own else "no row: it is another order"
             return Finding(refutation(belief), where, expected, "a row", lab=today.lab, belief=belief)
         if today.done_ms(event) is None:
-            where = f"{event.key} (entry {one.queue_offset}) at the end of the day"
+            where = f"{event.key} (entry {message.queue_offset}) at the end of the day"
             return Finding(HANDLED_RULE, where, "handled", "not handled", lab=today.lab)
     return None
 
 
 def _parked_with_its_body(today: ParkingDay) -> Finding | None:
     parked = today.parked()
-    for one in today.stored():
-        event = today.event_of(one)
-        right = (event.order, one.queue_offset, event.message().body)
-        found = parked.get(one.msg_id)
-        if today.behind(event) and found != right:
-            where = f"{event.key} (entry {one.queue_offset}): table parked"
-            return Finding(PARKED_RULE, where, right, "no row" if found is None else found, lab=today.lab)
+    for message in today.stored():
+        event = today.event_of(message)
+        right = (event.order, message.queue_offset, event.message().body)
+        row = parked.get(message.msg_id)
+        if today.behind(event) and row != right:
+            where = f"{event.key} (entry {message.queue_offset}): table parked"
+            return Finding(PARKED_RULE, where, right, "no row" if row is None else row, lab=today.lab)
     return None
 
 

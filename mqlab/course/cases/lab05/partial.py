@@ -96,12 +96,14 @@ def sent_back(charged: Sequence[bool], said: Any) -> list[bool]:
     """For each message of a batch whether RocketMQ sends it back after a decision."""
     status, ack_index = said
     ack = min(ack_index, len(charged) - 1) if status == CONSUME_SUCCESS else -1
-    return [at > ack for at in range(len(charged))]
+    return [index > ack for index in range(len(charged))]
 
 
 def right(charged: Sequence[bool]) -> tuple[str, int]:
     """The decision that loses nothing and repeats no more than it must."""
-    return CONSUME_SUCCESS, next((at for at, one in enumerate(charged) if not one), len(charged)) - 1
+    return CONSUME_SUCCESS, next(
+        (index for index, is_charged in enumerate(charged) if not is_charged), len(charged)
+    ) - 1
 
 
 def day(seed: int) -> Day:
@@ -110,7 +112,7 @@ def day(seed: int) -> Day:
     middle, last, front = rng.randint(2, BATCH - 3), BATCH - 1, BATCH + BATCH
     first = rng.randint(100, 900)
     refused = {BATCH + middle: 1, BATCH + last: 1, front: rng.choice((1, 2))}
-    orders = [RefusedOrder(f"order-{first + at}", refused.get(at, 0)) for at in range(3 * BATCH)]
+    orders = [RefusedOrder(f"order-{first + number}", refused.get(number, 0)) for number in range(3 * BATCH)]
 
     def opens(today: Bank) -> None:
         shop = today.producer("shop")
@@ -130,56 +132,70 @@ def day(seed: int) -> Day:
     return Day((Topics((TOPIC,)), Does(opens)), kind=Bank)
 
 
-def _where(one: Decision) -> str:
-    words = ["charged" if each else "refused" for each in one.charged]
+def _where(decision: Decision) -> str:
+    words = ["charged" if is_charged else "refused" for is_charged in decision.charged]
     return (
-        f"the batch {one.keys[0]} … {one.keys[-1]} ({', '.join(words)})"
+        f"the batch {decision.keys[0]} … {decision.keys[-1]} ({', '.join(words)})"
         if len(words) > 1
-        else (f"{one.keys[0]} alone ({words[0]})")
+        else (f"{decision.keys[0]} alone ({words[0]})")
     )
 
 
-def _call(one: Decision) -> Call:
-    return Call(charged=list(one.charged), right=right(one.charged), about=_where(one))
+def _call(decision: Decision) -> Call:
+    return Call(charged=list(decision.charged), right=right(decision.charged), about=_where(decision))
 
 
 def _decided(today: Bank) -> Finding | None:
-    for one in today.decisions:
-        wrong = misfit(one.said)
+    for decision in today.decisions:
+        wrong = misfit(decision.said)
         if wrong is not None:
             rule, expected = wrong
-            if one.said is None:
+            if decision.said is None:
                 rule = "partial returned nothing: end it with return and the pair"
-            return Finding(rule, _where(one), expected, one.said, call=_call(one), lab=today.lab)
+            return Finding(rule, _where(decision), expected, decision.said, call=_call(decision), lab=today.lab)
     return None
 
 
 def _nothing_lost(today: Bank) -> Finding | None:
-    for one in today.decisions:
-        back = sent_back(one.charged, one.said)
-        lost = [at for at, charged in enumerate(one.charged) if not charged and not back[at]]
+    for decision in today.decisions:
+        back = sent_back(decision.charged, decision.said)
+        lost = [index for index, charged in enumerate(decision.charged) if not charged and not back[index]]
         if not lost:
             continue
-        belief = "lab05.no_exception" if one.said[1] >= len(one.charged) - 1 else "lab05.ack_counts"
-        where = f"{_where(one)}: message {lost[0]}, {one.keys[lost[0]]}"
-        found = f"{tuple(one.said)}: it is taken as good, and never redelivered"
+        belief = "lab05.no_exception" if decision.said[1] >= len(decision.charged) - 1 else "lab05.ack_counts"
+        where = f"{_where(decision)}: message {lost[0]}, {decision.keys[lost[0]]}"
+        actual = f"{tuple(decision.said)}: it is taken as good, and never redelivered"
         return Finding(
-            refutation(belief), where, right(one.charged), found, call=_call(one), lab=today.lab, belief=belief
+            refutation(belief),
+            where,
+            right(decision.charged),
+            actual,
+            call=_call(decision),
+            lab=today.lab,
+            belief=belief,
         )
     return None
 
 
 def _nothing_again_without_need(today: Bank) -> Finding | None:
-    for one in today.decisions:
-        back, needed = sent_back(one.charged, one.said), sent_back(one.charged, right(one.charged))
-        more = [at for at in range(len(back)) if back[at] and not needed[at]]
+    for decision in today.decisions:
+        back, needed = sent_back(decision.charged, decision.said), sent_back(decision.charged, right(decision.charged))
+        more = [index for index in range(len(back)) if back[index] and not needed[index]]
         if not more:
             continue
-        belief = "lab05.all_or_nothing" if one.said[0] != CONSUME_SUCCESS or one.said[1] < 0 else "lab05.one_less"
-        where = f"{_where(one)}: message {more[0]}, {one.keys[more[0]]}"
-        found = f"{tuple(one.said)}: it was charged, and is sent back to be charged again"
+        belief = (
+            "lab05.all_or_nothing" if decision.said[0] != CONSUME_SUCCESS or decision.said[1] < 0 else "lab05.one_less"
+        )
+        where = f"{_where(decision)}: message {more[0]}, {decision.keys[more[0]]}"
+        actual = f"{tuple(decision.said)}: it was charged, and is sent back to be charged again"
         return Finding(
-            refutation(belief), where, right(one.charged), found, call=_call(one), lab=today.lab, belief=belief
+            refutation(belief),
+            where,
+            right(decision.charged),
+            actual,
+            call=_call(decision),
+            lab=today.lab,
+            belief=belief,
         )
     return None
 

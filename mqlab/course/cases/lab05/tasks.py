@@ -26,7 +26,7 @@ def _rows(lab: Any) -> list[Any]:
 
 
 def _keys(lab: Any) -> dict[str, str]:
-    return {one.msg_id: one.keys for one in lab.store().messages()}
+    return {message.msg_id: message.keys for message in lab.store().messages()}
 
 
 def _nothing_overtakes(board: Any) -> str:
@@ -55,7 +55,7 @@ def _five_come_again(lab: Any) -> str:
 
 
 def _killed_after_one(lab: Any, finished: Any) -> str:
-    sent_ms = max(one.store_timestamp for one in lab.store().messages(TOPIC))
+    sent_ms = max(message.store_timestamp for message in lab.store().messages(TOPIC))
     after_ms = lab.journal.of("fault.killed")[0].now_ms - sent_ms
     if abs(after_ms - KILLED_AFTER_MS) < 500:
         return ""

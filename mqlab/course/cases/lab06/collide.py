@@ -37,7 +37,7 @@ def pairs_that_move(tag: str) -> list[int]:
     >>> pairs_that_move("paid"), pairs_that_move("zz")
     ([0, 1, 2], [])
     """
-    return [at for at in range(len(tag) - 1) if any(_moved(tag, at))]
+    return [index for index in range(len(tag) - 1) if any(_moved(tag, index))]
 
 
 def _moved(tag: str, at: int) -> Iterator[str]:
@@ -94,14 +94,14 @@ def tags(seed: int) -> list[Call]:
 
 def _first_wrong(call: Call, other: str) -> Difference | None:
     tag = call["tag"]
-    code, found = string_hash(tag), string_hash(other)
+    code, other_code = string_hash(tag), string_hash(other)
     if other == tag:
         return Difference((), "same", "another tag", other)
     if len(other) != len(tag):
         return Difference((), "length", f"{len(tag)} letters", other)
-    if code != found:
+    if code != other_code:
         part = "order" if sorted(other) == sorted(tag) else "code"
-        return Difference((), part, f"a tag with the code {code}", f"{other}, code {found}")
+        return Difference((), part, f"a tag with the code {code}", f"{other}, code {other_code}")
     if not all(letter in LETTERS for letter in other):
         return Difference((), "letters", "letters only", other)
     return None

@@ -80,16 +80,16 @@ class WatchedDay(Played):
                 self._look()
 
     def _look(self) -> None:
-        members = {self.lab.node_handle(name).client_id: found for name, found in self.running.items()}
+        members = {self.lab.node_handle(name).client_id: member for name, member in self.running.items()}
         now_ms = self.lab.now_ms
         wrong = {
-            frozenset((one, other))
-            for one, other in itertools.combinations(members, 2)
-            if _tags(members[one][1]) != _tags(members[other][1])
-            and min(now_ms - members[one][0], now_ms - members[other][0]) > SETTLED_MS
+            frozenset((client, other))
+            for client, other in itertools.combinations(members, 2)
+            if _tags(members[client][1]) != _tags(members[other][1])
+            and min(now_ms - members[client][0], now_ms - members[other][0]) > SETTLED_MS
         }
-        found = self.answers["differing"](self.lab.admin, GROUP, now_ms)
-        self.looks.append(DetectorCall(now_ms, found, wrong, members))
+        answer = self.answers["differing"](self.lab.admin, GROUP, now_ms)
+        self.looks.append(DetectorCall(now_ms, answer, wrong, members))
 
 
 def _tags(text: str) -> frozenset[str]:
@@ -159,20 +159,20 @@ def _rolls_twice(today: WatchedDay, names: list[str]) -> None:
 
 
 def _comes_back_old(today: WatchedDay, name: str) -> None:
-    today.leave(next(one for one in today.running if one.startswith(f"{name}-")))
+    today.leave(next(member for member in today.running if member.startswith(f"{name}-")))
     today.join(f"{name}-old", "paid")
 
 
-def _pairs(found: object) -> set[frozenset[str]] | None:
+def _pairs(answer: object) -> set[frozenset[str]] | None:
     """The pairs that were returned; None for another form."""
-    if not isinstance(found, list | tuple | set | frozenset):
+    if not isinstance(answer, list | tuple | set | frozenset):
         return None
     pairs = set()
-    for one in found:
-        is_pair = isinstance(one, list | tuple | set | frozenset) and len(one) == 2
-        if not is_pair or not all(isinstance(name, str) for name in one):
+    for pair in answer:
+        is_pair = isinstance(pair, list | tuple | set | frozenset) and len(pair) == 2
+        if not is_pair or not all(isinstance(name, str) for name in pair):
             return None
-        pairs.add(frozenset(one))
+        pairs.add(frozenset(pair))
     return pairs
 
 
@@ -195,11 +195,11 @@ def _false_alarm(today: WatchedDay, look: DetectorCall, pair: list[str]) -> Find
     if len(pair) < 2 or not all(name in look.members for name in pair):
         return _at(look, GONE_RULE, "two members that are online", " and ".join(pair))
     ages = [(look.now_ms - look.members[name][0]) // 1000 for name in pair]
-    told = ", ".join(
+    text = ", ".join(
         f"{name} ({look.members[name][1]}, running for {age} s)" for name, age in zip(pair, ages, strict=True)
     )
     wishes = {_tags(look.members[name][1]) for name in pair}
-    return _at(look, SAME_RULE if len(wishes) == 1 else YOUNG_RULE, "no alarm", told)
+    return _at(look, SAME_RULE if len(wishes) == 1 else YOUNG_RULE, "no alarm", text)
 
 
 def _at(look: DetectorCall, rule: str, expected: object, found: object) -> Finding:
@@ -215,8 +215,8 @@ def _lasting_differences_are_reported(today: WatchedDay) -> Finding | None:
             since.setdefault(pair, max(look.members[name][0] for name in pair))
             late = look.now_ms - since[pair] >= REPORTED_WITHIN_MS
             if late and not reported & look.wrong:
-                told = " and ".join(f"{name} ({look.members[name][1]})" for name in sorted(pair))
-                return _at(look, MISSED_RULE, f"{told}, reported by now", "no report")
+                text = " and ".join(f"{name} ({look.members[name][1]})" for name in sorted(pair))
+                return _at(look, MISSED_RULE, f"{text}, reported by now", "no report")
     return None
 
 

@@ -137,17 +137,17 @@ def _in_time(today: Migration) -> Finding | None:
 def _traffic_never_stops(today: Migration) -> Finding | None:
     if today.traffic.failed == 0 and today.traffic.sent == today.traffic.number:
         return None
-    found = f"{today.traffic.number - today.traffic.sent} of {today.traffic.number} sends failed"
-    return Finding(TRAFFIC_RULE, "the shop", "no failed send", found, lab=today.lab)
+    actual = f"{today.traffic.number - today.traffic.sent} of {today.traffic.number} sends failed"
+    return Finding(TRAFFIC_RULE, "the shop", "no failed send", actual, lab=today.lab)
 
 
 def _first_missed(today: Migration, tag: str, since_ms: int) -> Any:
     consumed = today.consumed()
     return next(
         (
-            one
-            for one in today.orders()
-            if one.tags == tag and one.store_timestamp >= since_ms and one.msg_id not in consumed
+            order
+            for order in today.orders()
+            if order.tags == tag and order.store_timestamp >= since_ms and order.msg_id not in consumed
         ),
         None,
     )
@@ -165,8 +165,8 @@ def _shipped_is_consumed(today: Migration) -> Finding | None:
     # If everybody wants it in the end, only pulls from before the change can have dropped it.
     consumed = today.consumed()
     late_ms = today.returned_ms + 25_000
-    later = [one for one in today.orders() if one.tags == "shipped" and one.store_timestamp >= late_ms]
-    settled = bool(later) and all(one.msg_id in consumed for one in later)
+    later = [order for order in today.orders() if order.tags == "shipped" and order.store_timestamp >= late_ms]
+    settled = bool(later) and all(order.msg_id in consumed for order in later)
     return _missed(today, missed, HELD_RULE if settled else SHIPPED_RULE)
 
 
@@ -183,8 +183,8 @@ def _missed(today: Migration, order: Any, rule: str) -> Finding:
     row = next((row for row in today.lab.deliveries(GROUP) if row.msg_id == order.msg_id), None)
     if row is not None and row.status == NOT_PULLED:
         consumed = today.consumed()
-        of_queue = [one for one in today.orders() if one.queue_id == order.queue_id]
-        passed = any(one.msg_id in consumed for one in of_queue if one.queue_offset > order.queue_offset)
+        of_queue = [other for other in today.orders() if other.queue_id == order.queue_id]
+        passed = any(other.msg_id in consumed for other in of_queue if other.queue_offset > order.queue_offset)
         rule = SKIPPED_RULE if passed else WAITS_RULE
     when = f"stored {(order.store_timestamp - today.returned_ms) / 1000:+.1f} s from the story's return"
     where = f"{order.keys}, {order.tags}, queue {order.queue_id}, at {calendar(order.store_timestamp)}, {when}"
@@ -204,8 +204,8 @@ def _not_far_back(today: Migration) -> Finding | None:
         before, offset = values["before"], values["queue_offset"]
         if before is not None and before - offset > BACK_AT_MOST:
             where = f"queue {values['queue_id']} at {calendar(record.now_ms)}"
-            found = f"from {before} to {offset}"
-            return Finding(BACK_RULE, where, "1,000 back at most", found, step=record.step, lab=today.lab)
+            actual = f"from {before} to {offset}"
+            return Finding(BACK_RULE, where, "1,000 back at most", actual, step=record.step, lab=today.lab)
     return None
 
 

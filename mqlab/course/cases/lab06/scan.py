@@ -67,14 +67,14 @@ def scanned(
     """The same, computed; the keywords are misunderstandings."""
     pulls, offset = [], 0
     while offset < len(names):
-        found, at = 0, offset
-        while at < len(names) and (at - offset < entries or counts_found):
-            if found and found >= (in_memory if at >= memory_from else on_disk):
+        matched, position = 0, offset
+        while position < len(names) and (position - offset < entries or counts_found):
+            if matched and matched >= (in_memory if position >= memory_from else on_disk):
                 break
-            found += names[at] == wanted
-            at += 1
-        pulls.append((offset, found, at))
-        offset = at
+            matched += names[position] == wanted
+            position += 1
+        pulls.append((offset, matched, position))
+        offset = position
     return pulls
 
 
@@ -116,7 +116,7 @@ def mixed(rng: random.Random) -> Call:
 
 def _tags(size: int, places: Sequence[int] | set[int] | range) -> list[str]:
     wanted = set(places)
-    return ["paid" if at in wanted else "created" for at in range(size)]
+    return ["paid" if position in wanted else "created" for position in range(size)]
 
 
 def queues(seed: int) -> list[Call]:
@@ -129,11 +129,11 @@ def _as(call: Call, **misread: object) -> list[tuple[int, int, int]]:
     return scanned(call["tags"], call["wanted"], call["memory_from"], **misread)  # type: ignore[arg-type]
 
 
-def _explain(call: Call, found: list[tuple[int, int, int]], seen: Difference) -> str:
+def _explain(call: Call, answer: list[tuple[int, int, int]], seen: Difference) -> str:
     if seen.part == "number":
         return NUMBER_RULE
-    number = next(at for at, (right, got) in enumerate(zip(call.right, found, strict=False)) if right != got)
-    right, got = call.right[number], found[number]
+    number = next(index for index, (right, got) in enumerate(zip(call.right, answer, strict=False)) if right != got)
+    right, got = call.right[number], answer[number]
     if right[0] != got[0]:
         return BEGIN_RULE
     if got[2] > right[0] + ENTRIES:

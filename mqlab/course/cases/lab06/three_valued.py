@@ -199,7 +199,7 @@ def _as(reading: LogicReading) -> Any:
     return lambda call: evaluated(call["tree"], call["properties"], reading)
 
 
-def _explain(call: Call, found: Any, seen: Any) -> str:
+def _explain(call: Call, answer: Any, seen: Any) -> str:
     operator = call["tree"][0]
     if operator in ("AND", "OR", "NOT"):
         return {"AND": AND_RULE, "OR": OR_RULE, "NOT": NOT_RULE}[operator]

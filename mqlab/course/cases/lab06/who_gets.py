@@ -100,7 +100,7 @@ def _messages(rng: random.Random, names: Sequence[str], queues: int) -> Messages
     """Each tag in each queue, shuffled."""
     places = [(queue_id, tag) for queue_id in range(queues) for tag in names]
     rng.shuffle(places)
-    return {f"order-{number}": place for number, place in enumerate(places)}
+    return {f"order-{number}": spot for number, spot in enumerate(places)}
 
 
 def two_tags(rng: random.Random, text_in_pull: bool) -> Call:
@@ -115,7 +115,7 @@ def colliding(rng: random.Random, text_in_pull: bool) -> Call:
     """Members whose tags have one code; one of the two is the newest."""
     wishes, versions = [["Aa"], ["BB"], ["paid"]], sorted(rng.sample(range(100, 1000), 3))
     rng.shuffle(wishes)
-    newest = rng.choice([place for place, wish in enumerate(wishes) if wish != ["paid"]])
+    newest = rng.choice([index for index, wish in enumerate(wishes) if wish != ["paid"]])
     versions.insert(newest, versions.pop())
     members = _members(wishes, versions, 6)
     return group_call(members, _messages(rng, ("Aa", "BB", "paid"), 6), text_in_pull, "Aa and BB among the tags")
@@ -143,8 +143,8 @@ def groups(seed: int) -> list[Call]:
 
 
 def _as(call: Call, **misread: Any) -> Received:
-    given = dict(call.arguments)
-    return received(**(given | misread))  # type: ignore[arg-type]
+    arguments = dict(call.arguments)
+    return received(**(arguments | misread))  # type: ignore[arg-type]
 
 
 def _oldest(call: Call) -> str:
@@ -152,8 +152,8 @@ def _oldest(call: Call) -> str:
     return min(members, key=lambda name: members[name]["version"])
 
 
-def _explain(call: Call, found: Any, seen: Any) -> str:
-    got, _ = found
+def _explain(call: Call, answer: Any, seen: Any) -> str:
+    got, _ = answer
     if got == call.right[0]:
         return NOBODY_RULE
     members, messages, text_in_pull = call["members"], call["messages"], call["text_in_pull"]

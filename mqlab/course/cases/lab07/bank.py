@@ -77,9 +77,9 @@ class BadDay(Played):
         size = 0
         with closing(sqlite3.connect(self.lab.database(GROUP).path)) as connection:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
-            made = connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchall()
-            if made and made != [("table",)]:
-                raise UsageError(f"{table} is a {made[0][0]} now", hint="write rows into the table that is there")
+            kinds = connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchall()
+            if kinds and kinds != [("table",)]:
+                raise UsageError(f"{table} is a {kinds[0][0]} now", hint="write rows into the table that is there")
             for row in connection.execute(f"SELECT msg_id, {column} FROM {table}"):
                 rows.append(row)
                 size += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)

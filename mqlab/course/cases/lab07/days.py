@@ -74,7 +74,7 @@ def sent_back(seed: int) -> list[Call]:
     # 1. Quick levels, so that all retries are over after ten seconds.
     lab = told(story, seed, message_delay_level=QUICK_LEVELS)
     # 2. The journal connects each request of the client with the unit that the broker stored for it.
-    found = []
+    returned = []
     for record in lab.journal:
         stored = record.of("message.stored")
         if stored and record.about is not None and record.about.code == RequestCode.CONSUMER_SEND_MSG_BACK:
@@ -91,8 +91,8 @@ def sent_back(seed: int) -> list[Call]:
             given_back = Call(
                 message=original, group=GROUP, max_reconsume_times=limit, delay_level=level, right=right, about=about
             )
-            found.append(given_back)
-    return found
+            returned.append(given_back)
+    return returned
 
 
 def retry_plan(seed: int) -> list[Call]:

@@ -120,8 +120,8 @@ def _three_tries_each(day: bank.BadDay) -> Finding | None:
         # 2. Only hopeless orders are for a human.
         where = f"{order.key}: table for_a_human"
         if order.bank == "no" and (wrong := _body_stored(STORED_RULE, order.body, human.get(msg_id))):
-            rule, expected, found = wrong
-            return Finding(rule, where, expected, found)
+            rule, expected, actual = wrong
+            return Finding(rule, where, expected, actual)
         if order.bank != "no" and msg_id in human:
             return Finding(NOT_STORED_RULE, where, None, _readable(human[msg_id]))
     return None
@@ -228,8 +228,8 @@ def _killer_with_a_human(day: bank.BadDay) -> Finding | None:
     wrong = _body_stored(KILLER_STORED_RULE, day.sent[row.msg_id].body, human.get(row.msg_id))
     if wrong is None:
         return None
-    rule, expected, found = wrong
-    return finding_at(day, row, rule, expected, found, f"{place(day, row)}: table for_a_human")
+    rule, expected, actual = wrong
+    return finding_at(day, row, rule, expected, actual, f"{place(day, row)}: table for_a_human")
 
 
 KILLER = World(

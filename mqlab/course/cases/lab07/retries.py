@@ -35,7 +35,7 @@ ORDER_RULE = "A retry is (level, second): the level comes first"
 PLACE_RULE = "Level 1 is number 0 of the list of delays: the delay of a level is number level - 1 of it"
 
 
-def _wrong_queue(call: Call, found: Any, seen: Difference) -> str:
+def _wrong_queue(call: Call, answer: Any, seen: Difference) -> str:
     """The rule of the level; where a level was asked for after the last retry, what that asks for."""
     out_of_retries = call["message"].reconsume_times >= call["max_reconsume_times"]
     if seen.part == "topic" and out_of_retries and call["delay_level"] > 0:
@@ -43,14 +43,14 @@ def _wrong_queue(call: Call, found: Any, seen: Difference) -> str:
     return LEVEL_RULE if seen.part == "queue_id" and call.right[0] == names.SCHEDULE_TOPIC else ""
 
 
-def _wrong_level(call: Call, found: Any, seen: Difference) -> str:
-    if [tuple(reversed(pair)) for pair in found] == call.right:
+def _wrong_level(call: Call, answer: Any, seen: Difference) -> str:
+    if [tuple(reversed(pair)) for pair in answer] == call.right:
         return ORDER_RULE
     levels = len(call["levels"].split())
     # An answer that stops where the table ends has one retry for each level from 3 on.
-    if seen.part == "number" and len(found) == max(0, levels - 2) < len(call.right):
+    if seen.part == "number" and len(answer) == max(0, levels - 2) < len(call.right):
         return CLAMP_RULE
-    number = next((n for n, pair in enumerate(zip(call.right, found, strict=False), 1) if pair[0] != pair[1]), 0)
+    number = next((n for n, pair in enumerate(zip(call.right, answer, strict=False), 1) if pair[0] != pair[1]), 0)
     at_the_end = seen.part == "level" and seen.right == levels
     return CLAMP_RULE if at_the_end and number > 1 else ""
 

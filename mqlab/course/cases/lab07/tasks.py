@@ -86,12 +86,12 @@ def _an_answer_came(lab: Any) -> str:
     return "In your last run every answer was lost, so the shop got no SEND_OK. Make LOST smaller."
 
 
-def _close(one: object, other: object) -> bool:
-    return isinstance(one, int | float) and isinstance(other, int | float) and abs(one - other) <= 2
+def _close(number: object, other: object) -> bool:
+    return isinstance(number, int | float) and isinstance(other, int | float) and abs(number - other) <= 2
 
 
-def _both_negative(one: object, other: object) -> bool:
-    return all(isinstance(value, int) and value < 0 for value in (one, other))
+def _both_negative(number: object, other: object) -> bool:
+    return all(isinstance(value, int) and value < 0 for value in (number, other))
 
 
 TASKS = (
@@ -113,7 +113,7 @@ TASKS = (
         "lab07.asks",
         right=lambda lab: -1,
         wrong={"zero": lambda lab: 0, "eighteen": lambda lab: 18},
-        same=lambda one, other: one == other or _both_negative(one, other),
+        same=lambda number, other: number == other or _both_negative(number, other),
     ),
     Task(
         "lab07.limit",

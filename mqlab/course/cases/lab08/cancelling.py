@@ -126,15 +126,15 @@ class Closes:
     def act(self, played: Any) -> None:
         """Start it."""
 
-        def made(function: Callable[..., Any]) -> Any:
-            given = (LabDatabases(played.lab), played.ask_bank)
-            return listener_of("cancel_unpaid", function, given, "(lab, ask_bank)", MADE_RULE)
+        def listener_from(function: Callable[..., Any]) -> Any:
+            arguments = (LabDatabases(played.lab), played.ask_bank)
+            return listener_of("cancel_unpaid", function, arguments, "(lab, ask_bank)", MADE_RULE)
 
-        made(played.answers["cancel_unpaid"])
+        listener_from(played.answers["cancel_unpaid"])
         one_thread = {"consume_thread_min": 1, "consume_thread_max": 1}
         consumer = played.lab.push_consumer(GROUP, name=NODE, **one_thread)
         consumer.subscribe(TOPIC, "*")
-        consumer.on_messages(each_life(lambda: made(anew(played.answers["cancel_unpaid"], "cancel_unpaid"))))
+        consumer.on_messages(each_life(lambda: listener_from(anew(played.answers["cancel_unpaid"], "cancel_unpaid"))))
         consumer.start()
         played.lab.run_for("2s")
 
@@ -144,18 +144,18 @@ def _day(seed: int, how: Sequence[str], wait: str) -> Day:
     first = rng.randint(100, 900)
     kinds = rng.sample(how, len(how))
     orders = [
-        ReservingOrder(f"order-{first + at}", f"товар {at} 货", kind, rng.randint(1, 4))
-        for at, kind in enumerate(kinds)
+        ReservingOrder(f"order-{first + index}", f"товар {index} 货", kind, rng.randint(1, 4))
+        for index, kind in enumerate(kinds)
     ]
     rows = "".join(
-        f"INSERT INTO orders VALUES ('{one.key}', '{one.item}', '{'paid' if one.how == PAID else 'unpaid'}');"
-        f"INSERT INTO stock VALUES ('{one.item}', {one.free});"
-        for one in orders
+        f"INSERT INTO orders VALUES ('{order.key}', '{order.item}', '{'paid' if order.how == PAID else 'unpaid'}');"
+        f"INSERT INTO stock VALUES ('{order.item}', {order.free});"
+        for order in orders
     )
 
     def opens(today: Shop) -> None:
-        today.orders = {one.key: one for one in orders}
-        today.at_bank = {one.key for one in orders if one.how in (PAID, ONLY_AT_BANK)}
+        today.orders = {order.key: order for order in orders}
+        today.at_bank = {order.key for order in orders if order.how in (PAID, ONLY_AT_BANK)}
 
     return Day(
         (
@@ -184,17 +184,17 @@ def _right_in_the_end(today: Shop) -> Finding | None:
     state = dict(today.rows("SELECT order_key, state FROM orders"))
     free = dict(today.rows("SELECT item, free FROM stock"))
     # Those that were paid long ago come first: who cancels them does not look at all.
-    for order in sorted(today.orders.values(), key=lambda one: one.how != PAID):
-        found = (state.get(order.key), free.get(order.item))
-        given = None if found[1] is None else found[1] - order.free
+    for order in sorted(today.orders.values(), key=lambda order: order.how != PAID):
+        end = (state.get(order.key), free.get(order.item))
+        freed = None if end[1] is None else end[1] - order.free
         where = f"{order.key} ({order.how}): its state, and how many of its item are free"
-        if found[0] not in ("unpaid", "paid", "cancelled"):
-            return Finding(STATE_RULE, where, ("cancelled", order.free + 1), found, lab=today.lab)
+        if end[0] not in ("unpaid", "paid", "cancelled"):
+            return Finding(STATE_RULE, where, ("cancelled", order.free + 1), end, lab=today.lab)
         kept = order.key in today.at_bank and order.key not in today.given_back
-        belief, rule = _broken(today, order, kept, found[0], given)
+        belief, rule = _broken(today, order, kept, end[0], freed)
         if rule:
             expected = ("paid", order.free) if order.key in today.at_bank else ("cancelled", order.free + 1)
-            return Finding(rule, where, expected, found, lab=today.lab, belief=belief)
+            return Finding(rule, where, expected, end, lab=today.lab, belief=belief)
     return None
 
 
@@ -212,8 +212,8 @@ def _pays_now(today: Shop) -> None:
             today.pays(order)
 
 
-def _broken(today: Shop, order: ReservingOrder, kept: bool, state: str | None, given: int | None) -> tuple[str, str]:
-    """The belief and the rule that an order's end breaks; empty texts if it is right. ``given``: back to stock."""
+def _broken(today: Shop, order: ReservingOrder, kept: bool, state: str | None, freed: int | None) -> tuple[str, str]:
+    """The belief and the rule that an order's end breaks; empty texts if it is right. ``freed``: back to stock."""
     crashed = bool(today.lab.journal.of("fault.killed"))
     # 1. Paid in good time: stays paid, and its item stays away.
     if order.how in (PAID, ONLY_AT_BANK):
@@ -221,17 +221,17 @@ def _broken(today: Shop, order: ReservingOrder, kept: bool, state: str | None, g
             return "lab08.cancel_all", refutation("lab08.cancel_all")
         if state == "cancelled":
             return "lab08.table_knows_all", refutation("lab08.table_knows_all")
-        return ("", "") if given == 0 else ("", PAID_RULE)
+        return ("", "") if freed == 0 else ("", PAID_RULE)
     # 2. Money and a cancelled order.
-    if kept and (state != "paid" or given != 0):
+    if kept and (state != "paid" or freed != 0):
         return "lab08.look_then_cancel", refutation("lab08.look_then_cancel")
     # 3. Cancelled, and the item is back once.
     if not kept and state != "cancelled":
         return "", STILL_RULE
-    if not kept and given != 1:
-        if given is not None and given > 1:
+    if not kept and freed != 1:
+        if freed is not None and freed > 1:
             return "lab08.cancelled_again", refutation("lab08.cancelled_again")
-        if given not in (None, 0):
+        if freed not in (None, 0):
             return "", FREE_RULE
         return "", HALF_RULE if not crashed else refutation("lab08.two_transactions")
     return "", ""

@@ -104,10 +104,10 @@ class Till(Played):
 
     def arrived(self) -> dict[str, int]:
         """Key -> when its message could first be consumed."""
-        found: dict[str, int] = {}
+        arrived_ms: dict[str, int] = {}
         for message in self.lab.store().messages(TOPIC):
-            found.setdefault(str(message.keys), message.store_timestamp)
-        return found
+            arrived_ms.setdefault(str(message.keys), message.store_timestamp)
+        return arrived_ms
 
 
 def _made(today: Till, function: Callable[..., Any]) -> Any:
@@ -150,7 +150,7 @@ def _opens(today: Till) -> None:
 
 def _day(orders: Sequence[AmountOrder], bank_ms: int) -> Day:
     # Powers of two would be a riddle here: each customer has one order.
-    balances = {one.customer: 1_000 for one in orders}
+    balances = {order.customer: 1_000 for order in orders}
     rows = "".join(f"INSERT INTO accounts VALUES ('{customer}', 1000);" for customer in balances)
 
     def begins(today: Till) -> None:
@@ -163,7 +163,7 @@ def _day(orders: Sequence[AmountOrder], bank_ms: int) -> Day:
 def _orders(seed: int, amounts: Sequence[int]) -> list[AmountOrder]:
     first = random.Random(f"lab08.transaction {seed}").randint(100, 900)
     names = ("anna", "борис", "陈")
-    return [AmountOrder(f"order-{first + at}", names[at], amount) for at, amount in enumerate(amounts)]
+    return [AmountOrder(f"order-{first + index}", names[index], amount) for index, amount in enumerate(amounts)]
 
 
 def calm_day(seed: int) -> Day:
@@ -195,19 +195,19 @@ def _agree(today: Till) -> Finding | None:
         if money and order.key not in today.asked:
             return Finding(BANK_RULE, order.key, "ask_bank(message)", "it was not called")
         if bool(money) != message:
-            rule, belief, found = _why(today, bool(money))
-            return Finding(rule, where, (money, bool(money)), found or (money, message), belief=belief)
+            rule, belief, actual = _why(today, bool(money))
+            return Finding(rule, where, (money, bool(money)), actual or (money, message), belief=belief)
     return None
 
 
 def _why(today: Till, money: bool) -> tuple[str, str, str]:
     """Why money and message disagree: a rule, the belief that it refutes, and what is to be shown instead."""
     checks = today.said("transaction.checked")
-    if money and any(one["state"] == ROLLBACK_MESSAGE for one in today.said("transaction.executed")):
+    if money and any(change["state"] == ROLLBACK_MESSAGE for change in today.said("transaction.executed")):
         belief = "lab08.two_commits"
         return refutation(belief), belief, "money taken, but execute_local_transaction returned ROLLBACK_MESSAGE"
-    if money and checks and not any(one["state"] != UNKNOW for one in checks):
-        error = next((one["error"] for one in checks if one["error"]), "")
+    if money and checks and not any(check["state"] != UNKNOW for check in checks):
+        error = next((check["error"] for check in checks if check["error"]), "")
         if error:
             return CHECK_RULE, "", _last_line(error)
         never_written = today.keeps_rows and not today.has_row()
@@ -255,8 +255,8 @@ def _soon(today: Till) -> Finding | None:
         after_ms = arrived[order.key] - today.sent_ms[order.key]
         if after_ms > SOON_MS:
             belief = "lab08.let_it_ask"
-            expected, found = f"in {TOPIC} within 5 s", f"after {after_ms:,} ms"
-            return Finding(refutation(belief), where, expected, found, belief=belief)
+            expected, actual = f"in {TOPIC} within 5 s", f"after {after_ms:,} ms"
+            return Finding(refutation(belief), where, expected, actual, belief=belief)
     return None
 
 
@@ -286,17 +286,17 @@ class BothDie:
         """The days of a seed."""
         return CommitDays(calm_day(seed), slow_day(seed), short_day(seed), seed)
 
-    def judge(self, answers: Answers, made: CommitDays) -> Finding | None:
+    def judge(self, answers: Answers, days: CommitDays) -> Finding | None:
         """The first promise that is broken."""
         try:
-            calm = made.calm.play(answers, made.seed)
+            calm = days.calm.play(answers, days.seed)
             keeps_rows = calm.has_row()
             return (
                 self._broken(calm)
-                or self._broken(made.slow.play(answers, made.seed))
-                or self._crashed(answers, made.crash, made.seed, SHOP, keeps_rows)
-                or self._crashed(answers, made.crash, made.seed, BROKER, keeps_rows)
-                or self._crashed(answers, made.slow, made.seed, SHOP, keeps_rows)
+                or self._broken(days.slow.play(answers, days.seed))
+                or self._crashed(answers, days.crash, days.seed, SHOP, keeps_rows)
+                or self._crashed(answers, days.crash, days.seed, BROKER, keeps_rows)
+                or self._crashed(answers, days.slow, days.seed, SHOP, keeps_rows)
             )
         except NotMade as error:
             return Finding(error.rule, error.where, error.expected, error.found)
@@ -322,8 +322,8 @@ class BothDie:
         The next seed takes the steps in between.
         """
         began = calm.journal.of("transaction.prepared")[0].step - 8
-        steps = [one for one in points if one.kind == "step" and began <= one.number <= began + 45]
-        return [one for one in points if one.kind != "step"] + steps[:AROUND][seed % 2 :: 2]
+        steps = [point for point in points if point.kind == "step" and began <= point.number <= began + 45]
+        return [point for point in points if point.kind != "step"] + steps[:AROUND][seed % 2 :: 2]
 
     def _broken(self, played: Till) -> Finding | None:
         for promise in PROMISES:

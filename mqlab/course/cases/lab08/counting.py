@@ -175,7 +175,7 @@ def _paid(call: Call) -> int:
     return int(call["orders"] - call["declined"])
 
 
-def _explained(call: Call, found: Any, seen: Difference) -> str:
+def _explained(call: Call, answer: Any, seen: Difference) -> str:
     if call["died"] and seen.part == "messages" and seen.path[:1] == ("outbox",):
         return refutation("lab08.outbox_once")
     return ""

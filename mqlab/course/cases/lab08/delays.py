@@ -51,8 +51,8 @@ def deliveries(
     due: Callable[[int, int, int], int] = lambda stored_ms, delay_ms, up_ms: stored_ms + delay_ms,
 ) -> list[tuple[int, int]]:
     """What is delivered when. The keywords are what a misunderstanding would do instead."""
-    found: list[tuple[int, int]] = []
-    queued = _queued(stored, len(levels)) if clamped else [(level, at) for level, at in _queued(stored, 99)]
+    delivered: list[tuple[int, int]] = []
+    queued = _queued(stored, len(levels)) if clamped else [(level, at_ms) for level, at_ms in _queued(stored, 99)]
     for up_ms, down_ms, offsets in lives:
         for number, (stored_ms, _) in enumerate(stored):
             level, queue_offset = queued[number]
@@ -62,8 +62,8 @@ def deliveries(
             look_ms = max(due(stored_ms, levels[level - 1] * 1_000, up_ms), up_ms + first_look_ms)
             delivered_ms = next_on_grid(look_ms, GRID_MS, up_ms + first_look_ms)
             if delivered_ms < down_ms:
-                found.append((number, delivered_ms))
-    return sorted(found, key=lambda one: (one[1], one[0]))
+                delivered.append((number, delivered_ms))
+    return sorted(delivered, key=lambda delivery: (delivery[1], delivery[0]))
 
 
 def _queued(stored: Stored, most: int) -> list[tuple[int, int]]:
@@ -146,23 +146,23 @@ def shapes_of_days(seed: int) -> list[Call]:
     return [one_life(rng), down_when_due(rng), killed(rng), killed_twice(rng)]
 
 
-def within_a_look(call: Call, found: Any) -> Difference | None:
+def within_a_look(call: Call, answer: Any) -> Difference | None:
     """The first difference; a time may be 100 ms off."""
     right = call.right
-    same = len(right) == len(found) and sorted(n for n, _ in right) == sorted(n for n, _ in found)
+    same = len(right) == len(answer) and sorted(n for n, _ in right) == sorted(n for n, _ in answer)
     if same:
-        wanted, got = sorted(right), sorted(found)
+        wanted, got = sorted(right), sorted(answer)
         near = all(abs(a[1] - b[1]) <= GRID_MS for a, b in zip(wanted, got, strict=True))
-        if near and [one[1] for one in found] == sorted(one[1] for one in found):
+        if near and [delivery[1] for delivery in answer] == sorted(delivery[1] for delivery in answer):
             return None
-    return difference([DELIVERY], right, found)
+    return difference([DELIVERY], right, answer)
 
 
-def _explained(call: Call, found: Any, seen: Difference) -> str:
-    if any(not 0 <= number < len(call["stored"]) for number, _ in found):
+def _explained(call: Call, answer: Any, seen: Difference) -> str:
+    if any(not 0 <= number < len(call["stored"]) for number, _ in answer):
         return PAIR_RULE
-    wanted, got = [n for n, _ in call.right], [n for n, _ in found]
-    if sorted(wanted) == sorted(got) and sorted(call.right) == sorted(found):
+    wanted, got = [n for n, _ in call.right], [n for n, _ in answer]
+    if sorted(wanted) == sorted(got) and sorted(call.right) == sorted(answer):
         return "Rows are ordered by the time of delivery, then by number"
     return TIME_RULE if sorted(wanted) == sorted(got) else ROWS_RULE
 
@@ -182,8 +182,8 @@ def _two_lives(call: Call) -> list[tuple[int, int]]:
 
 def _once(call: Call) -> list[tuple[int, int]]:
     seen: dict[int, tuple[int, int]] = {}
-    for one in call.right:
-        seen.setdefault(one[0], one)
+    for delivery in call.right:
+        seen.setdefault(delivery[0], delivery)
     return list(seen.values())
 
 

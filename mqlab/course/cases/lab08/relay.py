@@ -85,18 +85,18 @@ class Reminded(Played):
         assert self.sends is not None
         return self.sends(message, *args)
 
-    def arrived(self, one: Reminder) -> list[Any]:
+    def arrived(self, reminder: Reminder) -> list[Any]:
         """What is stored in the reminder's topic."""
-        return [each for each in self.lab.store().messages(one.target) if each.keys == one.key]
+        return [message for message in self.lab.store().messages(reminder.target) if message.keys == reminder.key]
 
-    def nameless(self, one: Reminder) -> list[Any]:
+    def nameless(self, reminder: Reminder) -> list[Any]:
         """What is stored in the reminder's topic with its body and other keys."""
-        every = self.lab.store().messages(one.target)
-        return [each for each in every if each.body == one.body and each.keys != one.key]
+        every = self.lab.store().messages(reminder.target)
+        return [message for message in every if message.body == reminder.body and message.keys != reminder.key]
 
-    def fewest(self, one: Reminder) -> int:
+    def fewest(self, reminder: Reminder) -> int:
         """The smallest number of levels whose sum is a reminder's delay."""
-        return fewest(levels=tuple(self.table))[one.seconds]
+        return fewest(levels=tuple(self.table))[reminder.seconds]
 
     def hops(self, key: str) -> int:
         """How often it was stored to wait for a level; what comes again after a crash counts again."""
@@ -104,16 +104,16 @@ class Reminded(Played):
 
     def levels(self, key: str) -> list[int]:
         """The levels in which it has waited."""
-        return [one.queue_id + 1 for one in self._waited(key)]
+        return [message.queue_id + 1 for message in self._waited(key)]
 
     def waits_until(self, key: str) -> list[int]:
         """When each of its waits is over."""
-        return [one.store_timestamp + STANDARD[one.queue_id] * 1_000 for one in self._waited(key)]
+        return [message.store_timestamp + STANDARD[message.queue_id] * 1_000 for message in self._waited(key)]
 
     def _waited(self, key: str) -> list[Any]:
         own = (LATER, TARGET)  # what is given back to the broker waits for its retry, which is no hop
         every = self.lab.store().messages(names.SCHEDULE_TOPIC)
-        return [one for one in every if one.keys == key and one.properties.get("REAL_TOPIC") in own]
+        return [message for message in every if message.keys == key and message.properties.get("REAL_TOPIC") in own]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +127,14 @@ class Relays:
         lab, answers, played.table = played.lab, played.answers, self.table
         played.sends = lab.producer(GROUP, name="relay-sends").send
 
-        def made(function: Callable[..., Any]) -> Any:
-            given = (played.send, lambda: lab.now_ms, list(played.table))
-            return listener_of("any_delay", function, given, "(send, now, levels)", MADE_RULE)
+        def relay_from(function: Callable[..., Any]) -> Any:
+            arguments = (played.send, lambda: lab.now_ms, list(played.table))
+            return listener_of("any_delay", function, arguments, "(send, now, levels)", MADE_RULE)
 
-        made(answers["any_delay"])
+        relay_from(answers["any_delay"])
         consumer = lab.push_consumer(GROUP, name=NODE)
         consumer.subscribe(LATER, "*")
-        consumer.on_messages(each_life(lambda: made(anew(answers["any_delay"], "any_delay"))))
+        consumer.on_messages(each_life(lambda: relay_from(anew(answers["any_delay"], "any_delay"))))
         consumer.start()
         lab.run_for("5s")
 
@@ -148,10 +148,10 @@ class Asks:
     def act(self, played: Any) -> None:
         """Send them to the relay."""
         shop = played.producer("shop")
-        for one in self.reminders:
-            message = one.message(played.lab.now_ms)
-            played.due_ms[one.key] = int(message.properties["due_ms"])
-            played.sent[shop.send(message).msg_id] = one
+        for reminder in self.reminders:
+            message = reminder.message(played.lab.now_ms)
+            played.due_ms[reminder.key] = int(message.properties["due_ms"])
+            played.sent[shop.send(message).msg_id] = reminder
 
 
 @functools.cache
@@ -182,8 +182,10 @@ def many_delays(seed: int) -> Day:
     ]
     rng.shuffle(delays)
     reminders = [
-        Reminder(f"order-{first + at}", seconds, f"напомнить {at} 提醒".encode(), (TARGET, OTHER_TARGET)[at % 2])
-        for at, seconds in enumerate(delays)
+        Reminder(
+            f"order-{first + index}", seconds, f"напомнить {index} 提醒".encode(), (TARGET, OTHER_TARGET)[index % 2]
+        )
+        for index, seconds in enumerate(delays)
     ]
     return _day(reminders, f"{max(delays) + 15}s")
 
@@ -209,8 +211,8 @@ def _crashed(lab: Lab) -> bool:
     return bool(lab.journal.of("fault.killed"))
 
 
-def _where(one: Reminder) -> str:
-    return f"{one.key}, due after {one.seconds:,} s"
+def _where(reminder: Reminder) -> str:
+    return f"{reminder.key}, due after {reminder.seconds:,} s"
 
 
 def _does_not_sleep(today: Reminded) -> Finding | None:
@@ -232,66 +234,68 @@ def _says_done(today: Reminded) -> Finding | None:
 
 def _never_early(today: Reminded) -> Finding | None:
     early = [
-        (today.due_ms[one.key] - message.store_timestamp, one)
-        for one in today.sent.values()
-        for message in today.arrived(one)
+        (today.due_ms[reminder.key] - message.store_timestamp, reminder)
+        for reminder in today.sent.values()
+        for message in today.arrived(reminder)
     ]
-    early_ms, one = max(early, key=lambda pair: pair[0], default=(0, None))
-    if one is None or early_ms <= 0:
+    early_ms, reminder = max(early, key=lambda pair: pair[0], default=(0, None))
+    if reminder is None or early_ms <= 0:
         return None
     # Less than a second is what somebody rounds away; more is a level that was not the last.
     belief = "lab08.nearly_due" if early_ms <= 1_000 else "lab08.last_hop"
-    belief = "lab08.table_is_known" if one.key in today.beyond else belief
-    found = f"{early_ms:,} ms early"
-    return Finding(refutation(belief), _where(one), "not before its time", found, lab=today.lab, belief=belief)
+    belief = "lab08.table_is_known" if reminder.key in today.beyond else belief
+    actual = f"{early_ms:,} ms early"
+    return Finding(refutation(belief), _where(reminder), "not before its time", actual, lab=today.lab, belief=belief)
 
 
 def _arrives(today: Reminded) -> Finding | None:
-    for one in today.sent.values():
-        arrived = today.arrived(one) or today.nameless(one)
+    for reminder in today.sent.values():
+        arrived = today.arrived(reminder) or today.nameless(reminder)
         if not arrived:
             calls = [(row.status, row.reconsume_times) for row in today.deliveries(GROUP) if row.msg_id in today.sent]
-            found = f"not there {(today.lab.now_ms - today.due_ms[one.key]) / 1000:.0f} s after its time"
+            actual = f"not there {(today.lab.now_ms - today.due_ms[reminder.key]) / 1000:.0f} s after its time"
             if not calls:
-                found += ", and the relay was never called"
-            waits = [ms for ms in today.waits_until(one.key) if ms > today.lab.now_ms]
+                actual += ", and the relay was never called"
+            waits = [ms for ms in today.waits_until(reminder.key) if ms > today.lab.now_ms]
             belief = "lab08.rounded_up" if waits and not _crashed(today.lab) else ""
             rule = refutation(belief) if belief else OLD_LEVEL_RULE if waits else LOST_RULE
             if waits:
-                found = f"waits until {(waits[0] - today.due_ms[one.key]) / 1000:,.0f} s after its time"
-            return Finding(rule, _where(one), f"in the topic {one.target}", found, lab=today.lab, belief=belief)
+                actual = f"waits until {(waits[0] - today.due_ms[reminder.key]) / 1000:,.0f} s after its time"
+            return Finding(
+                rule, _where(reminder), f"in the topic {reminder.target}", actual, lab=today.lab, belief=belief
+            )
         for message in arrived:
             own = (message.keys, message.body, message.properties.get("due_ms"), message.properties.get("target"))
-            wanted = (one.key, one.body, str(today.due_ms[one.key]), one.target)
+            wanted = (reminder.key, reminder.body, str(today.due_ms[reminder.key]), reminder.target)
             if own != wanted:
-                return Finding(KEPT_RULE, _where(one), wanted, own, lab=today.lab)
+                return Finding(KEPT_RULE, _where(reminder), wanted, own, lab=today.lab)
     return None
 
 
 def _not_late(today: Reminded) -> Finding | None:
     if _crashed(today.lab):
         return None
-    for one in today.sent.values():
-        most = today.fewest(one)
-        late_ms = today.arrived(one)[0].store_timestamp - today.due_ms[one.key]
+    for reminder in today.sent.values():
+        most = today.fewest(reminder)
+        late_ms = today.arrived(reminder)[0].store_timestamp - today.due_ms[reminder.key]
         if late_ms > LATE_MS + HOP_MS * most:
-            belief = "lab08.rounded_up" if today.hops(one.key) <= most else ""
+            belief = "lab08.rounded_up" if today.hops(reminder.key) <= most else ""
             rule = refutation(belief) if belief else LATE_RULE
             expected = f"at most {LATE_MS + HOP_MS * most:,} ms late"
-            return Finding(rule, _where(one), expected, f"{late_ms:,} ms late", lab=today.lab, belief=belief)
+            return Finding(rule, _where(reminder), expected, f"{late_ms:,} ms late", lab=today.lab, belief=belief)
     return None
 
 
 def _few_hops(today: Reminded) -> Finding | None:
     if _crashed(today.lab):
         return None
-    for one in today.sent.values():
-        most, hops = today.fewest(one), today.hops(one.key)
-        if hops > most and (hops > 2 * most or len(today.arrived(one)) < 2):
-            belief = "lab08.floor" if max(today.levels(one.key)) > 1 else "lab08.second_by_second"
+    for reminder in today.sent.values():
+        most, hops = today.fewest(reminder), today.hops(reminder.key)
+        if hops > most and (hops > 2 * most or len(today.arrived(reminder)) < 2):
+            belief = "lab08.floor" if max(today.levels(reminder.key)) > 1 else "lab08.second_by_second"
             return Finding(
                 refutation(belief),
-                _where(one),
+                _where(reminder),
                 f"{most} levels at most",
                 f"{hops} levels",
                 lab=today.lab,
@@ -303,11 +307,11 @@ def _few_hops(today: Reminded) -> Finding | None:
 def _comes_once(today: Reminded) -> Finding | None:
     if _crashed(today.lab):
         return None
-    for one in today.sent.values():
-        count = len(today.arrived(one))
+    for reminder in today.sent.values():
+        count = len(today.arrived(reminder))
         if count > 1:
             rule = "Without a crash, a reminder arrives once: one send per call of the relay"
-            return Finding(rule, _where(one), "once", f"{count} times", lab=today.lab)
+            return Finding(rule, _where(reminder), "once", f"{count} times", lab=today.lab)
     return None
 
 

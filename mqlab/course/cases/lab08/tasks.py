@@ -21,7 +21,7 @@ MANY, FEW = 40, 4
 
 def _asked_level(lab: Any) -> str:
     # The broker writes the level that it took, not the one that was asked for.
-    levels = [int(one.properties["DELAY"]) for one in lab.store().messages(names.SCHEDULE_TOPIC)]
+    levels = [int(message.properties["DELAY"]) for message in lab.store().messages(names.SCHEDULE_TOPIC)]
     return "" if levels == [HIGHEST_LEVEL] else f"Set LEVEL to {HIGH_LEVEL} and run the cell first."
 
 
@@ -47,7 +47,7 @@ def _was_down(lab: Any) -> str:
 
 def _in_the_wave(lab: Any) -> int:
     start_ms = _started_ms(lab)
-    return sum(0 <= one.store_timestamp - start_ms < WITHIN_MS for one in lab.store().messages("orders"))
+    return sum(0 <= message.store_timestamp - start_ms < WITHIN_MS for message in lab.store().messages("orders"))
 
 
 def _sent_many(lab: Any) -> str:
@@ -73,9 +73,9 @@ def _seconds_after_stored(lab: Any, kind: str) -> int:
     return int(lab.journal.changes(kind)[-1][0].now_ms - half.store_timestamp) // 1000
 
 
-def _seconds(one: Any, other: Any) -> bool:
+def _seconds(number: Any, other: Any) -> bool:
     """The same number of seconds, give or take one: a look comes a few ms before or after a full second."""
-    return isinstance(one, int | float) and isinstance(other, int | float) and abs(one - other) <= 1
+    return isinstance(number, int | float) and isinstance(other, int | float) and abs(number - other) <= 1
 
 
 def _broker_died(matrix: Any) -> str:
@@ -114,7 +114,7 @@ def _five_copies(lab: Any) -> str:
 
 def _recalled_from(lab: Any) -> str:
     asked = lab.journal.changes("timer.recall_asked")
-    due_ms = max(int(one.properties["TIMER_DELIVER_MS"]) for one in lab.store().messages(names.TIMER_TOPIC))
+    due_ms = max(int(message.properties["TIMER_DELIVER_MS"]) for message in lab.store().messages(names.TIMER_TOPIC))
     early_ms = due_ms - asked[0][0].now_ms if asked else 0
     near = abs(early_ms - RECALLED_MS) < FINE_MS
     return "" if near else f"In your last run the first recall was {early_ms} ms early: set EARLY to {RECALLED_MS:,}."

@@ -64,14 +64,16 @@ class WheelFiles:
     reads: int = 0
     largest: int = 0
 
-    def append(self, write_s: int, second: int, magic: int, place: int, size: int) -> None:
+    def append(self, write_s: int, second: int, magic: int, physical_offset: int, size: int) -> None:
         """What a broker does with a timed message: a unit in the log, and its slot names it."""
         slot = self.slots.get(second % WHEEL_SLOTS)
         if slot is None or slot.time != second:
             slot = Slot(second, NO_POSITION, NO_POSITION)
         position = len(self.log)
         delay_ms = (second - write_s) * 1000
-        unit = TimerUnit(TIMER_UNIT_SIZE, slot.last, magic, write_s * 1000, delay_ms, place, size, 1_008_770_331)
+        unit = TimerUnit(
+            TIMER_UNIT_SIZE, slot.last, magic, write_s * 1000, delay_ms, physical_offset, size, 1_008_770_331
+        )
         self.units.append(unit)
         self.log += TIMER_UNIT.pack(*unit)
         first = position if slot.first == NO_POSITION else slot.first
@@ -81,11 +83,11 @@ class WheelFiles:
     def list_of(self, second: int) -> list[TimerUnit]:
         """The units of a second, newest first, whatever the slot says of its own second."""
         slot = self.slots.get(second % WHEEL_SLOTS)
-        found, position = [], slot.last if slot is not None else NO_POSITION
+        units, position = [], slot.last if slot is not None else NO_POSITION
         while position != NO_POSITION:
-            found.append(self.units[position // TIMER_UNIT_SIZE])
-            position = found[-1].previous
-        return found
+            units.append(self.units[position // TIMER_UNIT_SIZE])
+            position = units[-1].previous
+        return units
 
     def read_wheel(self, position: int, size: int) -> bytes:
         """Bytes of the wheel's file; a slot that was never used is zeros."""
@@ -115,25 +117,25 @@ def _filled(rng: random.Random) -> tuple[WheelFiles, list[int]]:
     # 1. Fourteen days ago: slots that are still there, under the numbers of today's seconds.
     now_s = BEGIN_S + rng.randrange(1, 900)
     old = rng.sample(range(now_s + 5, now_s + 60), 6)
-    place = 0
+    physical_offset = 0
     for second in (*old, *old[:3]):
-        place = _one(files, rng, now_s - WHEEL_SLOTS, second - WHEEL_SLOTS, MAGIC_DEFAULT, place)
+        physical_offset = _one(files, rng, now_s - WHEEL_SLOTS, second - WHEEL_SLOTS, MAGIC_DEFAULT, physical_offset)
     # 2. Today: three of the old slots are used again, with others between them.
     seconds = [*old[:3], *rng.sample(range(now_s + 61, now_s + 120), 2)]
     woven = [second for second in seconds for _ in range(rng.randint(3, 5))]
     rng.shuffle(woven)
     for number, second in enumerate(woven):
         magic = MAGIC_DEFAULT | (MAGIC_ROLL if rng.random() < 0.1 else 0)
-        place = _one(files, rng, now_s + number // 6, second, magic, place)
-    place = _one(files, rng, now_s + 4, seconds[0], MAGIC_DEFAULT | MAGIC_DELETE, place)
-    _one(files, rng, now_s + 4, now_s + 130, MAGIC_DEFAULT, place)
+        physical_offset = _one(files, rng, now_s + number // 6, second, magic, physical_offset)
+    physical_offset = _one(files, rng, now_s + 4, seconds[0], MAGIC_DEFAULT | MAGIC_DELETE, physical_offset)
+    _one(files, rng, now_s + 4, now_s + 130, MAGIC_DEFAULT, physical_offset)
     return files, [*seconds, now_s + 130, old[3], now_s + 200]
 
 
-def _one(files: WheelFiles, rng: random.Random, write_s: int, second: int, magic: int, place: int) -> int:
+def _one(files: WheelFiles, rng: random.Random, write_s: int, second: int, magic: int, physical_offset: int) -> int:
     size = rng.randint(290, 340)
-    files.append(write_s, second, magic, place, size)
-    return place + size + rng.randint(0, 3) * 180
+    files.append(write_s, second, magic, physical_offset, size)
+    return physical_offset + size + rng.randint(0, 3) * 180
 
 
 def seconds_of_a_wheel(seed: int) -> Iterator[Call]:
@@ -179,11 +181,11 @@ def _both_ends(call: Call) -> OneOf:
     return OneOf([right[-1:], right[:1], [*right[:1], *right[1:][-1:]]])
 
 
-def _list_rule(call: Call, found: Any, seen: Difference) -> str:
-    if sorted(found) == sorted(call.right):
+def _list_rule(call: Call, answer: Any, seen: Difference) -> str:
+    if sorted(answer) == sorted(call.right):
         return ORDER_RULE
     known = _rows(call.given.units)
-    return LIST_RULE if all(row in known for row in found) else PLACE_RULE
+    return LIST_RULE if all(row in known for row in answer) else PLACE_RULE
 
 
 def _reads(call: Call) -> Finding | None:
@@ -238,13 +240,13 @@ def rebuilt(
 ) -> Rows:
     """The wheel that belongs to a log. The keywords are what a misunderstanding would do instead."""
     rows: Rows = {}
-    for at in range(0, len(log) - TIMER_UNIT_SIZE + 1, TIMER_UNIT_SIZE):
-        unit = TimerUnit(*TIMER_UNIT.unpack_from(log, at))
+    for offset in range(0, len(log) - TIMER_UNIT_SIZE + 1, TIMER_UNIT_SIZE):
+        unit = TimerUnit(*TIMER_UNIT.unpack_from(log, offset))
         if not unit.is_whole:
             if stops:
                 break
             continue
-        second, position = second_of(unit), at + (start if from_start else 0)
+        second, position = second_of(unit), offset + (start if from_start else 0)
         number = second % WHEEL_SLOTS
         before = rows.get(number)
         if before is None or (before[0] != second and turns == "newest"):
@@ -278,9 +280,9 @@ def _wrongly(**other: Any) -> Callable[[Call], Rows]:
     return lambda call: rebuilt(call["log"], call["start"], **other)
 
 
-def _slot_rule(call: Call, found: Any, seen: Difference) -> str:
-    if not isinstance(found, dict) or not set(found) <= set(call.right):
-        return WHOLE_RULE if isinstance(found, dict) and set(call.right) < set(found) else SLOT_RULE
+def _slot_rule(call: Call, answer: Any, seen: Difference) -> str:
+    if not isinstance(answer, dict) or not set(answer) <= set(call.right):
+        return WHOLE_RULE if isinstance(answer, dict) and set(call.right) < set(answer) else SLOT_RULE
     return ENDS_RULE
 
 

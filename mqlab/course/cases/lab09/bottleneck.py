@@ -99,7 +99,11 @@ def proves(tables: Tables, limit: str, table: str, row: dict[str, Any]) -> bool:
 
 def _row(tables: Tables, limit: str) -> tuple[str, str, int]:
     table = DATABASE if limit == DATABASE else "instances"
-    return limit, table, next((at for at, row in enumerate(tables[table]) if proves(tables, limit, table, row)), 0)
+    return (
+        limit,
+        table,
+        next((index for index, row in enumerate(tables[table]) if proves(tables, limit, table, row)), 0),
+    )
 
 
 def worlds(seed: int) -> list[Call]:
@@ -109,7 +113,7 @@ def worlds(seed: int) -> list[Call]:
     rng = random.Random(f"lab09.bottleneck {seed}")
     peak = rng.randint(14, 17)
     traffic = (2, peak, peak, *[2] * 9)
-    made = {
+    by_limit = {
         DATABASE: TankSettings(
             traffic,
             instances=rng.choice((2, 3)),
@@ -151,7 +155,7 @@ def worlds(seed: int) -> list[Call]:
             slots=7,
         ),
     }
-    calls = [_call(settings, limit) for limit, settings in made.items()]
+    calls = [_call(settings, limit) for limit, settings in by_limit.items()]
     rng.shuffle(calls)
     return calls
 

@@ -67,8 +67,11 @@ class Braked:
     def act(self, played: Any) -> None:
         """Start it."""
         lab = played.lab
-        given, spelled = (played.ask, lambda: lab.now_ms, QUERY_MS, MOST_WAITING), "(ask, now, usual_ms, most_waiting)"
-        listener = listener_of("brake", played.answers["brake"], given, spelled, MADE_RULE)
+        arguments, spelled = (
+            (played.ask, lambda: lab.now_ms, QUERY_MS, MOST_WAITING),
+            "(ask, now, usual_ms, most_waiting)",
+        )
+        listener = listener_of("brake", played.answers["brake"], arguments, spelled, MADE_RULE)
         consumer = lab.push_consumer(GROUP, name=NODE, consume_thread_min=THREADS, consume_thread_max=THREADS)
         consumer.subscribe(TOPIC, "*")
         consumer.on_messages(listener)
@@ -113,7 +116,7 @@ def evening(seed: int) -> Day:
 
 
 def _answered(day: DatabaseDay, since_ms: int, until_ms: int) -> int:
-    return sum(one.answered and since_ms <= one.ended_ms < until_ms for one in day.asked)
+    return sum(call.answered and since_ms <= call.ended_ms < until_ms for call in day.asked)
 
 
 def _second(day: DatabaseDay, ms: int) -> str:
@@ -121,10 +124,10 @@ def _second(day: DatabaseDay, ms: int) -> str:
 
 
 def _none_too_late(day: DatabaseDay) -> Finding | None:
-    late = next((one for one in day.asked if not one.answered), None)
+    late = next((call for call in day.asked if not call.answered), None)
     if late is None:
         return None
-    count = sum(not one.answered for one in day.asked)
+    count = sum(not call.answered for call in day.asked)
     where = f"{_second(day, late.came_ms)}: a call that {late.waiting} others wait before"
     belief = "lab09.no_brake" if late.waiting > SLOTS else ""
     return broken(day, where, "no call that is too late", f"{count} calls too late", rule=TIMED_OUT_RULE, belief=belief)
@@ -132,17 +135,17 @@ def _none_too_late(day: DatabaseDay) -> Finding | None:
 
 def _few_wait(day: DatabaseDay) -> Finding | None:
     changes_ms = (day.began_ms, day.fewer_ms, day.again_ms)
-    for one in day.asked:
-        settled = not any(ms <= one.came_ms < ms + PATIENCE_MS for ms in changes_ms)
-        if settled and one.waiting > MOST_WAITING:
-            belief = "lab09.same_gate" if day.fewer_ms <= one.came_ms < day.again_ms else ""
-            most, found = f"{MOST_WAITING} at most", f"{one.waiting} calls wait"
-            return broken(day, _second(day, one.came_ms), most, found, rule=WAITING_RULE, belief=belief)
+    for call in day.asked:
+        settled = not any(ms <= call.came_ms < ms + PATIENCE_MS for ms in changes_ms)
+        if settled and call.waiting > MOST_WAITING:
+            belief = "lab09.same_gate" if day.fewer_ms <= call.came_ms < day.again_ms else ""
+            most, actual = f"{MOST_WAITING} at most", f"{call.waiting} calls wait"
+            return broken(day, _second(day, call.came_ms), most, actual, rule=WAITING_RULE, belief=belief)
     return None
 
 
 def _nothing_given_back(day: DatabaseDay) -> Finding | None:
-    ended = {(one.msg_id, one.ended_ms): one.answered for one in day.asked}
+    ended = {(call.msg_id, call.ended_ms): call.answered for call in day.asked}
     for row in day.deliveries(GROUP):
         if row.ended_ms is None or row.status == CONSUME_SUCCESS or row.error is not None:
             continue
@@ -155,7 +158,7 @@ def _nothing_given_back(day: DatabaseDay) -> Finding | None:
 
 
 def _success_was_answered(day: DatabaseDay) -> Finding | None:
-    answered = {one.msg_id for one in day.asked if one.answered}
+    answered = {call.msg_id for call in day.asked if call.answered}
     for row in day.deliveries(GROUP):
         if row.status == CONSUME_SUCCESS and row.msg_id not in answered:
             where = _second(day, row.started_ms)
@@ -184,11 +187,11 @@ def _kept_busy(
 def _nobody_stays_counted(day: DatabaseDay) -> Finding | None:
     """In the last five seconds before the change something is asked: messages come all the time."""
     since_ms = day.fewer_ms - 5_000
-    if any(one.ended_ms >= since_ms for one in day.asked):
+    if any(call.ended_ms >= since_ms for call in day.asked):
         return None
-    last_ms = max((one.ended_ms for one in day.asked), default=day.began_ms)
-    found = f"none after {_second(day, last_ms)}"
-    return broken(day, _second(day, since_ms), "calls of the database", found, rule=LEAK_RULE)
+    last_ms = max((call.ended_ms for call in day.asked), default=day.began_ms)
+    actual = f"none after {_second(day, last_ms)}"
+    return broken(day, _second(day, since_ms), "calls of the database", actual, rule=LEAK_RULE)
 
 
 def _no_lag_when_well(day: DatabaseDay) -> Finding | None:

@@ -45,7 +45,7 @@ def behind(traffic: Sequence[int], capacity: int, floor: bool = True) -> Answer:
     lags = _lags(traffic, capacity, floor)
     if lags[-1] > 0:
         return max(lags), None
-    late = [at for at, lag in enumerate(lags, 1) if lag > 0]
+    late = [index for index, lag in enumerate(lags, 1) if lag > 0]
     return max(0, *lags), late[-1] + 1 if late else 0
 
 
@@ -59,8 +59,8 @@ def _by_the_lag(traffic: Sequence[int], capacity: int) -> Answer:
 
 def _first_time(traffic: Sequence[int], capacity: int) -> Answer:
     right, lags = behind(traffic, capacity), _lags(traffic, capacity)
-    late = next((at for at, lag in enumerate(lags) if lag > 0), None)
-    ends = [] if late is None else [at for at, lag in enumerate(lags, 1) if at > late and lag == 0]
+    late = next((index for index, lag in enumerate(lags) if lag > 0), None)
+    ends = [] if late is None else [index for index, lag in enumerate(lags, 1) if index > late and lag == 0]
     return right[0], ends[0] if ends else right[1]
 
 

@@ -64,8 +64,8 @@ def bill(instances: int, threads: int) -> int:
 
 def within_ms(run: TankRun) -> int | None:
     """99 of 100 messages are done within this time; None if more than one of 100 is not done at the end."""
-    at = -(-99 * (len(run.took_ms) + run.left) // 100) - 1
-    return run.took_ms[at] if at < len(run.took_ms) else None
+    index = -(-99 * (len(run.took_ms) + run.left) // 100) - 1
+    return run.took_ms[index] if index < len(run.took_ms) else None
 
 
 def played(call: Call, size: tuple[int, int, int]) -> TankRun:
@@ -100,12 +100,12 @@ def _seen(call: Call, size: Any) -> Difference | None:
     if took_ms is not None and took_ms <= call["goal_ms"]:
         return None
     binds = next((str(row["limit"]) for row in limits(run) if row["binds"]), NOTHING)
-    if binds == NOTHING and any(each.messages > 1 for each in run.calls):
+    if binds == NOTHING and any(listener_call.messages > 1 for listener_call in run.calls):
         binds = SLOW_CALL
     done = f"within {took_ms:,} ms" if took_ms is not None else f"{run.left} messages not done at all"
-    found = f"{tuple(size)}: {done}; what binds: {NOTHING if binds == SLOW_CALL else binds}"
-    found += f"; {per_call(run)} messages per call" if call["pull_interval_ms"] else ""
-    return Difference(("99 of 100 messages",), binds, f"done within {call['goal_ms']:,} ms", found)
+    actual = f"{tuple(size)}: {done}; what binds: {NOTHING if binds == SLOW_CALL else binds}"
+    actual += f"; {per_call(run)} messages per call" if call["pull_interval_ms"] else ""
+    return Difference(("99 of 100 messages",), binds, f"done within {call['goal_ms']:,} ms", actual)
 
 
 def _threads(per_second: float, call_ms: int) -> int:
@@ -123,13 +123,13 @@ def days(seed: int) -> list[Call]:
     return [kind(rng) for kind in kinds]
 
 
-def _call(about: str, right: tuple[int, int, int], *, spare: float = 1.2, **given: Any) -> Call:
-    call_ms = right[2] * given["compute_ms"] + given["wait_ms"]
+def _call(about: str, right: tuple[int, int, int], *, spare: float = 1.2, **settings: Any) -> Call:
+    call_ms = right[2] * settings["compute_ms"] + settings["wait_ms"]
     # The order is that of size's arguments.
-    given.setdefault("pull_interval_ms", 0)
-    given.setdefault("goal_ms", given["pull_interval_ms"] + 2 * call_ms + 500)
-    given["budget"] = int(bill(*right[:2]) * spare)
-    return Call(**given, right=right, about=about)
+    settings.setdefault("pull_interval_ms", 0)
+    settings.setdefault("goal_ms", settings["pull_interval_ms"] + 2 * call_ms + 500)
+    settings["budget"] = int(bill(*right[:2]) * spare)
+    return Call(**settings, right=right, about=about)
 
 
 def _waiting(rng: random.Random) -> Call:

@@ -117,7 +117,7 @@ class Splits:
         lab = played.lab
         played.sends = lab.producer("billing-sends").send
 
-        def made(function: Callable[..., Any], number: int) -> Any:
+        def listener_from(function: Callable[..., Any], number: int) -> Any:
             if not takes(function, 2):
                 where = "the arguments of safe_async"
                 raise NotMade("safe_async", parameters_of(function), MADE_RULE, where, "(send, print_page)")
@@ -130,7 +130,7 @@ class Splits:
             return both[number]
 
         for number, (group, name, topic) in enumerate(((FAST, NODE, ORDERS), (SLOW, PRINTER, INVOICES))):
-            life = functools.partial(made, played.answers["safe_async"], number)
+            life = functools.partial(listener_from, played.answers["safe_async"], number)
             life()
             consumer = lab.push_consumer(group, name=name)
             consumer.subscribe(topic, "*")
@@ -141,7 +141,7 @@ class Splits:
 
 def _orders(rng: random.Random, count: int) -> list[PrintedOrder]:
     first = rng.randint(100, 900)
-    return [PrintedOrder(f"order-{first + at}", f"страница {at} 页".encode()) for at in range(count)]
+    return [PrintedOrder(f"order-{first + number}", f"страница {number} 页".encode()) for number in range(count)]
 
 
 def _opens(fail_at: int) -> Does:
@@ -205,7 +205,7 @@ def _sent_on(day: Pages) -> Finding | None:
 
 def _all_printed(day: Pages) -> Finding | None:
     printed = Counter(key for key, _ in day.printed)
-    invoices = {one.keys for one in day.lab.store().messages(INVOICES)}
+    invoices = {message.keys for message in day.lab.store().messages(INVOICES)}
     for order in day.sent.values():
         if printed[order.key]:
             continue
@@ -227,7 +227,7 @@ def _all_printed(day: Pages) -> Finding | None:
 
 
 def _own_pages(day: Pages) -> Finding | None:
-    orders = {one.key: one.body for one in day.sent.values()}
+    orders = {order.key: order.body for order in day.sent.values()}
     for key, body in day.printed:
         if orders.get(key) != body:
             expected = (key, orders[key]) if key in orders else f"one of {', '.join(orders)}"

@@ -52,14 +52,14 @@ def _with_keys(queue: count.Messages) -> int:
 
 
 def _by_queue_first(queues: Iterable[count.Sized]) -> count.Sized:
-    return min(queues, key=lambda one: (one[0], one[2], one[1]))
+    return min(queues, key=lambda sized: (sized[0], sized[2], sized[1]))
 
 
 def _last_broker(queues: Iterable[count.Sized]) -> count.Sized:
     ranked = list(queues)
     most = min(ranked)[0]
-    broker = max(one[1] for one in ranked if one[0] == most)
-    return min(one for one in ranked if one[:2] == (most, broker))
+    broker = max(sized[1] for sized in ranked if sized[0] == most)
+    return min(sized for sized in ranked if sized[:2] == (most, broker))
 
 
 _OTHER_ORDERS = (_by_queue_first, _last_broker)
@@ -67,15 +67,15 @@ _OTHER_ORDERS = (_by_queue_first, _last_broker)
 
 def _another_queue(call: Call, rows: Sequence[Mapping[str, Any]], wrong: WrongRow) -> str:
     """A queue and its right number of messages, but not the fullest one, or not the first of equal ones."""
-    found = dict(wrong.found or {})
-    if wrong.part == "twice" or (wrong.right is not None and found.get("messages") == wrong.right["messages"]):
+    actual = dict(wrong.found or {})
+    if wrong.part == "twice" or (wrong.right is not None and actual.get("messages") == wrong.right["messages"]):
         return refutation("lab10.equal_is_free")
     queue = [
         row
         for row in messages(call["messages"])
-        if all(row[name] == found.get(name) for name in ("topic", *count.PLACE))
+        if all(row[name] == actual.get(name) for name in ("topic", *count.PLACE))
     ]
-    return refutation("lab10.sorted_downwards") if queue and len(queue) == found["messages"] else ""
+    return refutation("lab10.sorted_downwards") if queue and len(queue) == actual["messages"] else ""
 
 
 FULLEST = Rows(
@@ -174,8 +174,8 @@ def _looks_at_some(call: Call) -> OneOf:
     return OneOf((looks(True), looks(False)))
 
 
-def _contains(found: str | None, tags: Sequence[str]) -> bool:
-    return any(one in (found or "") for one in tags)
+def _contains(text: str | None, tags: Sequence[str]) -> bool:
+    return any(tag in (text or "") for tag in tags)
 
 
 COST = Rows(
@@ -201,10 +201,8 @@ COST = Rows(
         ),
         Slip("with tags", wrongly(count.cost, looks=_with_tags), belief="lab10.untagged_unseen"),
         Slip("every topic", wrongly(count.cost, everywhere=True), belief="lab10.one_queue_0"),
-        Slip(
-            "condition", wrongly(count.cost, fits=lambda found, tags: found is not None), belief="lab10.count_condition"
-        ),
-        Slip("first tag", wrongly(count.cost, fits=lambda found, tags: found == tags[0]), belief="lab10.first_tag"),
+        Slip("condition", wrongly(count.cost, fits=lambda tag, tags: tag is not None), belief="lab10.count_condition"),
+        Slip("first tag", wrongly(count.cost, fits=lambda tag, tags: tag == tags[0]), belief="lab10.first_tag"),
         Slip("offsets", wrongly(count.cost, looks=count.offsets), belief="lab10.highest_offset"),
         Slip(
             "sum of nothing",

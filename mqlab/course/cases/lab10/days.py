@@ -36,7 +36,7 @@ def day(seed: int) -> Store:
     from mqlab.data.traffic import write
 
     folder = _folder()
-    made = write(
+    summary = write(
         folder / "day",
         messages=MESSAGES,
         brokers=len(BROKERS),
@@ -47,8 +47,8 @@ def day(seed: int) -> Store:
         commit_log_bytes=1 << 20,
         consume_queue_bytes=20_000,
     )
-    made.truth.unlink()
-    return Store(str(made.directory), f"the day of seed {seed}")
+    summary.truth.unlink()
+    return Store(str(summary.directory), f"the day of seed {seed}")
 
 
 @functools.cache
@@ -149,6 +149,6 @@ def _odd_records(broker: str) -> list[Record]:
 
 
 def _record(topic: str, queue_id: int, tags: str | None, keys: str | None, body: str, **more: str) -> Record:
-    given = {"TAGS": tags, "KEYS": keys, **more}
-    encoded = properties.encode({name: value for name, value in given.items() if value is not None})
+    named = {"TAGS": tags, "KEYS": keys, **more}
+    encoded = properties.encode({name: value for name, value in named.items() if value is not None})
     return Record(topic, body.encode(), queue_id=queue_id, properties=encoded)

@@ -74,8 +74,8 @@ def fullest(
     """The fullest queue of each topic; of equal ones the first by broker name, then by queue id."""
     ranked: dict[str, list[Sized]] = {}
     for group in _grouped(rows, ("topic", *queue)):
-        place = min(row["broker_name"] for row in group), group[0]["queue_id"]
-        ranked.setdefault(group[0]["topic"], []).append((-size(group), *place))
+        queue_key = min(row["broker_name"] for row in group), group[0]["queue_id"]
+        ranked.setdefault(group[0]["topic"], []).append((-size(group), *queue_key))
     return [
         {"topic": topic, "broker_name": broker_name, "queue_id": queue_id, "messages": -messages}
         for topic, (messages, broker_name, queue_id) in sorted((topic, best(ranked[topic])) for topic in ranked)
@@ -122,9 +122,9 @@ def busiest(
     return [{"customer": customer, "messages": messages} for customer, messages in ranked[:most]]
 
 
-def is_one_of(found: str | None, tags: Sequence[str]) -> bool:
+def is_one_of(tag: str | None, tags: Sequence[str]) -> bool:
     """Whether a message's tags are one of those that are wanted."""
-    return found in tags
+    return tag in tags
 
 
 def cost(
@@ -138,7 +138,7 @@ def cost(
 ) -> list[Row]:
     """For each queue of a topic: what the broker looks at, and what it may deliver to a group that wants some tags."""
     groups = _grouped([row for row in rows if everywhere or row["topic"] == topic], queue)
-    made = [
+    costs = [
         {
             "broker_name": min(row["broker_name"] for row in group),
             "queue_id": group[0]["queue_id"],
@@ -147,7 +147,7 @@ def cost(
         }
         for group in groups
     ]
-    return sorted(made, key=itemgetter(*PLACE))
+    return sorted(costs, key=itemgetter(*PLACE))
 
 
 def back_to(row: Row) -> str | None:

@@ -59,23 +59,23 @@ def calls(seed: int) -> Iterator[Call]:
         )
 
 
-def _first_difference(call: Call, found: dict[str, Any]) -> Difference | None:
+def _first_difference(call: Call, answer: dict[str, Any]) -> Difference | None:
     """Options that are no texts, options that the source does not take, wrong columns, wrong messages."""
     from mqlab.data.spark.options import parse
 
     # 1. Texts, not lists, nor what str() makes of a list; numbers are taken for texts.
-    for name, value in found.items():
+    for name, value in answer.items():
         if isinstance(value, list | tuple | set) or str(value)[:1] in ("[", "(", "{"):
             return Difference((f"option {name}",), "a list", call.right.get(name, "a text"), value)
     # 2. The source itself must accept the options.
     try:
-        options = parse({"path": call.given, **{name: str(value) for name, value in found.items()}})
+        options = parse({"path": call.given, **{name: str(value) for name, value in answer.items()}})
     except MqlabError as error:
-        part = "another name" if found.keys() - OPTIONS else "another value"
+        part = "another name" if answer.keys() - OPTIONS else "another value"
         return Difference(("the options",), part, error.hint or "options that the source takes", error.text)
     # 3. They must decode exactly the columns that are used, and choose exactly the messages that were asked for.
     if sorted(options.columns) != sorted(call["columns"]):
-        shown = found.get("columns", "no option columns: all are decoded")
+        shown = answer.get("columns", "no option columns: all are decoded")
         return Difference(("option columns",), "columns", call.right["columns"], shown)
     selection = options.selection
     # Timestamps bound a read as times do: all messages of these stores are stored in the order of their times.
@@ -86,9 +86,9 @@ def _first_difference(call: Call, found: dict[str, Any]) -> Difference | None:
     expected = set(_chosen(call.given, *asked))
     for message in sorted(chosen ^ expected):
         stored_ms, topic, queue_id, broker_name, _ = message
-        at = f"the message of {topic}, queue {queue_id} of {broker_name}, stored at {stored_ms}"
+        where = f"the message of {topic}, queue {queue_id} of {broker_name}, stored at {stored_ms}"
         part = "time" if topic == call["topic"] and queue_id in call["queues"] else "chosen"
-        return Difference((at,), part, *(("read", "not read") if message in expected else ("not read", "read")))
+        return Difference((where,), part, *(("read", "not read") if message in expected else ("not read", "read")))
     return None
 
 

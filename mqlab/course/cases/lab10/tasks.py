@@ -56,10 +56,10 @@ def _no_group_of_its_own(tags: Mapping[str, int], wanted: Sequence[str]) -> str:
     return "" if _matched(tags, wanted) else f"no order has one of these tags; there are {', '.join(map(str, tags))}"
 
 
-def _close(one: object, other: object) -> bool:
+def _close(number: object, other: object) -> bool:
     """Equal numbers, after rounding to one digit."""
-    numbers = isinstance(one, int | float) and isinstance(other, int | float)
-    return numbers and abs(float(str(one)) - float(str(other))) <= 0.1 + 1e-9
+    numbers = isinstance(number, int | float) and isinstance(other, int | float)
+    return numbers and abs(float(str(number)) - float(str(other))) <= 0.1 + 1e-9
 
 
 def _exchanges(plan: str) -> int:
@@ -93,7 +93,7 @@ TASKS = (
         "lab10.share",
         right=_percent,
         unready=_still_stock,
-        wrong={"all": lambda *_given: 100, "others": lambda *given: 100 - _percent(*given)},
+        wrong={"all": lambda *_given: 100, "others": lambda *arguments: 100 - _percent(*arguments)},
     ),
     Task(
         "lab10.floor",

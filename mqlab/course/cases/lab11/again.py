@@ -37,44 +37,44 @@ class Before:
     units: int
 
 
-def cause_of(one: Before) -> str:
+def cause_of(before: Before) -> str:
     """The first that is true."""
-    if not one.earlier:
+    if not before.earlier:
         return FIRST
-    if one.call["retry_times"] > max(call["retry_times"] for call in one.earlier):
+    if before.call["retry_times"] > max(call["retry_times"] for call in before.earlier):
         return "retry"
-    if len(one.earlier) < one.units:
+    if len(before.earlier) < before.units:
         return "resend"
-    return "no_result" if one.earlier[-1]["ended_ms"] is None else by_time(one)
+    return "no_result" if before.earlier[-1]["ended_ms"] is None else by_time(before)
 
 
-def by_time(one: Before) -> str:
+def by_time(before: Before) -> str:
     """As if time alone decided."""
-    if not one.earlier:
+    if not before.earlier:
         return FIRST
-    ended_ms = one.earlier[-1]["ended_ms"] or one.earlier[-1]["started_ms"]
-    return "soon" if one.call["started_ms"] - ended_ms <= MINUTE else "late"
+    ended_ms = before.earlier[-1]["ended_ms"] or before.earlier[-1]["started_ms"]
+    return "soon" if before.call["started_ms"] - ended_ms <= MINUTE else "late"
 
 
-def no_units(one: Before) -> str:
+def no_units(before: Before) -> str:
     """As if a message were stored once."""
-    return cause_of(Before(one.call, one.earlier, 1))
+    return cause_of(Before(before.call, before.earlier, 1))
 
 
-def no_ends(one: Before) -> str:
+def no_ends(before: Before) -> str:
     """As if every call came back."""
-    cause = cause_of(one)
-    return by_time(one) if cause == "no_result" else cause
+    cause = cause_of(before)
+    return by_time(before) if cause == "no_result" else cause
 
 
-def only_retries(one: Before) -> str:
+def only_retries(before: Before) -> str:
     """As if nothing but a retry could come again."""
-    return "retry" if one.call["retry_times"] else FIRST
+    return "retry" if before.call["retry_times"] else FIRST
 
 
-def any_retry(one: Before) -> str:
+def any_retry(before: Before) -> str:
     """As if every call with retry_times above 0 were a retry of its own."""
-    return "retry" if one.call["retry_times"] and one.earlier else cause_of(one)
+    return "retry" if before.call["retry_times"] and before.earlier else cause_of(before)
 
 
 def why_again(
@@ -90,8 +90,8 @@ def why_again(
         if not call["keys"]:
             continue
         before = earlier.setdefault(of(call), [])
-        told = cause(Before(call, tuple(before), units[same_message(call)]))
-        rows.append({name: call[name] for name in COLUMNS[:-1]} | {"cause": told})
+        answer = cause(Before(call, tuple(before), units[same_message(call)]))
+        rows.append({name: call[name] for name in COLUMNS[:-1]} | {"cause": answer})
         before.append(call)
     return rows
 

@@ -35,14 +35,14 @@ def joined(entries: Iterable[Row], by: Sequence[str] = ("request_id", "msg_id"),
 
     ``once``: a trace message that was stored twice counts once.
     """
-    told = {(row["trace_msg_id"], row["position"]): row for row in entries}.values() if once else list(entries)
+    kept = {(row["trace_msg_id"], row["position"]): row for row in entries}.values() if once else list(entries)
     halves: dict[tuple[Any, ...], list[Row]] = {}
-    for row in told:
+    for row in kept:
         if row["kind"] == "SubAfter":
             halves.setdefault(tuple(row[name] for name in by), []).append(row)
     return [
         trace.call_row(row, after)
-        for row in told
+        for row in kept
         if row["kind"] == "SubBefore"
         for after in halves.get(tuple(row[name] for name in by), [None])
     ]
@@ -73,10 +73,10 @@ def _explain(call: Call, rows: Sequence[Mapping[str, Any]], wrong: WrongRow) -> 
     if wrong.part != "twice":
         return ""
     entries = entries_of(call["entries"])
-    found = _times(rows)
+    times = _times(rows)
     joins = (joined(entries, ["msg_id"]), joined(entries, ["request_id"]), joined(entries, once=False))
     likely = zip(BELIEFS_OF_TWICE, joins, strict=True)
-    return next((refutation(belief) for belief, table in likely if _times(table) == found), "")
+    return next((refutation(belief) for belief, table in likely if _times(table) == times), "")
 
 
 def _times(rows: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, str]]:

@@ -43,12 +43,12 @@ def day(seed: int) -> Store:
     bodies, calls = trace.trace_bodies(folder), trace.calls_in(folder)
     late_ms = max(call["started_ms"] for call in calls) + MINUTE
     again = [message for message in bodies if b"Sub" in message["body"]][::SENT_AGAIN_EVERY]
-    told = [
+    stored = [
         *_as_stored(again, late_ms),
         *_in_batches(calls, late_ms, random.Random(f"lab11 {seed}")),
         *_retry_again(calls, late_ms + 5 * MINUTE),
     ]
-    _store(folder / ELSEWHERE, told)
+    _store(folder / ELSEWHERE, stored)
     return Store(str(folder), f"the day of seed {seed}")
 
 

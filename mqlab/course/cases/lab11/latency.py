@@ -35,10 +35,10 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     if not values:
         return None
     ordered = sorted(values)
-    at = share * (len(ordered) - 1)
-    low = int(at)
+    rank = share * (len(ordered) - 1)
+    low = int(rank)
     high = min(low + 1, len(ordered) - 1)
-    return float(ordered[low] + (ordered[high] - ordered[low]) * (at - low))
+    return float(ordered[low] + (ordered[high] - ordered[low]) * (rank - low))
 
 
 def done_at(known: StoreFacts, group: str) -> dict[Same, int]:
@@ -83,8 +83,8 @@ def _row(minute: int, orders: Sequence[tuple[Row, int | None]], of_queues: bool)
         for first, ms in orders:
             if ms is not None:
                 queues.setdefault((first["broker_name"], first["queue_id"]), []).append(ms)
-        each = [one for values in queues.values() if (one := percentile(values, 0.99)) is not None]
-        p99 = sum(each) / len(each) if each else None
+        percentiles = [of_queue for values in queues.values() if (of_queue := percentile(values, 0.99)) is not None]
+        p99 = sum(percentiles) / len(percentiles) if percentiles else None
     waiting = (len(orders) - len(late)) / len(orders)
     return {
         "minute_ms": minute,

@@ -161,13 +161,13 @@ def _mean_of_the_day(call: Call) -> list[Row]:
 def _without_groups(call: Call) -> list[Row]:
     """A message and the number of its retry name a call: groups are forgotten."""
     units, calls = _read(call)
-    return storm(units, list({(*_message_of(each), each["retry_times"]): each for each in calls}.values()))
+    return storm(units, list({(*_message_of(call), call["retry_times"]): call for call in calls}.values()))
 
 
 def _by_minute_of_calls(call: Call) -> list[Row]:
     """The calls of a minute are divided by the messages that were sent in it."""
     units, calls = _read(call)
-    began = Counter(each["started_ms"] // MINUTE * MINUTE for each in calls)
+    began = Counter(call["started_ms"] // MINUTE * MINUTE for call in calls)
     return [
         row | {"calls_each": began[row["minute_ms"]] / row["sent"] if row["sent"] else None}
         for row in storm(units, calls)
@@ -177,7 +177,7 @@ def _by_minute_of_calls(call: Call) -> list[Row]:
 def _with_calls(call: Call) -> list[Row]:
     """Only messages that somebody was called with are counted."""
     units, calls = _read(call)
-    called = {_message_of(each) for each in calls}
+    called = {_message_of(call) for call in calls}
     only = [unit if unit["message"] in called else unit | {"topic": names.SCHEDULE_TOPIC} for unit in units]
     sent = {row["minute_ms"]: row for row in storm(only, calls)}
     return [
@@ -197,14 +197,14 @@ def _units_as_messages(call: Call) -> list[Row]:
     """A message that was stored twice counts twice, and so do its calls."""
     units, calls = _read(call)
     minutes = Counter(unit["stored_ms"] // MINUTE * MINUTE for unit in units if _sent(unit["topic"]))
-    calls_with, total = Counter(_message_of(each) for each in calls), Counter[int]()
+    calls_with, total = Counter(_message_of(call) for call in calls), Counter[int]()
     for unit in units:
         if _sent(unit["topic"]):
             total[unit["stored_ms"] // MINUTE * MINUTE] += calls_with[unit["message"]]
     return [
-        row | {"sent": minutes[at], "calls_each": total[at] / minutes[at] if minutes[at] else None}
+        row | {"sent": minutes[minute], "calls_each": total[minute] / minutes[minute] if minutes[minute] else None}
         for row in storm(units, calls)
-        for at in (row["minute_ms"],)
+        for minute in (row["minute_ms"],)
     ]
 
 

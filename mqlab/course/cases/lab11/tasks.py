@@ -36,17 +36,17 @@ def _still_400(_body: bytes, cut: int) -> str:
     return "these are still 400 bytes: change CUT first" if cut == FIRST_CUT else ""
 
 
-def _of(told: Sequence[Row], group: str) -> list[Row]:
-    return [row for row in told if row["group_name"] == group]
+def _of(rows: Sequence[Row], group: str) -> list[Row]:
+    return [row for row in rows if row["group_name"] == group]
 
 
-def _again(told: Sequence[Row], group: str) -> int:
-    mine = _of(told, group)
+def _again(rows: Sequence[Row], group: str) -> int:
+    mine = _of(rows, group)
     return len(mine) - len({(row["msg_id"], row["keys"]) for row in mine})
 
 
-def _retried(told: Sequence[Row], group: str) -> int:
-    return sum(row["retry_times"] > 0 for row in _of(told, group))
+def _retried(rows: Sequence[Row], group: str) -> int:
+    return sum(row["retry_times"] > 0 for row in _of(rows, group))
 
 
 def _still_billing(_told: Sequence[Row], group: str) -> str:
@@ -62,9 +62,9 @@ def _still_created(_lives: Sequence[Any], tag: str) -> str:
 
 
 def _halves(stores: Path, every: int) -> tuple[set[str], set[str]]:
-    told = trace.entries_in(stores, forgets=every)
-    began = {row["request_id"] for row in told if row["kind"] == "SubBefore"}
-    return began, {row["request_id"] for row in told if row["kind"] == "SubAfter"}
+    entries = trace.entries_in(stores, forgets=every)
+    began = {row["request_id"] for row in entries if row["kind"] == "SubBefore"}
+    return began, {row["request_id"] for row in entries if row["kind"] == "SubAfter"}
 
 
 def _ends_alone(stores: Path, every: int) -> int:
@@ -108,19 +108,19 @@ WHAT_REPEATS = {"late": "wrong_reset", "soon": "deploy", "resend": "lost_answer"
 
 
 def _letters(big: WrittenDay) -> int:
-    return sum(told["lost"] for told in big.truth() if told["group"] == NOTIFICATION)
+    return sum(incident["lost"] for incident in big.truth() if incident["group"] == NOTIFICATION)
 
 
 def _for_nothing(big: WrittenDay, cause: str) -> int | None:
     if cause not in WHAT_REPEATS:
         return None
-    twice: int = sum(told["twice"] for told in big.truth() if told["kind"] == WHAT_REPEATS[cause])
+    twice: int = sum(incident["twice"] for incident in big.truth() if incident["kind"] == WHAT_REPEATS[cause])
     return twice
 
 
-def _but_for_a_few(one: object, other: object) -> bool:
+def _but_for_a_few(number: object, other: object) -> bool:
     """The diary has two messages fewer that came again soon; both had failed, too, and one of them was stored twice."""
-    return isinstance(one, int) and isinstance(other, int) and abs(one - other) <= A_FEW
+    return isinstance(number, int) and isinstance(other, int) and abs(number - other) <= A_FEW
 
 
 def _still_retries(_big: WrittenDay, cause: str) -> str:
@@ -134,7 +134,7 @@ TASKS = (
         "lab11.again",
         right=_again,
         unready=_still_billing,
-        wrong={"retries": _retried, "all": lambda told, group: len(_of(told, group))},
+        wrong={"retries": _retried, "all": lambda rows, group: len(_of(rows, group))},
     ),
     Task(
         "lab11.lost_when",

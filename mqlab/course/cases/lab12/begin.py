@@ -37,8 +37,8 @@ def stores(number: int) -> Store:
         store_of(
             folder / broker,
             [
-                Stored(at_ms, "orders", place % 4, b"." * rng.choice((20, 300, 900)), {"KEYS": f"O{place}"})
-                for place, at_ms in enumerate(moments)
+                Stored(at_ms, "orders", index % 4, b"." * rng.choice((20, 300, 900)), {"KEYS": f"O{index}"})
+                for index, at_ms in enumerate(moments)
             ],
         )
     return Store(str(folder), f"three hours of two brokers, number {number}")
@@ -70,10 +70,10 @@ def _first_difference(call: Call, value: Any) -> Difference | None:
     from mqlab.data.spark.options import parse
     from mqlab.data.spark.stream import RocketMQStreamReader
 
-    options, trigger = (dict(one) for one in value)
+    options, trigger = (dict(part) for part in value)
     # 1. The source must accept the options.
     try:
-        parsed = parse({"path": call.given, **{name: str(one) for name, one in options.items()}})
+        parsed = parse({"path": call.given, **{name: str(option) for name, option in options.items()}})
         reader = RocketMQStreamReader(parsed, NAMES)
         begins = reader.initialOffset()
     except MqlabError as error:
@@ -87,16 +87,16 @@ def _first_difference(call: Call, value: Any) -> Difference | None:
 
 def _begins_elsewhere(call: Call, parsed: Any, begins: Mapping[str, int]) -> Difference | None:
     wanted = first_places(call.given, call["at_ms"])
-    for name, place in wanted.items():
-        if begins[name] == place:
+    for name, physical_offset in wanted.items():
+        if begins[name] == physical_offset:
             continue
         part = "latest" if parsed.starting.word == "latest" else "place"
         if not parsed.starting.option and parsed.selection.start_ms is not None:
             part = "filter"
-        found = f"begins at {begins[name]}"
-        if begins[name] < place:
-            found += f": reads {place - begins[name]:,} bytes that are older"
-        return Difference((name,), part, f"begins at {place}", found)
+        actual = f"begins at {begins[name]}"
+        if begins[name] < physical_offset:
+            actual += f": reads {physical_offset - begins[name]:,} bytes that are older"
+        return Difference((name,), part, f"begins at {physical_offset}", actual)
     return None
 
 
@@ -113,9 +113,9 @@ def _ends(trigger: Mapping[str, Any]) -> Difference | None:
         return None
     if names == ["once"] and trigger["once"] is True:
         return None  # it ends, and is judged by its only batch
-    found = ", ".join(f"{name}={trigger[name]!r}" for name in names) or "no trigger: the next batch follows at once"
+    actual = ", ".join(f"{name}={trigger[name]!r}" for name in names) or "no trigger: the next batch follows at once"
     known = names in (["processingTime"], ["continuous"], [], ["realTime"])
-    return Difference(("trigger",), "goes on" if known else "no trigger", "a trigger that ends by itself", found)
+    return Difference(("trigger",), "goes on" if known else "no trigger", "a trigger that ends by itself", actual)
 
 
 def _too_large(
@@ -170,11 +170,18 @@ def first_places(store: str, at_ms: int) -> dict[str, int]:
 
     ends = RocketMQStreamReader(parse({"path": store, "startingOffsets": "latest"}), NAMES).initialOffset()
     log = _log(store)
-    return {name: next((place for place, ms in log[name] if ms >= at_ms), ends[name]) for name in BROKERS}
+    return {
+        name: next((physical_offset for physical_offset, ms in log[name] if ms >= at_ms), ends[name])
+        for name in BROKERS
+    }
 
 
 def _messages_between(store: str, begin: Mapping[str, int], end: Mapping[str, int]) -> int:
-    return sum(begin[name] <= place < end[name] for name, places in _log(store).items() for place, _ in places)
+    return sum(
+        begin[name] <= physical_offset < end[name]
+        for name, places in _log(store).items()
+        for physical_offset, _ in places
+    )
 
 
 def _with(options: Any = None, trigger: Any = None) -> Any:
@@ -183,9 +190,9 @@ def _with(options: Any = None, trigger: Any = None) -> Any:
     def would(call: Call) -> OneOf:
         right, until = call.right
         changed = {**right, **(options(call) if options else {})}
-        texts = {name: one for name, one in changed.items() if one is not None}
-        numbers = {name: int(one) if one.isdigit() else one for name, one in texts.items()}
-        return OneOf((one, trigger or until) for one in (texts, numbers))
+        texts = {name: text for name, text in changed.items() if text is not None}
+        numbers = {name: int(text) if text.isdigit() else text for name, text in texts.items()}
+        return OneOf((options, trigger or until) for options in (texts, numbers))
 
     return would
 

@@ -36,7 +36,7 @@ class Film:
 
     def until(self, batch: int) -> list[Row]:
         """What was there when a batch had been read; batches after the last slice bring nothing new."""
-        return [row for one in self.slices[: batch + 1] for row in one]
+        return [row for rows in self.slices[: batch + 1] for row in rows]
 
     def newest_ms(self, batch: int | None = None) -> int:
         """The latest time of all rows that were there after a batch."""
@@ -67,7 +67,7 @@ class FilmRun:
 
     def dropped_in(self, batch: int) -> int:
         """How many rows were too late for Spark's state, up to a batch."""
-        return sum(one["dropped"] for one in self.batches if one["batch"] <= batch)
+        return sum(progress["dropped"] for progress in self.batches if progress["batch"] <= batch)
 
 
 def minutes_ms(call: Call, name: str) -> int:
@@ -97,23 +97,23 @@ class Films:
         """The calls of a seed."""
         return list(self.calls(seed))
 
-    def judge(self, answers: Answers, made: Iterable[Call]) -> Finding | None:
+    def judge(self, answers: Answers, trial: Iterable[Call]) -> Finding | None:
         """Call by call, up to the first broken promise."""
-        return first(self._judged(answers, call) for call in made)
+        return first(self._judged(answers, call) for call in trial)
 
     def _judged(self, answers: Answers, call: Call) -> Finding | None:
-        given = [str(value) if isinstance(value, Store) else value for value in call.arguments.values()]
+        arguments = [str(value) if isinstance(value, Store) else value for value in call.arguments.values()]
         with hearing(), marked(call):
-            found = answers[self.through](answers[self.name], *given)
+            film = answers[self.through](answers[self.name], *arguments)
         # 1. Does Spark run it?
-        if found["refused"]:
-            why = self.refused(found["refused"])
+        if film["refused"]:
+            why = self.refused(film["refused"])
             belief = why if why.startswith("lab12.") else ""
             rule = refutation(belief) if belief else why or "Spark has to run the query; it refuses this one"
             where = f"{call.about}: before the first batch"
-            return Finding(rule, where, "a query that Spark runs", found["refused"], call=call, belief=belief)
+            return Finding(rule, where, "a query that Spark runs", film["refused"], call=call, belief=belief)
         # 2. The columns.
-        run = FilmRun(found["rows"], found["batches"], found["mode"])
+        run = FilmRun(film["rows"], film["batches"], film["mode"])
         for row in run.rows[:1]:
             if not row.keys() >= set(self.columns):
                 rule = f"{self.name} returns a DataFrame with the columns {', '.join(self.columns)}"

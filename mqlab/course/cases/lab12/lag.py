@@ -123,7 +123,7 @@ def _no_wish(row: Row) -> bool:
 
 
 def lag_now(
-    made: GroupBacklogs,
+    backlogs: GroupBacklogs,
     *,
     wanted: Callable[[Row], bool] = _no_wish,
     end: Callable[[Mapping[int, int], int], int] = lambda queue, committed: max(max(queue, default=-1) + 1, committed),
@@ -132,18 +132,18 @@ def lag_now(
 ) -> list[Row]:
     """The rows; the arguments are where an answer may err."""
     rows: list[Row] = []
-    for one in filter(wanted, made.committed):
-        queue = made.queues.get((one["broker_name"], one["topic"], one["queue_id"]), {})
+    for row in filter(wanted, backlogs.committed):
+        queue = backlogs.queues.get((row["broker_name"], row["topic"], row["queue_id"]), {})
         if everywhere:
             queue = {
                 offset: ms
-                for (_, topic, queue_id), messages in made.queues.items()
-                if (topic, queue_id) == (one["topic"], one["queue_id"])
+                for (_, topic, queue_id), messages in backlogs.queues.items()
+                if (topic, queue_id) == (row["topic"], row["queue_id"])
                 for offset, ms in messages.items()
             }
-        ends = end(queue, one["committed"])
-        behind_s = (behind or _behind_s)(queue, one["committed"], made.now_ms)
-        rows.append({**one, "end": ends, "lag": ends - one["committed"], "behind_s": behind_s})
+        ends = end(queue, row["committed"])
+        behind_s = (behind or _behind_s)(queue, row["committed"], backlogs.now_ms)
+        rows.append({**row, "end": ends, "lag": ends - row["committed"], "behind_s": behind_s})
     return rows
 
 

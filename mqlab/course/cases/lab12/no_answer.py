@@ -76,28 +76,28 @@ def traced(seed: int, late: int) -> tuple[Film, Store]:
             slices[at].append({**call, "type": "SubAfter", "time": at_ms})
 
     end = NINE
-    for at in range(SLICES):
-        begin, end = end, end + (long if at % 2 == 0 else short)
-        ends(at, begins(at, end - 3 * SECOND), end - SECOND)
-        if at % 2:
+    for number in range(SLICES):
+        begin, end = end, end + (long if number % 2 == 0 else short)
+        ends(number, begins(number, end - 3 * SECOND), end - SECOND)
+        if number % 2:
             continue
         for _ in range(CALLS):
             began = rng.randrange(begin, end - 10 * SECOND)
-            ends(at, begins(at, began), began + rng.randrange(200, 5 * SECOND))
+            ends(number, begins(number, began), began + rng.randrange(200, 5 * SECOND))
         # Answers that come later than their time, by up to nine tenths of late.
         for _ in range(2):
             began = end - 8 * late * MINUTE // 10 + rng.randrange(10 * SECOND)
-            ends(at + 2, begins(at, began), began + 2 * SECOND)
+            ends(number + 2, begins(number, began), began + 2 * SECOND)
         # No answer, early in the slice, so that it is due in the next one.
         early = begin + rng.randrange(20 * SECOND, (late - 1) * MINUTE)
-        begins(at, early)
-        slow = begins(at, early + SECOND)
-        ends(at, slow, early + PATIENCE_MS + 30 * SECOND)
-        just = begins(at, early + 3 * SECOND)  # its answer is the last that comes in time
-        ends(at, just, early + 3 * SECOND + PATIENCE_MS)
-        hung = begins(at, early + 2 * SECOND)
-        retried = begins(at, early + 40 * SECOND, str(hung["msg_id"]))
-        ends(at, retried, early + 41 * SECOND)
+        begins(number, early)
+        slow = begins(number, early + SECOND)
+        ends(number, slow, early + PATIENCE_MS + 30 * SECOND)
+        just = begins(number, early + 3 * SECOND)  # its answer is the last that comes in time
+        ends(number, just, early + 3 * SECOND + PATIENCE_MS)
+        hung = begins(number, early + 2 * SECOND)
+        retried = begins(number, early + 40 * SECOND, str(hung["msg_id"]))
+        ends(number, retried, early + 41 * SECOND)
     for entries in slices:
         entries.sort(key=lambda row: int(str(row["time"])))
     film = Film(slices, "time")
@@ -126,21 +126,21 @@ def unanswered(film: Film) -> dict[CallKey, int]:
 
 
 def _told_once(call: Call, run: FilmRun) -> Finding | None:
-    told: dict[CallKey, int] = {}
+    told_in: dict[CallKey, int] = {}
     for row in run.rows:
         key = row["request_id"], row["msg_id"]
-        if key in told:
-            found, what = f"told again; batch {told[key]} had told it", f"call {key[0]} of {key[1]}"
-            return told_by(call, "lab12.alarm_is_a_state", row["batch"], "told once", found, what)
-        told[key] = row["batch"]
+        if key in told_in:
+            actual, what = f"told again; batch {told_in[key]} had told it", f"call {key[0]} of {key[1]}"
+            return told_by(call, "lab12.alarm_is_a_state", row["batch"], "told once", actual, what)
+        told_in[key] = row["batch"]
     return None
 
 
 def _told_in_time(call: Call, run: FilmRun) -> Finding | None:
     film: Film = call.given
     right, late_ms = unanswered(film), minutes_ms(call, "late")
-    told: dict[CallKey, int] = {}
-    for batch in [one["batch"] for one in run.batches]:
+    told_in: dict[CallKey, int] = {}
+    for batch in [progress["batch"] for progress in run.batches]:
         for row in run.of(batch):
             key = row["request_id"], row["msg_id"]
             what = f"call {key[0]} of {key[1]}"
@@ -148,13 +148,13 @@ def _told_in_time(call: Call, run: FilmRun) -> Finding | None:
                 return _false_alarm(call, key, batch, what)
             newest = film.newest_ms(batch)
             if newest < right[key] + PATIENCE_MS:
-                found = f"told at {clock(newest)}, {(newest - right[key]) // SECOND} s after it began"
-                return Finding(EARLY, place(call, batch, what), "not told yet", found, call=call)
-            told[key] = batch
+                actual = f"told at {clock(newest)}, {(newest - right[key]) // SECOND} s after it began"
+                return Finding(EARLY, place(call, batch, what), "not told yet", actual, call=call)
+            told_in[key] = batch
         # What was due before this batch began.
         before = film.newest_ms(batch - 1) if batch else 0
         for key, began in right.items():
-            if key not in told and began + PATIENCE_MS + late_ms + SLACK_MS <= before:
+            if key not in told_in and began + PATIENCE_MS + late_ms + SLACK_MS <= before:
                 return _not_told(call, run, batch, key, began)
     return None
 
@@ -169,8 +169,8 @@ def _false_alarm(call: Call, key: CallKey, batch: int, what: str) -> Finding:
     )
     comes = next(answers, batch)
     if comes > batch:
-        found = f"told, though its answer comes with batch {comes}"
-        return told_by(call, "lab12.trace_is_on_time", batch, "not told: it was answered", found, what)
+        actual = f"told, though its answer comes with batch {comes}"
+        return told_by(call, "lab12.trace_is_on_time", batch, "not told: it was answered", actual, what)
     return Finding(ANSWERED, place(call, batch, what), "not told: it was answered", "told", call=call)
 
 
@@ -179,13 +179,13 @@ def _not_told(call: Call, run: FilmRun, batch: int, key: CallKey, began: int) ->
     what, expected = f"call {key[0]} of {key[1]}", f"told: it began at {clock(began)}"
     again = [row for row in film.until(batch) if row["msg_id"] == key[1] and row["request_id"] != key[0]]
     if not run.rows and _kept(run) > 2 * len(film.slices[0]):
-        found = f"nothing is reported, and {_kept(run)} rows are in state"
-        return told_by(call, "lab12.one_watermark_is_enough", batch, expected, found, what)
+        actual = f"nothing is reported, and {_kept(run)} rows are in state"
+        return told_by(call, "lab12.one_watermark_is_enough", batch, expected, actual, what)
     if not run.rows:
         return told_by(call, "lab12.inner_join_tells", batch, expected, "nothing is reported", what)
     if again and any(row["batch"] <= batch for row in run.rows):
-        found = f"not told; {again[0]['request_id']} is another call of {key[1]}"
-        return told_by(call, "lab12.message_is_a_call", batch, expected, found, what)
+        actual = f"not told; {again[0]['request_id']} is another call of {key[1]}"
+        return told_by(call, "lab12.message_is_a_call", batch, expected, actual, what)
     return Finding(SOON, place(call, batch, what), expected, "not told", call=call)
 
 
@@ -200,10 +200,10 @@ def _state_is_bounded(call: Call, run: FilmRun) -> Finding | None:
     batch, kept = state_at_the_end(run)
     if kept <= most:
         return None
-    expected, found = f"at most {most} rows in state", f"{kept} rows in state"
+    expected, actual = f"at most {most} rows in state", f"{kept} rows in state"
     if run.mode == "append":
-        return told_by(call, "lab12.range_has_one_end", batch, expected, found)
-    return Finding(LONG_MEMORY, place(call, batch), expected, found, call=call)
+        return told_by(call, "lab12.range_has_one_end", batch, expected, actual)
+    return Finding(LONG_MEMORY, place(call, batch), expected, actual, call=call)
 
 
 def _refused(words: str) -> str:

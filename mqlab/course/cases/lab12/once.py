@@ -85,11 +85,11 @@ class SinkDay(Played):
 
     def _died(self) -> None:
         """Whoever reads the table now must find what was in it already."""
-        found = {tuple(row[:2]) for row in self.rows()} if not isinstance(self.rows(), str) else set()
+        sunk = {tuple(row[:2]) for row in self.rows()} if not isinstance(self.rows(), str) else set()
         finished = [number for number, calls in self.job.calls.items() if calls > (number in self.job.killed)]
         for number in finished:
             for row in self.job.batches[number]:
-                if (row["broker_name"], row["physical_offset"]) not in found and self.gone is None:
+                if (row["broker_name"], row["physical_offset"]) not in sunk and self.gone is None:
                     belief, where = "lab12.delete_then_insert", f"{self.where}{row['keys']} of batch {number}"
                     self.gone = Finding(refutation(belief), where, "still in sold", "gone", lab=self.lab, belief=belief)
 
@@ -179,9 +179,9 @@ def _works(today: SinkDay) -> Finding | None:
     if job.raised is not None:
         if not isinstance(job.raised, sqlite3.Error):
             raise job.raised
-        found = f"{type(job.raised).__name__}: {job.raised}"
+        actual = f"{type(job.raised).__name__}: {job.raised}"
         where = f"{today.where}batch {job.done}, call {job.calls[job.done]} of once"
-        return Finding(RAISED_RULE, where, "the batch is done", found, lab=today.lab)
+        return Finding(RAISED_RULE, where, "the batch is done", actual, lab=today.lab)
     rows = today.rows()
     if isinstance(rows, str):
         return Finding(TABLE_RULE, f"{today.where}the table sold", ", ".join(COLUMNS), rows, lab=today.lab)
@@ -191,19 +191,19 @@ def _works(today: SinkDay) -> Finding | None:
 
 
 def _nothing_is_lost(today: SinkDay) -> Finding | None:
-    wanted, found = _counted(today)
-    places = {row[:2] for row in found}
+    wanted, there = _counted(today)
+    places = {row[:2] for row in there}
     for number, batch in enumerate(today.job.batches):
         for row in batch:
             values = tuple(row[name] for name in COLUMNS)
             where = f"{today.where}{row['keys']}, {row['broker_name']} at {row['physical_offset']}, batch {number}"
-            if values[:2] in places and values not in found:
-                other = next(one for one in found if one[:2] == values[:2])
+            if values[:2] in places and values not in there:
+                other = next(row for row in there if row[:2] == values[:2])
                 return Finding(VALUES_RULE, where, row, dict(zip(COLUMNS, other, strict=True)), lab=today.lab)
-            if values not in found:
+            if values not in there:
                 rule, belief = _why_lost(today, row)
                 return Finding(rule, where, "in sold, once", "not in sold", lab=today.lab, belief=belief)
-    for values in found:
+    for values in there:
         if values not in wanted:
             return Finding(NOT_IN_THE_LOG, f"{today.where}a row of sold", "no such row", values, lab=today.lab)
     return None
@@ -211,8 +211,8 @@ def _nothing_is_lost(today: SinkDay) -> Finding | None:
 
 def _why_lost(today: SinkDay, row: Row) -> tuple[str, str]:
     """What to say of a row that is not there: by what happened on this day."""
-    found = today.rows()
-    keys, places = {one[2] for one in found}, {one[1] for one in found}
+    rows = today.rows()
+    keys, places = {sunk[2] for sunk in rows}, {sunk[1] for sunk in rows}
     if today.is_retained:
         belief = "lab12.batch_is_kept"
     elif today.what == FORGOTTEN:
@@ -229,8 +229,8 @@ def _why_lost(today: SinkDay, row: Row) -> tuple[str, str]:
 
 
 def _nothing_is_twice(today: SinkDay) -> Finding | None:
-    _, found = _counted(today)
-    for values, count in found.items():
+    _, there = _counted(today)
+    for values, count in there.items():
         if count == 1:
             continue
         where = f"{today.where}{values[2]}, {values[0]} at {values[1]}"
@@ -249,7 +249,7 @@ def _has_a_key(today: SinkDay) -> bool:
     """Whether the table refuses rows by some key; here it did not."""
     with closing(sqlite3.connect(today.lab.database(DATABASE).path)) as connection:
         columns = connection.execute("PRAGMA table_info(sold)").fetchall()
-        return any(place for *_, place in columns)
+        return any(key_position for *_, key_position in columns)
 
 
 def _counted(today: SinkDay) -> tuple[Counter[tuple[Any, ...]], Counter[tuple[Any, ...]]]:

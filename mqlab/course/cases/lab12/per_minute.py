@@ -58,9 +58,9 @@ def counted(seed: int, late: int) -> tuple[Film, Store]:
         # Each slice ends with a message of broker-a, so that the watermark goes on as far as it can.
         moments += [border - SECOND for border in borders[1:]] if broker == BROKERS[0] else []
         for number, after in enumerate(sorted(moments)):
-            at = next(place for place, border in enumerate(borders[1:]) if after < border)
-            is_late = broker == BROKERS[1] and at in (1, 2)
-            slices[3 if is_late else at].append(
+            slice_number = next(index for index, border in enumerate(borders[1:]) if after < border)
+            is_late = broker == BROKERS[1] and slice_number in (1, 2)
+            slices[3 if is_late else slice_number].append(
                 {
                     "broker_name": broker,
                     "topic": "orders",
@@ -91,12 +91,12 @@ def counts(film: Film, batch: int) -> Counter[Key]:
 
 def _board_is_right(call: Call, run: FilmRun) -> Finding | None:
     board: dict[Key, int] = {}
-    for batch in [one["batch"] for one in run.batches]:
+    for batch in [progress["batch"] for progress in run.batches]:
         rows = run.of(batch)
         for row in rows:
             if not isinstance(row["minute"], str):
-                found = row["minute"]
-                return Finding(MINUTE_IS_A_TIME, place(call, batch), "2024-11-11 09:05:00", found, call=call)
+                actual = row["minute"]
+                return Finding(MINUTE_IS_A_TIME, place(call, batch), "2024-11-11 09:05:00", actual, call=call)
         board |= {(row["minute"], row["broker_name"]): row["messages"] for row in rows}
         wrong = _first_wrong(call, run, batch, board)
         if wrong is not None:
@@ -110,7 +110,7 @@ def _first_wrong(call: Call, run: FilmRun, batch: int, board: Mapping[Key, int])
         if right[key] == board.get(key, 0) and (key in right or key not in board):
             continue
         minute, broker = key
-        expected, found = f"messages: {right[key]}", f"messages: {board.get(key, 0)}"
+        expected, actual = f"messages: {right[key]}", f"messages: {board.get(key, 0)}"
         what = f"minute {minute[11:16]} of {broker}"
         if not any(row["minute"].startswith(DAY) for row in run.rows):
             row = run.of(batch)[0]
@@ -118,9 +118,9 @@ def _first_wrong(call: Call, run: FilmRun, batch: int, board: Mapping[Key, int])
         if run.mode == "append" and key not in board:
             return told_by(call, "lab12.append_is_live", batch, expected, "no such row", what)
         if dropped := run.dropped_in(batch):
-            found += f", and {dropped} rows dropped by the watermark"
-            return told_by(call, "lab12.late_is_counted", batch, expected, found, what)
-        return Finding(COUNTED, place(call, batch, what), expected, found, call=call)
+            actual += f", and {dropped} rows dropped by the watermark"
+            return told_by(call, "lab12.late_is_counted", batch, expected, actual, what)
+        return Finding(COUNTED, place(call, batch, what), expected, actual, call=call)
     return None
 
 
@@ -133,14 +133,14 @@ def _state_is_bounded(call: Call, run: FilmRun) -> Finding | None:
     batch, kept = state_at_the_end(run)
     if kept <= most:
         return None
-    expected, found = f"at most {most} rows in state", f"{kept} rows in state"
+    expected, actual = f"at most {most} rows in state", f"{kept} rows in state"
     if run.mode == "complete":
-        return told_by(call, "lab12.complete_is_small", batch, expected, found)
+        return told_by(call, "lab12.complete_is_small", batch, expected, actual)
     if not run.has_watermark:
-        return told_by(call, "lab12.state_forgets", batch, expected, found)
+        return told_by(call, "lab12.state_forgets", batch, expected, actual)
     if run.waits_longer(bound):
-        return Finding(LONG_DELAY, place(call, batch), expected, found, call=call)
-    return told_by(call, "lab12.start_is_the_window", batch, expected, found)
+        return Finding(LONG_DELAY, place(call, batch), expected, actual, call=call)
+    return told_by(call, "lab12.start_is_the_window", batch, expected, actual)
 
 
 PER_MINUTE = OverFilm(

@@ -57,18 +57,20 @@ def copied(seed: int, within: int) -> tuple[Film, Store]:
         begin, end = end, end + (2 * within * MINUTE if is_long else within * MINUTE // 3)
         orders = range(ORDERS) if is_long else range(1)
         messages: list[Row] = [
-            {"keys": f"O{number}{order}", "tags": step, "msg_id": f"0A0000{number:02}{order:02}{at:02}"}
+            {"keys": f"O{number}{order}", "tags": step, "msg_id": f"0A0000{number:02}{order:02}{index:02}"}
             for order in orders
-            for at, step in enumerate(STEPS)
+            for index, step in enumerate(STEPS)
         ]
         # Paid twice, and nobody's copy: another message with the keys and the tags of one.
         messages += [{**messages[1], "msg_id": f"0A0000{number:02}P"}] if is_long else []
         moments = sorted(rng.randrange(begin, end - 20 * SECOND) for _ in messages)
-        rows = [_stored(rng, one, at) for one, at in zip(messages, moments, strict=True)]
+        rows = [_stored(rng, message, at_ms) for message, at_ms in zip(messages, moments, strict=True)]
         if is_long:
             # Two copies come at once; of one near the end of the slice, a copy comes as late as it may.
-            rows += [_stored(rng, one, at) for one, at in late]
-            rows += [_stored(rng, messages[at], moments[at] + SECOND) for at in rng.sample(range(len(messages)), 2)]
+            rows += [_stored(rng, message, at_ms) for message, at_ms in late]
+            rows += [
+                _stored(rng, messages[index], moments[index] + SECOND) for index in rng.sample(range(len(messages)), 2)
+            ]
             message = {"keys": f"L{number}", "tags": STEPS[0], "msg_id": f"0A0000{number:02}L"}
             at_ms = end - within * MINUTE // 2
             rows.append(_stored(rng, message, at_ms))
@@ -105,21 +107,21 @@ def _each_once(call: Call, run: FilmRun) -> Finding | None:
     film: Film = call.given
     keys = {row["msg_id"]: row["keys"] for row in film.until(len(film.slices))}
     seen: Counter[str] = Counter()
-    for batch in [one["batch"] for one in run.batches]:
+    for batch in [progress["batch"] for progress in run.batches]:
         now = Counter(row["msg_id"] for row in run.of(batch))
         for name, count in sorted(now.items()):
             if count > 1:
                 return told_by(call, "lab12.copies_are_equal", batch, "one row", f"{count} rows", f"msg_id {name}")
             if seen[name]:
-                found = "a row, though an earlier batch had one"
-                return told_by(call, "lab12.memory_lasts", batch, "no row", found, f"msg_id {name}")
+                actual = "a row, though an earlier batch had one"
+                return told_by(call, "lab12.memory_lasts", batch, "no row", actual, f"msg_id {name}")
         seen += now
         for name in sorted({row["msg_id"] for row in film.until(batch)} - seen.keys()):
             order = keys[name]
-            what, found = f"msg_id {name} of {order}", "no row"
+            what, actual = f"msg_id {name} of {order}", "no row"
             if any(keys.get(other) == order for other in seen):
-                return told_by(call, "lab12.order_has_one", batch, "one row", f"{found}, as {order} has one", what)
-            return Finding(EACH_ONCE, place(call, batch, what), "one row", found, call=call)
+                return told_by(call, "lab12.order_has_one", batch, "one row", f"{actual}, as {order} has one", what)
+            return Finding(EACH_ONCE, place(call, batch, what), "one row", actual, call=call)
     return None
 
 
@@ -131,12 +133,12 @@ def _state_is_bounded(call: Call, run: FilmRun) -> Finding | None:
     batch, kept = state_at_the_end(run)
     if kept <= most:
         return None
-    expected, found = f"at most {most} rows in state", f"{kept} rows in state"
+    expected, actual = f"at most {most} rows in state", f"{kept} rows in state"
     if not run.has_watermark:
-        return told_by(call, "lab12.duplicates_end", batch, expected, found)
+        return told_by(call, "lab12.duplicates_end", batch, expected, actual)
     if run.waits_longer(bound):
-        return Finding(LONG_DELAY, place(call, batch), expected, found, call=call)
-    return told_by(call, "lab12.watermark_ends_all", batch, expected, found)
+        return Finding(LONG_DELAY, place(call, batch), expected, actual, call=call)
+    return told_by(call, "lab12.watermark_ends_all", batch, expected, actual)
 
 
 WITHOUT_REPEATS = OverFilm(

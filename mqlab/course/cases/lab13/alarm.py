@@ -36,7 +36,7 @@ def hidden_days(seed: int) -> tuple[RecordedDay, ...]:
     first = seed % 10**9 * 100
     quiet = [alarm_day(first + number, _SECRET, quiet=True, messages=MESSAGES) for number in range(GOOD_DAYS)]
     bad = [alarm_day(first + number, _SECRET, quiet=False, messages=MESSAGES) for number in range(BAD_DAYS)]
-    return tuple(watch(made) for made in (*quiet, *bad))
+    return tuple(watch(day) for day in (*quiet, *bad))
 
 
 @functools.cache

@@ -65,7 +65,7 @@ class JudgedDay:
     @functools.cached_property
     def harmed(self) -> Pairs:
         """(group, msg_id) of everything that the incidents harmed."""
-        return frozenset(pair for told in self.incidents for pair in pairs_of(told))
+        return frozenset(pair for incident in self.incidents for pair in pairs_of(incident))
 
     @functools.cached_property
     def meant(self) -> Pairs:
@@ -76,32 +76,32 @@ class JudgedDay:
         return frozenset((group, msg_id) for group, msg_id, text in rows if keys & set(text.split()))
 
 
-def pairs_of(told: Told) -> set[tuple[str, str]]:
+def pairs_of(incident: Told) -> set[tuple[str, str]]:
     """(group, msg_id) of what one incident harmed."""
-    return {(group, msg_id) for group, msg_id in told["harmed"]}
+    return {(group, msg_id) for group, msg_id in incident["harmed"]}
 
 
 def by_group(pairs: Pairs | set[tuple[str, str]]) -> dict[str, list[str]]:
     """Group -> sorted ids of its messages: the form in which answers give and get them."""
-    found: dict[str, list[str]] = {}
+    msg_ids: dict[str, list[str]] = {}
     for group, msg_id in sorted(pairs):
-        found.setdefault(group, []).append(msg_id)
-    return found
+        msg_ids.setdefault(group, []).append(msg_id)
+    return msg_ids
 
 
-def judged(made: SealedDay, name: str, keeps_stores: bool = False) -> tuple[JudgedDay, str]:
+def judged(sealed: SealedDay, name: str, keeps_stores: bool = False) -> tuple[JudgedDay, str]:
     """Write a day, read its tables, and keep these; the day, and the folder of its stores."""
     from mqlab.data.traffic.day_facts import facts_of
 
     folder = shared_folder("lab13")
-    made.write(folder / "stores")
+    sealed.write(folder / "stores")
     facts_of(folder / "stores").save(folder / "day")
     if not keeps_stores:
         shutil.rmtree(folder / "stores")
-    truth = made.truth()
+    truth = sealed.truth()
     store = Store(str(folder / "day"), name)
-    harmful = tuple(told for told in truth["incidents"] if told["harmed"])
-    day = JudgedDay(store, tuple(made.calendar), harmful, tuple(truth["decoys"]))
+    harmful = tuple(incident for incident in truth["incidents"] if incident["harmed"])
+    day = JudgedDay(store, tuple(sealed.calendar), harmful, tuple(truth["decoys"]))
     return day, str(folder / "stores")
 
 
@@ -130,19 +130,19 @@ def days_of(seed: int) -> tuple[JudgedDay, ...]:
         # The first days bring much that is new; later ones are taken for whatever is still missing.
         if len(new) >= min(len(missing), 4 - 4 * number // _TRIES):
             names.insert(0 if ONLY_A_TEST in new else len(names), name)
-            missing -= new & {*(told["kind"] for told in day(name).incidents), ONE_SLOW, ONLY_A_TEST}
+            missing -= new & {*(incident["kind"] for incident in day(name).incidents), ONE_SLOW, ONLY_A_TEST}
         if not missing:
             break
     return tuple(day(name) for name in names)
 
 
-def _what_happens(made: SealedDay) -> set[str]:
-    placed = [one for one in made.asked.model.incidents or () if not isinstance(one, str)]
-    kinds = {one.kind for one in placed}
-    if any(one.kind == "slow_consumer" and one.member is not None for one in placed):
+def _what_happens(sealed: SealedDay) -> set[str]:
+    placed = [incident for incident in sealed.asked.model.incidents or () if not isinstance(incident, str)]
+    kinds = {incident.kind for incident in placed}
+    if any(incident.kind == "slow_consumer" and incident.member is not None for incident in placed):
         kinds.add(ONE_SLOW)
-    test = next((one for one in placed if one.kind == "load_test"), None)
-    if test is not None and all(one.decoy or one.group != test.group for one in placed):
+    test = next((incident for incident in placed if incident.kind == "load_test"), None)
+    if test is not None and all(incident.decoy or incident.group != test.group for incident in placed):
         kinds.add(ONLY_A_TEST)
     return kinds
 

@@ -51,33 +51,39 @@ class Repairs:
 @functools.cache
 def repairs(name: str) -> Repairs:
     """The day of a name."""
-    made, stores = judged(_sealed(name), name, keeps_stores=True)
-    life = made.facts.life[made.facts.life["reads"]]
-    poisoned = {told["group"] for told in made.incidents if told["kind"] == "poison_message"}
+    day, stores = judged(_sealed(name), name, keeps_stores=True)
+    life = day.facts.life[day.facts.life["reads"]]
+    poisoned = {incident["group"] for incident in day.incidents if incident["kind"] == "poison_message"}
     pairs: list[Pair] = list(zip(life["group"].tolist(), life["msg_id"].tolist(), strict=True))
     handled = {pair for pair, times in zip(pairs, life["successes"].tolist(), strict=True) if times}
     dead = {pair for pair, is_dead in zip(pairs, life["dead"].tolist(), strict=True) if is_dead}
-    living = {pair for pair in dead if pair[0] in poisoned or pair in made.meant}
+    living = {pair for pair in dead if pair[0] in poisoned or pair in day.meant}
     wanted = set(pairs) - handled - living
-    ended = made.facts.calls[made.facts.calls["ended_ms"].notna()]
+    ended = day.facts.calls[day.facts.calls["ended_ms"].notna()]
     tried = set(zip(ended["group"].tolist(), ended["msg_id"].tolist(), strict=True))
     stored_ms = dict(zip(pairs, life["stored_ms"].tolist(), strict=True))
     retried = frozenset(tried - handled - dead)
-    return Repairs(made, stores, frozenset(living), frozenset(wanted), frozenset(handled), retried, stored_ms)
+    return Repairs(day, stores, frozenset(living), frozenset(wanted), frozenset(handled), retried, stored_ms)
 
 
 def calls(seed: int) -> Iterator[Call]:
     """A day with dead letters whose cause is over, and one with a poison message; on both, a group was passed by."""
     for kind in ("failing_consumer", "poison_message"):
         names = (f"repair {seed}-{number}" for number in itertools.count())
-        found = repairs(next(name for name in names if _has(_sealed(name), kind)))
-        findings = [(told["kind"], told["group"] or "") for told in found.day.incidents]
-        calendar = list(found.day.calendar)
-        yield Call(facts=found.day.store, findings=findings, calendar=calendar, given=found, about=found.day.name)
+        repaired = repairs(next(name for name in names if _has(_sealed(name), kind)))
+        findings = [(incident["kind"], incident["group"] or "") for incident in repaired.day.incidents]
+        calendar = list(repaired.day.calendar)
+        yield Call(
+            facts=repaired.day.store, findings=findings, calendar=calendar, given=repaired, about=repaired.day.name
+        )
 
 
-def _has(made: SealedDay, kind: str) -> bool:
-    groups = {one.kind: one.group for one in made.asked.model.incidents or () if not isinstance(one, str)}
+def _has(sealed: SealedDay, kind: str) -> bool:
+    groups = {
+        incident.kind: incident.group
+        for incident in sealed.asked.model.incidents or ()
+        if not isinstance(incident, str)
+    }
     # Billing tries for hours, so what fails there for some minutes is late and not dead.
     return (
         bool(_PASSED_BY & groups.keys())
@@ -138,8 +144,8 @@ def _is_dead(asked: Repairs, pair: Pair) -> bool:
 
 
 def _told(call: Call, found: str, expected: str, belief: str, pair: Pair, rule: str = "") -> Finding:
-    place = f"{call.about}, {pair[0]}: {pair[1]}"
-    return Finding(rule or refutation(belief), place, expected, found, call=call, belief=belief)
+    where = f"{call.about}, {pair[0]}: {pair[1]}"
+    return Finding(rule or refutation(belief), where, expected, found, call=call, belief=belief)
 
 
 PAIR = tuple_of("message", group=str, msg_id=str)

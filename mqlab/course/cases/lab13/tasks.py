@@ -18,7 +18,7 @@ Night = tuple[Any, Any]  # the sealed day, and its tables
 
 
 def _harms(night: Night) -> list[int]:
-    return [len(told["harmed"]) for told in night[0].truth()["incidents"]]
+    return [len(incident["harmed"]) for incident in night[0].truth()["incidents"]]
 
 
 def _same_night(_night: Night, name: str) -> str:

@@ -35,60 +35,60 @@ def calls(seed: int) -> Iterator[Call]:
 def calls_of(days: Iterable[JudgedDay]) -> Iterator[Call]:
     """A call for each of some days."""
     for day in days:
-        harms = {(told["kind"], told["group"] or ""): len(told["harmed"]) for told in day.incidents}
-        right = sorted(harms, key=lambda one: -harms[one])
+        harms = {(incident["kind"], incident["group"] or ""): len(incident["harmed"]) for incident in day.incidents}
+        right = sorted(harms, key=lambda pair: -harms[pair])
         seen = by_group(day.harmed | day.meant)
         yield Call(
             facts=day.store, seen=seen, calendar=list(day.calendar), given=(day, harms), right=right, about=day.name
         )
 
 
-def known(call: Call, found: list[Named]) -> Finding | None:
+def known(call: Call, named: list[Named]) -> Finding | None:
     """Kinds and groups that there are."""
     groups = {"", *(group.name for group in GROUPS)}
-    for kind, group in found:
+    for kind, group in named:
         if kind not in KINDS:
-            return _told(call, found, "A finding names one of the kinds of the table above")
+            return _told(call, named, "A finding names one of the kinds of the table above")
         if group not in groups:
-            return _told(call, found, "The second part is a group, or '' where no single group is concerned")
+            return _told(call, named, "The second part is a group, or '' where no single group is concerned")
     return None
 
 
-def complete(call: Call, found: list[Named]) -> Finding | None:
+def complete(call: Call, named: list[Named]) -> Finding | None:
     """Decoys, what is missing, what is called by another name, and the order."""
     day, harms = call.given
-    away = recalled(found, call.right, _decoys(day, found, harms))
+    away = recalled(named, call.right, _decoys(day, named, harms))
     if away.decoys:
-        return _told(call, found, refutation("lab13.tests_alarm"), "lab13.tests_alarm", away.share)
+        return _told(call, named, refutation("lab13.tests_alarm"), "lab13.tests_alarm", away.share)
     if away.missed:
-        return _missed(call, found, away.missed, away.invented, away.share)
+        return _missed(call, named, away.missed, away.invented, away.share)
     if away.invented:
-        return _told(call, found, NOT_THERE, share=away.share)
-    if not in_order(found, harms):
-        return _told(call, found, refutation("lab13.by_time"), "lab13.by_time", OUT_OF_ORDER)
+        return _told(call, named, NOT_THERE, share=away.share)
+    if not in_order(named, harms):
+        return _told(call, named, refutation("lab13.by_time"), "lab13.by_time", OUT_OF_ORDER)
     return None
 
 
-def _missed(call: Call, found: list[Named], missed: tuple, invented: tuple, share: float) -> Finding:  # type: ignore[type-arg]
+def _missed(call: Call, named: list[Named], missed: tuple, invented: tuple, share: float) -> Finding:  # type: ignore[type-arg]
     _, harms = call.given
     kind, group = missed[0]
-    others = [one for one, of in invented if of == group]
+    others = [other_kind for other_kind, of in invented if of == group]
     if others:
-        return _told(call, found, rule=f"{kind} goes by another name here. Its sign: {SIGNS[kind]}", share=share)
-    if all(harms[one] <= FEW for one in missed):
-        return _told(call, found, refutation("lab13.few_is_none"), "lab13.few_is_none", share)
-    return _told(call, found, rule=f"{kind} is missing. Its sign: {SIGNS[kind]}", share=share)
+        return _told(call, named, rule=f"{kind} goes by another name here. Its sign: {SIGNS[kind]}", share=share)
+    if all(harms[pair] <= FEW for pair in missed):
+        return _told(call, named, refutation("lab13.few_is_none"), "lab13.few_is_none", share)
+    return _told(call, named, rule=f"{kind} is missing. Its sign: {SIGNS[kind]}", share=share)
 
 
-def _decoys(day: JudgedDay, found: list[Named], harms: dict[Named, int]) -> list[Named]:
+def _decoys(day: JudgedDay, named: list[Named], harms: dict[Named, int]) -> list[Named]:
     """Findings about a group that only a load test or a switch of the day's plan concerns."""
     harmed = {group for _, group in harms}
-    looks = {told["group"] for told in day.decoys if told["kind"] in ("load_test", "group_off")} - harmed
-    return [one for one in found if one[1] in looks and one not in harms]
+    looks = {decoy["group"] for decoy in day.decoys if decoy["kind"] in ("load_test", "group_off")} - harmed
+    return [pair for pair in named if pair[1] in looks and pair not in harms]
 
 
-def _told(call: Call, found: list[Named], rule: str, belief: str = "", share: float = 0.0) -> Finding:
-    return Finding(rule, call.about, call.right, found, call=call, belief=belief, share=share)
+def _told(call: Call, named: list[Named], rule: str, belief: str = "", share: float = 0.0) -> Finding:
+    return Finding(rule, call.about, call.right, named, call=call, belief=belief, share=share)
 
 
 TRIAGE = Scored(

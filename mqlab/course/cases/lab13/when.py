@@ -36,60 +36,60 @@ def calls(seed: int) -> Iterator[Call]:
 def calls_of(days: Iterable[JudgedDay]) -> Iterator[Call]:
     """Each incident of some days."""
     for day in days:
-        for told in day.incidents:
+        for incident in day.incidents:
             yield Call(
                 facts=day.store,
-                harmed=by_group(pairs_of(told)),
-                given=told,
-                right=(told["harm_since_ms"], told["harm_until_ms"]),
-                about=f"{day.name}, {named(told)}",
+                harmed=by_group(pairs_of(incident)),
+                given=incident,
+                right=(incident["harm_since_ms"], incident["harm_until_ms"]),
+                about=f"{day.name}, {named(incident)}",
             )
 
 
-def named(told: Any) -> str:
+def named(incident: Any) -> str:
     """An incident as a message names it.
 
     >>> named({"kind": "slow_consumer", "group": "billing"})
     'slow_consumer of billing'
     """
-    return f"{told['kind']} of {told['group']}" if told["group"] else str(told["kind"])
+    return f"{incident['kind']} of {incident['group']}" if incident["group"] else str(incident["kind"])
 
 
-def in_ms(call: Call, found: tuple[int, int]) -> Finding | None:
+def in_ms(call: Call, times: tuple[int, int]) -> Finding | None:
     """Times of another unit, or of another clock."""
-    if min(found) < _MS_OF_A_DAY:
-        return _finding(call, found, "Times are ms since 1970, as in the tables; these are too small")
-    away = [one - other for one, other in zip(found, call.right, strict=True)]
+    if min(times) < _MS_OF_A_DAY:
+        return _finding(call, times, "Times are ms since 1970, as in the tables; these are too small")
+    away = [time_ms - other for time_ms, other in zip(times, call.right, strict=True)]
     hours = round(away[0] / HOUR)
-    if hours and all(abs(one - hours * HOUR) <= MINUTE for one in away):
-        return _finding(call, found, refutation("lab13.local_time"), "lab13.local_time")
+    if hours and all(abs(ms - hours * HOUR) <= MINUTE for ms in away):
+        return _finding(call, times, refutation("lab13.local_time"), "lab13.local_time")
     return None
 
 
-def overlaps(call: Call, found: tuple[int, int]) -> Finding | None:
+def overlaps(call: Call, times: tuple[int, int]) -> Finding | None:
     """A stretch that is too long, too short, or elsewhere."""
     since, until = call.right
-    near = abs(found[0] - since) <= MINUTE and abs(found[1] - until) <= MINUTE
-    share = overlap(found, call.right)
+    near = abs(times[0] - since) <= MINUTE and abs(times[1] - until) <= MINUTE
+    share = overlap(times, call.right)
     if near or share >= NEAR_ENOUGH:
         return None
-    too_late, too_early = found[0] - since, until - found[1]
+    too_late, too_early = times[0] - since, until - times[1]
     if too_late > MINUTE and too_late >= too_early:
-        return _finding(call, found, refutation("lab13.first_alarm"), "lab13.first_alarm", share / 2)
+        return _finding(call, times, refutation("lab13.first_alarm"), "lab13.first_alarm", share / 2)
     if too_early > MINUTE:
-        return _finding(call, found, refutation("lab13.repaired_is_over"), "lab13.repaired_is_over", share / 2)
+        return _finding(call, times, refutation("lab13.repaired_is_over"), "lab13.repaired_is_over", share / 2)
     rule = "Only the harmed messages count: not what else their group did on that day, and not their earlier tries"
-    if found[1] - until > max(MINUTE, since - found[0]):
+    if times[1] - until > max(MINUTE, since - times[0]):
         rule = ENDS_LATE_RULE
-    return _finding(call, found, rule, share=share / 2)
+    return _finding(call, times, rule, share=share / 2)
 
 
-def _finding(call: Call, found: tuple[int, int], rule: str, belief: str = "", share: float = 0.0) -> Finding:
-    return Finding(rule, call.about, _shown(call.right), _shown(found), call=call, belief=belief, share=share)
+def _finding(call: Call, times: tuple[int, int], rule: str, belief: str = "", share: float = 0.0) -> Finding:
+    return Finding(rule, call.about, _shown(call.right), _shown(times), call=call, belief=belief, share=share)
 
 
 def _shown(times: tuple[int, int]) -> str:
-    return " to ".join(time_text(one, SECOND) if one >= _MS_OF_A_DAY else str(one) for one in times)
+    return " to ".join(time_text(time_ms, SECOND) if time_ms >= _MS_OF_A_DAY else str(time_ms) for time_ms in times)
 
 
 WHEN = Scored(

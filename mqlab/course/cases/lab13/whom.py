@@ -51,19 +51,19 @@ def calls_of(days: Iterable[JudgedDay]) -> Iterator[Call]:
 def exact(call: Call, value: Mapping[str, list[str]]) -> Finding | None:
     """The pairs that are too many or missing, by their reason."""
     day: JudgedDay = call.given
-    found = frozenset((group, one) for group, ids in value.items() for one in ids)
-    score = jaccard(found, day.harmed)
+    answered = frozenset((group, msg_id) for group, ids in value.items() for msg_id in ids)
+    score = jaccard(answered, day.harmed)
     if score >= ENOUGH:
         return None
-    reasons = [*_too_many(day, found - day.harmed), *_missing(day, found)]
+    reasons = [*_too_many(day, answered - day.harmed), *_missing(day, answered)]
     pairs, belief, rule = max(reasons, key=lambda reason: len(reason[0]))
     group, msg_id = min(pairs)
-    wrong = pairs <= found
-    place = f"{call.about}, {group}: {msg_id}"
+    wrong = pairs <= answered
+    where = f"{call.about}, {group}: {msg_id}"
     expected, got = ("not harmed", "harmed") if wrong else ("harmed", "not harmed")
     counts = f"{len(pairs)} such messages"
     return Finding(
-        rule or refutation(belief), place, expected, f"{got}, and {counts}", call=call, belief=belief, share=score / 2
+        rule or refutation(belief), where, expected, f"{got}, and {counts}", call=call, belief=belief, share=score / 2
     )
 
 
@@ -82,13 +82,13 @@ def _too_many(day: JudgedDay, extra: Pairs) -> Iterator[Reason]:
         yield frozenset(left), "", NOBODY_HARMED
 
 
-def _missing(day: JudgedDay, found: Pairs) -> Iterator[tuple[Pairs, str, str]]:
-    rows, missing = _rows(day), set(day.harmed - found)
+def _missing(day: JudgedDay, answered: Pairs) -> Iterator[tuple[Pairs, str, str]]:
+    rows, missing = _rows(day), set(day.harmed - answered)
     # 1. Everything of a broker, and nothing of the others.
     brokers = sorted({rows[pair].broker for pair in day.harmed})
     for broker in brokers if len(brokers) > 1 else ():
         mine = frozenset(pair for pair in missing if rows[pair].broker == broker)
-        if mine == missing and not any(pair in rows and rows[pair].broker == broker for pair in found):
+        if mine == missing and not any(pair in rows and rows[pair].broker == broker for pair in answered):
             yield mine, "lab13.one_broker", ""
             return
     # 2. A way of being harmed.

@@ -24,46 +24,46 @@ def calls(seed: int) -> Iterator[Call]:
 def calls_of(days: Iterable[JudgedDay]) -> Iterator[Call]:
     """Each incident of some days."""
     for day in days:
-        for told in day.incidents:
+        for incident in day.incidents:
             finding = {
-                "kind": told["kind"],
-                "group": told["group"] or "",
-                "since": told["harm_since_ms"],
-                "until": told["harm_until_ms"],
+                "kind": incident["kind"],
+                "group": incident["group"] or "",
+                "since": incident["harm_since_ms"],
+                "until": incident["harm_until_ms"],
             }
-            right = sorted({client.partition(":")[0] for client in told["clients"]})
-            yield Call(facts=day.store, finding=finding, given=day, right=right, about=f"{day.name}, {named(told)}")
+            right = sorted({client.partition(":")[0] for client in incident["clients"]})
+            yield Call(facts=day.store, finding=finding, given=day, right=right, about=f"{day.name}, {named(incident)}")
 
 
 def guilty(call: Call, value: list[str]) -> Finding | None:
     """Processes that did nothing, or that are missing."""
-    right, found = set(call.right), set(value)
-    if right == found:
+    right, blamed = set(call.right), set(value)
+    if right == blamed:
         return None
     group = call["finding"]["group"]
-    strangers = found - _everybody(call.given)
+    strangers = blamed - _everybody(call.given)
     if strangers:
         rule = "A process is named by its address, as in the columns client and sender: such as 10.20.0.17"
-        return _told(call, found, rule)
-    if not found:
-        return _told(call, found, refutation("lab13.all_alike"), "lab13.all_alike")
-    if group and found >= _members(call.given, group, call["finding"]):
-        return _told(call, found, refutation("lab13.whole_group"), "lab13.whole_group")
+        return _told(call, blamed, rule)
+    if not blamed:
+        return _told(call, blamed, refutation("lab13.all_alike"), "lab13.all_alike")
+    if group and blamed >= _members(call.given, group, call["finding"]):
+        return _told(call, blamed, refutation("lab13.whole_group"), "lab13.whole_group")
     if not right:
         rule = "No process of the group did anything that the others did not: then the cause is not a process"
-        return _told(call, found, rule)
-    if not group and not found & _senders(call.given):
-        return _told(call, found, refutation("lab13.reader_did_it"), "lab13.reader_did_it")
-    if found > right:
-        return _told(call, found, refutation("lab13.in_doubt"), "lab13.in_doubt")
-    return _told(call, found, refutation("lab13.busiest"), "lab13.busiest")
+        return _told(call, blamed, rule)
+    if not group and not blamed & _senders(call.given):
+        return _told(call, blamed, refutation("lab13.reader_did_it"), "lab13.reader_did_it")
+    if blamed > right:
+        return _told(call, blamed, refutation("lab13.in_doubt"), "lab13.in_doubt")
+    return _told(call, blamed, refutation("lab13.busiest"), "lab13.busiest")
 
 
-def constant(made: Sequence[Call]) -> float:
+def constant(calls: Sequence[Call]) -> float:
     """What somebody earns who always names nobody, or always everybody."""
-    nobody = sum(not call.right for call in made)
-    everybody = sum(bool(call.right) and set(call.right) >= _members_of(call) for call in made)
-    return max(nobody, everybody) / len(made) if made else 0.0
+    nobody = sum(not call.right for call in calls)
+    everybody = sum(bool(call.right) and set(call.right) >= _members_of(call) for call in calls)
+    return max(nobody, everybody) / len(calls) if calls else 0.0
 
 
 def _members_of(call: Call) -> set[str]:
@@ -71,8 +71,8 @@ def _members_of(call: Call) -> set[str]:
     return _members(call.given, finding["group"], finding) if finding["group"] else _senders(call.given)
 
 
-def _told(call: Call, found: set[str], rule: str, belief: str = "") -> Finding:
-    return Finding(rule, call.about, call.right, sorted(found), call=call, belief=belief)
+def _told(call: Call, blamed: set[str], rule: str, belief: str = "") -> Finding:
+    return Finding(rule, call.about, call.right, sorted(blamed), call=call, belief=belief)
 
 
 def _everybody(day: JudgedDay) -> set[str]:

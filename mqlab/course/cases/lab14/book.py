@@ -57,8 +57,8 @@ class Breach:
 
 def breaches(rows: Sequence[Row]) -> list[Breach]:
     """All breaches of all rules, in the order of their steps."""
-    found = [Breach(rule, node, step) for rule, check in RULES.items() for node, step in check(rows)]
-    return sorted(found, key=lambda breach: breach.step)
+    broken = [Breach(rule, node, step) for rule, check in RULES.items() for node, step in check(rows)]
+    return sorted(broken, key=lambda breach: breach.step)
 
 
 def broker_of(row: Row) -> str:
@@ -94,12 +94,14 @@ def dispatched(rows: Sequence[Row]) -> Breaks:
         elif row["what"] == "fault.start":
             waiting[node].clear()  # recovery has dispatched what the log holds
         elif row["what"] == "message.dispatched":
-            place = row["queue"], row["offset"]
-            start = next((at for at, unit in waiting[node].items() if (unit["queue"], unit["offset"]) == place), None)
+            position = row["queue"], row["offset"]
+            start = next(
+                (begin for begin, unit in waiting[node].items() if (unit["queue"], unit["offset"]) == position), None
+            )
             if start is None:
                 continue
             unit = waiting[node].pop(start)
-            if unit["end"] > on_disk[node] or any(at < start for at in waiting[node]):
+            if unit["end"] > on_disk[node] or any(begin < start for begin in waiting[node]):
                 yield node, row["step"]
 
 
@@ -129,16 +131,16 @@ def committed(rows: Sequence[Row]) -> Breaks:
     for row in rows:
         if row["what"] not in ("offset.updated", "offset.committed", "queue.added"):
             continue
-        place = row["group"], row["queue"]
+        key = row["group"], row["queue"]
         if row["what"] == "queue.added":
-            if row["next"] > stored[place]:
+            if row["next"] > stored[key]:
                 yield broker_of(row), row["step"]
         elif row["what"] == "offset.updated":
-            had[place] = max(had[place], row["offset"])
+            had[key] = max(had[key], row["offset"])
         else:
-            if row["offset"] > had[place]:
+            if row["offset"] > had[key]:
                 yield row["node"], row["step"]
-            stored[place] = max(stored[place], row["offset"])
+            stored[key] = max(stored[key], row["offset"])
 
 
 def locked(rows: Sequence[Row]) -> Breaks:
@@ -182,36 +184,36 @@ class Held:
 
     def see(self, row: Row) -> None:
         """Take a row into account."""
-        what, place = row["what"], (row["node"], row.get("group", ""), row.get("queue", ""))
+        what, reader = row["what"], (row["node"], row.get("group", ""), row.get("queue", ""))
         if what in DEATHS:
             for other in [other for other in self._owned if other[0] == row["node"]]:
                 self._forget(other)
         elif what in ("queue.added", "queue.dropped"):
-            self._forget(place)
+            self._forget(reader)
             if what == "queue.added":
-                self._owned.add(place)
-        elif what == "message.pulled" and place in self._owned:
+                self._owned.add(reader)
+        elif what == "message.pulled" and reader in self._owned:
             # An answer to a pull of before may bring the same messages again.
-            self.given[place] |= set(row["offsets"]) - self._seen[place]
-            self._seen[place] |= set(row["offsets"])
+            self.given[reader] |= set(row["offsets"]) - self._seen[reader]
+            self._seen[reader] |= set(row["offsets"])
         elif what == "listener.started":
-            self._calls[place].add(row["call"])
-        elif what == "listener.returned" and row["call"] in self._calls[place]:
+            self._calls[reader].add(row["call"])
+        elif what == "listener.returned" and row["call"] in self._calls[reader]:
             if row["status"] in GOOD:
-                self.given[place] -= set(row["offsets"])
+                self.given[reader] -= set(row["offsets"])
             else:
                 for offset, message in zip(row["offsets"], row["ids"], strict=True):
-                    self._failed[message].append((place, offset))
+                    self._failed[message].append((reader, offset))
         elif what == "message.stored":  # a copy of what failed: it is given back
             for other, offset in self._failed.pop(row["id"], ()):
                 self.given[other].discard(offset)
 
-    def _forget(self, place: Place) -> None:
-        self._owned.discard(place)
+    def _forget(self, reader: Place) -> None:
+        self._owned.discard(reader)
         for table in (self.given, self._seen, self._calls):
-            table[place].clear()
+            table[reader].clear()
         for message, places in self._failed.items():
-            self._failed[message] = [each for each in places if each[0] != place]
+            self._failed[message] = [failure for failure in places if failure[0] != reader]
 
 
 def finished(rows: Sequence[Row]) -> Breaks:
@@ -220,8 +222,8 @@ def finished(rows: Sequence[Row]) -> Breaks:
     for row in rows:
         held.see(row)
         if row["what"] == "offset.updated":
-            given = held.given[row["node"], row["group"], row["queue"]]
-            if any(offset < row["offset"] for offset in given):
+            offsets = held.given[row["node"], row["group"], row["queue"]]
+            if any(offset < row["offset"] for offset in offsets):
                 yield row["node"], row["step"]
 
 
@@ -232,13 +234,13 @@ def pulled(rows: Sequence[Row]) -> Breaks:
         if row["what"] in ("queue.added", "queue.dropped"):
             ended.pop((row["node"], row["group"], row["queue"]), None)
         elif row["what"] in DEATHS:
-            ended = {place: end for place, end in ended.items() if place[0] != row["node"]}
+            ended = {reader: end for reader, end in ended.items() if reader[0] != row["node"]}
         elif row["what"] == "message.pulled":
-            place = row["node"], row["group"], row["queue"]
+            reader = row["node"], row["group"], row["queue"]
             whole = list(range(row["first"], row["next"])) == row["offsets"]
-            if not whole or row["first"] > ended.get(place, row["first"]):
+            if not whole or row["first"] > ended.get(reader, row["first"]):
                 yield row["node"], row["step"]
-            ended[place] = max(row["next"], ended.get(place, 0))
+            ended[reader] = max(row["next"], ended.get(reader, 0))
 
 
 def in_order(rows: Sequence[Row]) -> Breaks:
@@ -248,9 +250,9 @@ def in_order(rows: Sequence[Row]) -> Breaks:
     for row in rows:
         held.see(row)
         if row["what"] in DEATHS:
-            for place in running:
-                if place[0] == row["node"]:
-                    running[place].clear()
+            for reader in running:
+                if reader[0] == row["node"]:
+                    running[reader].clear()
         elif row["what"] in ("listener.started", "listener.returned") and row["group"] == ORDERLY:
             calls = running[row["node"], row["queue"]]
             if row["what"] == "listener.returned":

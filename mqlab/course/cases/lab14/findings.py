@@ -41,13 +41,13 @@ def _difference(call: Call, value: Any) -> Difference | None:
     if not 0 <= day < MOST_DAYS:
         return Difference(("day",), "no day", f"0 to {MOST_DAYS - 1}", day)
     # 1. The day.
-    found = breaches(rows_of(name, day))
-    if not found or not cluster(name).is_due_to(found[0].rule):
+    broken = breaches(rows_of(name, day))
+    if not broken or not cluster(name).is_due_to(broken[0].rule):
         return Difference((f"day {day}",), "quiet", "a day on which its own defect shows first", f"day {day}")
-    first = found[0]
+    first = broken[0]
     # 2. The rule.
     if rule != first.rule:
-        later = next((one for one in found if one.rule == rule), None)
+        later = next((breach for breach in broken if breach.rule == rule), None)
         words = f"{rule!r} is broken first at step {later.step}" if later else f"{rule!r} holds on all of day {day}"
         return Difference(
             (f"day {day}",),
@@ -57,14 +57,14 @@ def _difference(call: Call, value: Any) -> Difference | None:
         )
     # 3. The step.
     if step != first.step:
-        return Difference((f"day {day}", "step"), _of_step(name, day, step, first, found), "the first step", step)
+        return Difference((f"day {day}", "step"), _of_step(name, day, step, first, broken), "the first step", step)
     return None
 
 
-def _of_step(name: str, day: int, step: int, first: Breach, found: list[Breach]) -> str:
+def _of_step(name: str, day: int, step: int, first: Breach, broken: list[Breach]) -> str:
     """What somebody has who names this step."""
     rows = rows_of(name, day)
-    if any(one.step == step for one in found):
+    if any(breach.step == step for breach in broken):
         return "lab14.any_breach"
     if any(row["step"] == step and row["what"] in FAULTS for row in rows):
         return "lab14.fault_is_cause"

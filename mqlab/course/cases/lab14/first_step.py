@@ -43,7 +43,7 @@ def broken(
     on_disk: dict[str, int] = {}
     had: dict[Any, int] = {}
     pulled: dict[Any, int] = {}
-    found: list[Found] = []
+    wrongs: list[Found] = []
     for row in rows:
         what, node, queue = row["what"], row["node"], row.get("queue", "")
         of_group, of_member = ("" if one_group else row.get("group"), queue), (node, row.get("group"), queue)
@@ -65,7 +65,7 @@ def broken(
         elif what in ("queue.added", "queue.dropped") and not remembers:
             pulled.pop(of_member, None)
         elif what in ("fault.killed", "fault.powered_off") and not remembers:
-            pulled = {place: one for place, one in pulled.items() if place[0] != node and not all_forget}
+            pulled = {reader: end for reader, end in pulled.items() if reader[0] != node and not all_forget}
         elif what == "message.pulled":
             before = pulled.get(of_member, row["first"])
             whole = row["offsets"] == list(range(row["first"], row["next"]))
@@ -73,8 +73,8 @@ def broken(
             wrong = "" if whole and goes_on else "pulled"
             pulled[of_member] = max(row["next"], pulled.get(of_member, 0))
         if wrong:
-            found.append((wrong, row["step"]))
-    return found
+            wrongs.append((wrong, row["step"]))
+    return wrongs
 
 
 def first(rows: Sequence[Row], **misunderstood: Any) -> Found | tuple[None, None]:
@@ -91,13 +91,13 @@ def call_of(name: str, day: int, sound_room: str = "", about: str = "") -> Call:
 def calls(seed: int) -> list[Call]:
     """Short histories, some of them sound. Public: days of other clusters than the three as well."""
     short = [Call(rows=rows, right=first(rows), about=about) for about, rows in short_histories(seed)]
-    days = [call_of(*one, about="a day of a sound cluster" if one[2] else "") for one in PUBLIC.get(seed, ())]
+    days = [call_of(*day, about="a day of a sound cluster" if day[2] else "") for day in PUBLIC.get(seed, ())]
     return [*short, *days]
 
 
 def _last(call: Call) -> Found | tuple[None, None]:
-    found = broken(call["rows"])
-    return found[-1] if found else NOTHING
+    wrongs = broken(call["rows"])
+    return wrongs[-1] if wrongs else NOTHING
 
 
 def _without(**misunderstood: Any) -> Any:

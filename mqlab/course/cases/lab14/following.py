@@ -44,7 +44,7 @@ def steps_of(
     moves: bool = True,
 ) -> list[int]:
     """The steps at which a row is about the message. Each keyword, if false, is something that an answer may forget."""
-    at: dict[Any, str] = {}
+    ids_at: dict[Any, str] = {}
     steps: list[int] = []
     was_stored = False
     for row in rows:
@@ -53,10 +53,10 @@ def steps_of(
         if row["what"] == "message.stored":
             is_copy = row["id"] == msg_id and was_stored
             was_stored = was_stored or row["id"] == msg_id
-            if (copies or not is_copy) and (moves or at.get((queue, row["offset"])) != msg_id):
-                at[queue, row["offset"]] = row["id"]
+            if (copies or not is_copy) and (moves or ids_at.get((queue, row["offset"])) != msg_id):
+                ids_at[queue, row["offset"]] = row["id"]
         elif row["what"] in AT_PLACES and places:
-            ids |= {at.get((queue, offset)) for offset in row.get("offsets", [row.get("offset")])}
+            ids |= {ids_at.get((queue, offset)) for offset in row.get("offsets", [row.get("offset")])}
         if msg_id in ids and row["step"] not in steps[-1:]:
             steps.append(row["step"])
     return steps
@@ -67,8 +67,8 @@ def steps_of_a_place(rows: Sequence[Row], msg_id: str, *, owner: str) -> list[in
     stored = [row for row in rows if row["what"] == "message.stored"]
     places = {(row["queue"], row["offset"]) for row in stored if row["id"] == msg_id}
     if owner != "each":
-        at = {(row["queue"], row["offset"]): row["id"] for row in (stored if owner == "last" else stored[::-1])}
-        places = {place for place in places if at[place] == msg_id}
+        ids_at = {(row["queue"], row["offset"]): row["id"] for row in (stored if owner == "last" else stored[::-1])}
+        places = {position for position in places if ids_at[position] == msg_id}
     steps: list[int] = []
     for row in rows:
         offsets = row.get("offsets", [row.get("offset")]) if row["what"] in AT_PLACES else ()
@@ -84,13 +84,15 @@ def _calls_of(day: int, rng: random.Random) -> list[Call]:
     ids = list(dict.fromkeys(row["id"] for row in rows if row["what"] == "message.stored"))
     chosen = []
     for forgotten in ({"copies": False}, {"moves": False}, {"whole": False}):
-        fitting = [one for one in ids if steps_of(rows, one, **forgotten) != steps_of(rows, one)]
+        fitting = [msg_id for msg_id in ids if steps_of(rows, msg_id, **forgotten) != steps_of(rows, msg_id)]
         if not fitting:
             return []
         chosen.append(rng.choice(fitting))
     return [
-        Call(rows=rows, msg_id=one, right=steps_of(rows, one), about=f"message …{one[-4:]} of {BERN}, day {day}")
-        for one in dict.fromkeys([*chosen, rng.choice(ids)])
+        Call(
+            rows=rows, msg_id=msg_id, right=steps_of(rows, msg_id), about=f"message …{msg_id[-4:]} of {BERN}, day {day}"
+        )
+        for msg_id in dict.fromkeys([*chosen, rng.choice(ids)])
     ]
 
 
@@ -98,7 +100,7 @@ def calls(seed: int) -> list[Call]:
     """Messages of the first day, from a number on that the seed decides, on which all of that can be seen."""
     rng = random.Random(f"lab14 follow {seed}")
     begin = seed if seed in PUBLIC else rng.randrange(4, 400)
-    return next(found for day in count(begin) if (found := _calls_of(day, rng)))
+    return next(fitting for day in count(begin) if (fitting := _calls_of(day, rng)))
 
 
 def _place(call: Call, seen: Any) -> str:

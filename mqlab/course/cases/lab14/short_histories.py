@@ -49,8 +49,8 @@ class HistoryRows:
 
     def pulls(self, member: str, begin: int, end: int) -> None:
         """A pull that leaves nothing out."""
-        place = {"group": "billing", "queue": self.queue}
-        self.happens(member, "message.pulled", **place, first=begin, next=end, offsets=list(range(begin, end)))
+        reader = {"group": "billing", "queue": self.queue}
+        self.happens(member, "message.pulled", **reader, first=begin, next=end, offsets=list(range(begin, end)))
 
     def of_queue(self, node: str, what: str, group: str = "billing", **values: Any) -> None:
         """A row of a group and the queue: added, dropped, an offset."""

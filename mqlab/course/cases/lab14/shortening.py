@@ -57,9 +57,9 @@ def _all_of(wanted: set[int]) -> Fails:
     return lambda there: wanted <= there
 
 
-def _only_beside(one: int) -> Fails:
-    """It needs ``one``; beside the event behind it, which does nothing by itself, it needs that before it as well."""
-    return lambda there: one in there and (one + 1 not in there or one - 1 in there)
+def _only_beside(step: int) -> Fails:
+    """It needs ``step``; beside the event behind it, which does nothing by itself, it needs that before it as well."""
+    return lambda there: step in there and (step + 1 not in there or step - 1 in there)
 
 
 def _one_round(events: list[Event], goes_wrong: Fails) -> list[Event]:

@@ -24,13 +24,13 @@ def _loud_day(alarm: Sequence[Any], lab: Any) -> int | None:
 
 
 def _first_step(machine: Any) -> int | None:
-    found = breaches(history(machine.recording.lab))
-    return found[0].step if found else None
+    broken = breaches(history(machine.recording.lab))
+    return broken[0].step if broken else None
 
 
 def _last_step(machine: Any) -> int | None:
-    found = breaches(history(machine.recording.lab))
-    return found[-1].step if len(found) > 1 else None
+    broken = breaches(history(machine.recording.lab))
+    return broken[-1].step if len(broken) > 1 else None
 
 
 SHOWN_DAY = 1

@@ -42,8 +42,8 @@ def day_that_breaks(rule: str, seed: object) -> tuple[str, int]:
             continue
         for day in range(3):
             if _may_break(rule, it.day(day)):
-                found = first_breach(name, day)
-                if found is not None and found.rule == rule:
+                breach = first_breach(name, day)
+                if breach is not None and breach.rule == rule:
                     return name, day
     raise AssertionError("names do not end")
 
