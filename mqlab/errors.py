@@ -82,10 +82,10 @@ class CorruptionError(MqlabError):
         hint: str = "",
     ) -> None:
         # One sentence with everything that is known: where, which position, and the difference.
-        place = f" in {where}" if where else ""
-        place += f" at offset {offset}" if offset is not None else ""
+        position = f" in {where}" if where else ""
+        position += f" at offset {offset}" if offset is not None else ""
         difference = f": expected {expected}, found {found}" if expected is not None or found is not None else ""
-        super().__init__(f"{text}{place}{difference}", hint=hint)
+        super().__init__(f"{text}{position}{difference}", hint=hint)
         self.what = text
         self.where = where
         self.offset = offset
@@ -200,7 +200,9 @@ def did_you_mean(name: str, names: Iterable[str], otherwise: str = "") -> str:
     import difflib
 
     names = list(names)
-    near = [each for each in names if each.startswith(name)] or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    near = [known for known in names if known.startswith(name)] or difflib.get_close_matches(
+        name, names, n=1, cutoff=0.5
+    )
     return f"did you mean {near[0]}?" if near else otherwise or f"there are {', '.join(names)}"
 
 

@@ -66,8 +66,8 @@ def bytes_text(value: float) -> str:
     ('512 B', '3.0 MiB')
     """
     units = ["B", "KiB", "MiB", "GiB", "TiB"]
-    at = min(int(math.log(max(value, 1), 1024)), len(units) - 1)
-    return f"{value:.0f} B" if at == 0 else f"{value / 1024**at:.1f} {units[at]}"
+    power = min(int(math.log(max(value, 1), 1024)), len(units) - 1)
+    return f"{value:.0f} B" if power == 0 else f"{value / 1024**power:.1f} {units[power]}"
 
 
 def time_text(time_ms: int, step_ms: int = MINUTE) -> str:

@@ -30,9 +30,9 @@ def home() -> Path:
     return SHIPPED if is_installed() else PACKAGE.parent
 
 
-def course_folder(given: str | Path | None = None) -> Path:
+def course_folder(named: str | Path | None = None) -> Path:
     """The course's folder: the one given, or mqlab's own. UsageError if it has no labs."""
-    folder = Path(given).absolute() if given is not None else home()
+    folder = Path(named).absolute() if named is not None else home()
     if not (folder / LABS).is_dir():
         raise UsageError(f"there is no labs folder in {folder}", hint="name the course's folder with --course DIR")
     return folder

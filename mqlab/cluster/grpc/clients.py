@@ -174,7 +174,7 @@ class GrpcClients:
     def _look(self) -> None:
         self._scan = None
         silent_since_ms = self._ports.clock.now_ms() - SILENT_MS
-        for client in [each for each in self._by_id.values() if each.last_heard_ms < silent_since_ms]:
+        for client in [client for client in self._by_id.values() if client.last_heard_ms < silent_since_ms]:
             self.forget(client)
         self._arm()
 

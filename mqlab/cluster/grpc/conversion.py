@@ -30,28 +30,28 @@ TIMED = (p.DELAY, p.TIMER_DELIVER_MS, p.TIMER_DELAY_MS, p.TIMER_DELAY_SEC)
 
 def property_map_of(message: Any, peer: str) -> dict[str, str]:
     """The properties with which a sent message is stored. Mirrors buildMessageProperty."""
-    system, found = message.system_properties, dict(message.user_properties)
-    found[p.UNIQ_KEY] = system.message_id
-    found[p.PGROUP] = message.topic.name
+    system, properties = message.system_properties, dict(message.user_properties)
+    properties[p.UNIQ_KEY] = system.message_id
+    properties[p.PGROUP] = message.topic.name
     if system.message_type == MessageType.TRANSACTION:
-        found[p.TRAN_MSG] = "true"
+        properties[p.TRAN_MSG] = "true"
         if system.HasField("orphaned_transaction_recovery_duration"):
             recovery_ms = milliseconds_of(system.orphaned_transaction_recovery_duration)
-            found[p.CHECK_IMMUNITY_TIME_IN_SECONDS] = str(recovery_ms // SECOND_MS)
+            properties[p.CHECK_IMMUNITY_TIME_IN_SECONDS] = str(recovery_ms // SECOND_MS)
     if system.HasField("delivery_timestamp"):
-        found[p.TIMER_DELIVER_MS] = str(milliseconds_of(system.delivery_timestamp))
+        properties[p.TIMER_DELIVER_MS] = str(milliseconds_of(system.delivery_timestamp))
     if system.HasField("message_group"):
-        found[p.SHARDING_KEY] = system.message_group
+        properties[p.SHARDING_KEY] = system.message_group
     if system.HasField("tag"):
-        found[p.TAGS] = system.tag
+        properties[p.TAGS] = system.tag
     if system.keys:
-        found[p.KEYS] = p.KEY_SEPARATOR.join(system.keys)
-    found[p.RECONSUME_TIME] = str(system.delivery_attempt)
+        properties[p.KEYS] = p.KEY_SEPARATOR.join(system.keys)
+    properties[p.RECONSUME_TIME] = str(system.delivery_attempt)
     if system.HasField("trace_context"):
-        found[p.TRACE_CONTEXT] = system.trace_context
-    found[p.BORN_HOST] = system.born_host or peer
-    found[p.BORN_TIMESTAMP] = str(milliseconds_of(system.born_timestamp))
-    return found
+        properties[p.TRACE_CONTEXT] = system.trace_context
+    properties[p.BORN_HOST] = system.born_host or peer
+    properties[p.BORN_TIMESTAMP] = str(milliseconds_of(system.born_timestamp))
+    return properties
 
 
 def sys_flag_of(message: Any) -> int:

@@ -71,10 +71,10 @@ class GrpcFront:
     def answer(self, rpc: str, request: Any, caller: Caller) -> Flow[Any]:
         """The response to a call of one of ``rpcs``."""
         try:
-            found = self.rpcs[rpc](request, caller)
-            if isinstance(found, Promise):
-                found = yield found
-            return found
+            result = self.rpcs[rpc](request, caller)
+            if isinstance(result, Promise):
+                result = yield result
+            return result
         except StatusError as refusal:
             return refused(rpc, refusal)
         except Exception as error:  # a front answers whatever its parts raise, as the broker's handlers do

@@ -65,9 +65,9 @@ class LocalBrokers:
 
     def with_topic(self, topic: str) -> list[tuple[Broker, TopicConfig]]:
         """The brokers that have a topic, in the order of their names, each with its configuration of it."""
-        found = []
+        holders = []
         for name in sorted(self._by_name):
             config = self._by_name[name].topics.get(topic)
             if config is not None:
-                found.append((self._by_name[name], config))
-        return found
+                holders.append((self._by_name[name], config))
+        return holders

@@ -210,7 +210,7 @@ def popped(answer: RemotingCommand, broker_name: str) -> list[tuple[Record, Rece
     fields = answer.ext_fields
     starts = offsets_of(fields.get("startOffsetInfo", ""))
     pop_time, invisible_ms = int(fields["popTime"]), int(fields["invisibleTime"])
-    found = []
+    receipts = []
     for record in decode_all(answer.body or b""):
         text = record.property_map.get(p.POP_CK)
         kind = kind_of_topic(record.topic)
@@ -223,5 +223,5 @@ def popped(answer: RemotingCommand, broker_name: str) -> list[tuple[Record, Rece
             pop = Handle(
                 start[0], pop_time, invisible_ms, revive_queue, kind, broker_name, record.queue_id, record.queue_offset
             )
-        found.append((record, ReceiptHandle(pop, record.physical_offset)))
-    return found
+        receipts.append((record, ReceiptHandle(pop, record.physical_offset)))
+    return receipts

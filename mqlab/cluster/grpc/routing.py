@@ -107,7 +107,7 @@ class Routing:
     def _places(self, route: TopicRouteData) -> Iterator[tuple[QueueData, Any]]:
         """Each broker of a route with its queues; those without a master are left out."""
         masters = {data.broker_name: data.broker_addrs.get(MASTER_ID) for data in route.broker_datas}
-        for data in sorted(route.queue_datas, key=lambda each: each.broker_name):
+        for data in sorted(route.queue_datas, key=lambda data: data.broker_name):
             address = masters.get(data.broker_name)
             if address is not None:
                 endpoints = endpoints_of(host_of(address)[0], self._state.config.port)

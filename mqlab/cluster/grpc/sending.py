@@ -78,7 +78,7 @@ class FrontSending:
         peer = caller.remote_address
         maps = [conversion.property_map_of(message, peer) for message in messages]
         topic = messages[0].topic.name
-        actual = {conversion.type_of_properties(each) for each in maps}
+        actual = {conversion.type_of_properties(properties) for properties in maps}
         for kind in sorted(actual):
             check_type(self._state.type_of(topic), kind)
         broker, queue_id = self._queue(topic, messages[0].system_properties)

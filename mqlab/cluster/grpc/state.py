@@ -44,8 +44,8 @@ class FrontState:
 
     def type_of(self, topic: str) -> str:
         """Which kind of messages a topic takes: NORMAL …, MIXED; UNSPECIFIED for one that nobody has."""
-        found = self.brokers.with_topic(topic)
-        return found[0][1].attributes.get(MESSAGE_TYPE, MessageType.NORMAL.name) if found else "UNSPECIFIED"
+        holders = self.brokers.with_topic(topic)
+        return holders[0][1].attributes.get(MESSAGE_TYPE, MessageType.NORMAL.name) if holders else "UNSPECIFIED"
 
 
 def checked_topic(topic: str) -> str:

@@ -126,12 +126,12 @@ def _at_or_after(view: mmap.mmap, file_start: int, offset: int, stop: int) -> in
     return stop if position is None else file_start + position
 
 
-def next_unit(view: mmap.mmap | bytes, file_start: int, at: int, end: int) -> int | None:
-    """The first place of the file at or after ``at`` and before ``end`` where a unit begins; None if there is none."""
+def next_unit(view: mmap.mmap | bytes, file_start: int, start: int, end: int) -> int | None:
+    """The first place of the file at or after ``start`` and before ``end`` where a unit begins, or None."""
     while True:
         hit = -1
         for magic in _MAGICS:  # the second is only searched for before the place of the first
-            earlier = view.find(magic, at + MAGIC_AT, end if hit < 0 else hit)
+            earlier = view.find(magic, start + MAGIC_AT, end if hit < 0 else hit)
             hit = earlier if earlier >= 0 else hit
         if hit < 0:
             return None
@@ -140,7 +140,7 @@ def next_unit(view: mmap.mmap | bytes, file_start: int, at: int, end: int) -> in
             (stored,) = _I64.unpack_from(view, position + PHYSICAL_OFFSET_AT)
             if stored == file_start + position:
                 return position
-        at = position + 1
+        start = position + 1
 
 
 class Sized(Protocol):

@@ -61,14 +61,14 @@ class OwnParts:
 
 def parts_in(folder: Path) -> OwnParts:
     """The parts in a folder, each file run anew. UsageError for no folder, no part, or a file without its name."""
-    found = {}
+    parts = {}
     for kind in KINDS.values():
         path = folder / f"{kind.file}.py"
         if path.is_file():
-            found[kind.file] = _defined(path, kind.name)
-    if not found:
+            parts[kind.file] = _defined(path, kind.name)
+    if not parts:
         raise UsageError(f"there is no part in {folder}", hint='keep("lab04.process_queue") writes one')
-    return OwnParts(**found)
+    return OwnParts(**parts)
 
 
 def _defined(path: Path, name: str) -> Any:

@@ -74,8 +74,8 @@ class WatchedDivision:
     ) -> list[MessageQueue]:
         """The queues of one member."""
         shares = ask("sticky", self._divide, list(queues), list(client_ids), fits=_are_shares, form=SHARES)
-        given = [queue for share in shares.values() for queue in share]
-        if sorted(given) != sorted(queues) or set(shares) - set(client_ids):
+        shared = [queue for share in shares.values() for queue in share]
+        if sorted(shared) != sorted(queues) or set(shares) - set(client_ids):
             raise broken("sticky", OWNER_RULE, (list(queues), list(client_ids)), "each queue once", shares)
         return list(shares.get(client_id, ()))
 
@@ -93,11 +93,11 @@ def watched_cache(kind: Callable[[], Any]) -> Callable[[], Any]:
 
         def remove_message(messages: Sequence[MessageExt]) -> Any:
             was_empty, expected = right.msg_count == 0, right.remove_message(messages)
-            found = ask("MyProcessQueue.remove_message", remove, messages, fits=is_whole, form="a whole number")
-            if found != expected:
+            returned = ask("MyProcessQueue.remove_message", remove, messages, fits=is_whole, form="a whole number")
+            if returned != expected:
                 rule = EMPTY_RULE if was_empty else SMALLEST_LEFT_RULE if right.msg_count else ONE_PAST_RULE
-                raise broken("MyProcessQueue.remove_message", rule, (messages,), expected, found)
-            return found
+                raise broken("MyProcessQueue.remove_message", rule, (messages,), expected, returned)
+            return returned
 
         def clear_both() -> None:
             right.clear()

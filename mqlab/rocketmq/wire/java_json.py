@@ -126,61 +126,61 @@ def _cut(value: Any) -> int:
         raise ValueError(f"{value!r} is not a whole number") from error
 
 
-def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
+def _value(text: str, position: int, depth: int) -> tuple[Any, int]:
     if depth > _MAX_DEPTH:
-        raise ValueError(f"nested deeper than {_MAX_DEPTH} at position {at}")
-    if text[at] == "{":
-        return _object(text, _next_item(text, at + 1), depth)
-    if text[at] == "[":
-        return _array(text, _next_item(text, at + 1), depth)
-    if text[at] in _QUOTED:
-        return _string(text, at)
-    word = _WORD.match(text, at)
+        raise ValueError(f"nested deeper than {_MAX_DEPTH} at position {position}")
+    if text[position] == "{":
+        return _object(text, _next_item(text, position + 1), depth)
+    if text[position] == "[":
+        return _array(text, _next_item(text, position + 1), depth)
+    if text[position] in _QUOTED:
+        return _string(text, position)
+    word = _WORD.match(text, position)
     if word is not None:
         return _WORDS[word[0]], word.end()
-    return _number(text, at)
+    return _number(text, position)
 
 
-def _object(text: str, at: int, depth: int) -> tuple[dict[Any, Any], int]:
+def _object(text: str, position: int, depth: int) -> tuple[dict[Any, Any], int]:
     values: dict[Any, Any] = {}
-    while text[at] != "}":
-        key, at = _key(text, at, depth)
-        at = _skip(text, at)
-        if text[at] != ":":
-            raise ValueError(f"expected ':' at position {at}, found {text[at]!r}")
-        values[key], at = _value(text, _skip(text, at + 1), depth + 1)
-        at = _after_item(text, at, "}")
-    return values, at + 1
+    while text[position] != "}":
+        key, position = _key(text, position, depth)
+        position = _skip(text, position)
+        if text[position] != ":":
+            raise ValueError(f"expected ':' at position {position}, found {text[position]!r}")
+        values[key], position = _value(text, _skip(text, position + 1), depth + 1)
+        position = _after_item(text, position, "}")
+    return values, position + 1
 
 
-def _key(text: str, at: int, depth: int) -> tuple[Any, int]:
-    if text[at] in "{[":
-        value, end = _value(text, at, depth + 1)
+def _key(text: str, position: int, depth: int) -> tuple[Any, int]:
+    if text[position] in "{[":
+        value, end = _value(text, position, depth + 1)
         return _write(value), end
-    if text[at] in _QUOTED:
-        return _string(text, at)
-    name = _NAME.match(text, at)
+    if text[position] in _QUOTED:
+        return _string(text, position)
+    name = _NAME.match(text, position)
     if name is not None:
         return name[0], name.end()
     # Queue ids and delay levels: fastjson writes integer keys without quotes.
-    if text[at] != "+" and _NUMBER.match(text, at) is not None:
-        return _number(text, at)
-    raise ValueError(f"expected a key at position {at}, found {text[at]!r}")
+    if text[position] != "+" and _NUMBER.match(text, position) is not None:
+        return _number(text, position)
+    raise ValueError(f"expected a key at position {position}, found {text[position]!r}")
 
 
-def _array(text: str, at: int, depth: int) -> tuple[list[Any], int]:
+def _array(text: str, position: int, depth: int) -> tuple[list[Any], int]:
     values: list[Any] = []
-    while text[at] != "]":
-        value, at = _value(text, at, depth + 1)
+    while text[position] != "]":
+        value, position = _value(text, position, depth + 1)
         values.append(value)
-        at = _after_item(text, at, "]")
-    return values, at + 1
+        position = _after_item(text, position, "]")
+    return values, position + 1
 
 
-def _string(text: str, at: int) -> tuple[str, int]:
-    quoted = _QUOTED[text[at]].match(text, at)
+def _string(text: str, position: int) -> tuple[str, int]:
+    quoted = _QUOTED[text[position]].match(text, position)
     if quoted is None:
-        raise ValueError(f"a string that is not closed, at position {at}")
+        raise ValueError(f"a string that is not closed, at position {position}")
     inside = quoted[0][1:-1]
     return (joined_surrogates(_ESCAPE.sub(_meant, inside)) if "\\" in inside else inside), quoted.end()
 
@@ -195,35 +195,35 @@ def _meant(escape: re.Match[str]) -> str:
     raise ValueError(f"unknown escape \\{letters} in a string")
 
 
-def _number(text: str, at: int) -> tuple[int | float, int]:
-    number = _NUMBER.match(text, at)
+def _number(text: str, position: int) -> tuple[int | float, int]:
+    number = _NUMBER.match(text, position)
     if number is None:
-        raise ValueError(f"expected a value at position {at}, found {text[at : at + 20]!r}")
+        raise ValueError(f"expected a value at position {position}, found {text[position : position + 20]!r}")
     whole, fraction, kind = number.group("whole", "fraction", "kind")
     if fraction or kind in ("F", "D"):
         return float(whole + fraction), number.end()
     return int(whole), number.end()
 
 
-def _after_item(text: str, at: int, closing: str) -> int:
-    at = _skip(text, at)
-    if text[at] == ",":
-        return _next_item(text, at)
-    if text[at] != closing:
-        raise ValueError(f"expected ',' or {closing!r} at position {at}, found {text[at]!r}")
-    return at
+def _after_item(text: str, position: int, closing: str) -> int:
+    position = _skip(text, position)
+    if text[position] == ",":
+        return _next_item(text, position)
+    if text[position] != closing:
+        raise ValueError(f"expected ',' or {closing!r} at position {position}, found {text[position]!r}")
+    return position
 
 
-def _next_item(text: str, at: int) -> int:
+def _next_item(text: str, position: int) -> int:
     """Where the next item begins, or the closing bracket; fastjson does not count the commas before it."""
-    at = _skip(text, at)
-    while text[at] == ",":
-        at = _skip(text, at + 1)
-    return at
+    position = _skip(text, position)
+    while text[position] == ",":
+        position = _skip(text, position + 1)
+    return position
 
 
-def _skip(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
+def _skip(text: str, position: int) -> int:
+    space = _SPACE.match(text, position)
     assert space is not None
     return space.end()
 

@@ -103,19 +103,19 @@ class WheelSlots(Picture):
             y = top + ROW * number + ROW // 2
             canvas.text(MARGIN, y + 4, name)
             places = [left + STEP * columns[unit.position] for unit in slot.units]
-            for place, unit in zip(places, slot.units, strict=True):
-                canvas.box(place, y - BOX // 2, BOX, BOX, COLOURS[unit.kind], title=f"{unit.name}: {unit.kind}")
+            for x, unit in zip(places, slot.units, strict=True):
+                canvas.box(x, y - BOX // 2, BOX, BOX, COLOURS[unit.kind], title=f"{unit.name}: {unit.kind}")
             for older, newer in pairwise(places):
                 canvas.arrow(newer, older + BOX + 1, y)
             if places:
                 canvas.arrow(right, places[-1] + BOX + 1, y, BLUE)
                 canvas.text(right + 6, y + 4, f"last {slot.units[-1].position}", MUTED, size=11)
         # 3. What is what.
-        place = MARGIN
+        x = MARGIN
         for kind, colour in COLOURS.items():
-            canvas.box(place, bottom + 18, 12, 12, colour)
-            canvas.text(place + 18, bottom + 28, kind, MUTED)
-            place += text_pixels(kind) + 40
+            canvas.box(x, bottom + 18, 12, 12, colour)
+            canvas.text(x + 18, bottom + 28, kind, MUTED)
+            x += text_pixels(kind) + 40
         return canvas.svg()
 
 
@@ -142,8 +142,12 @@ def show_wheel(lab: Any, broker: str = "broker-a", *, title: str = "") -> WheelS
         if positions:
             moment_ms = units[positions[-1]].slot_ms
             shown = tuple(
-                SlotUnit(at, str(keys.get(units[at].physical_offset, "")), _kind(units[at], moment_ms < read_ms))
-                for at in positions
+                SlotUnit(
+                    position,
+                    str(keys.get(units[position].physical_offset, "")),
+                    _kind(units[position], moment_ms < read_ms),
+                )
+                for position in positions
             )
             rows.append(SlotRow(number, moment_ms, slot.num, shown))
     return WheelSlots(rows, title=title)

@@ -89,18 +89,18 @@ class _Rows:
         return _Rows(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
-def walk(view: memoryview, at: int, end: int) -> list[int]:
+def walk(view: memoryview, position: int, end: int) -> list[int]:
     """Where units may begin: each total size leads to the next unit, as long as sizes are plausible."""
     positions: list[int] = []
     add, unpack = positions.append, _I32.unpack_from
     last = end - SMALLEST_UNIT
-    while at <= last:
-        (size,) = unpack(view, at)
+    while position <= last:
+        (size,) = unpack(view, position)
         if size < SMALLEST_UNIT:
             break
-        add(at)
-        at += size
-    if positions and at > end:
+        add(position)
+        position += size
+    if positions and position > end:
         positions.pop()  # it would end after the end of the file
     return positions
 
