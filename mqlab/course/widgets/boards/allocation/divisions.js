@@ -1,19 +1,33 @@
 // What is counted of the divisions in an allocation board's data; mqlab/course/widgets/boards/allocation/measures.py counts the same.
 // A set of members is a number: bit n is known[n]. The owners of a queue are such a set, too.
-export function divisions(data) {
-  const places = new Map(data.known.map((name, place) => [name, 1 << place]));
-  const at = new Map(data.sets.map((set, number) => [set, number]));
-  const members = (set) => data.known.map((_, place) => place).filter((place) => set & (1 << place));
-  const start = data.first.reduce((set, name) => set | places.get(name), 0);
+export function count(owners, place) {
+  return owners.filter((mask) => mask & (1 << place)).length;
+}
+
+class Divisions {
+  constructor(data) {
+    Object.assign(this, { data });
+    this.readData();
+  }
+
+  readData() {
+    this.places = new Map(this.data.known.map((name, place) => [name, 1 << place]));
+    this.at = new Map(this.data.sets.map((set, number) => [set, number]));
+    this.start = this.data.first.reduce((set, name) => set | this.places.get(name), 0);
+  }
+
+  members(set) {
+    return this.data.known.map((_, place) => place).filter((place) => set & (1 << place));
+  }
 
   // The set of members at each moment; null for a change that cannot happen or a name that is not known.
-  function moments(changes) {
-    const sets = [start];
+  moments(changes) {
+    const sets = [this.start];
     for (const [kind, name, other] of changes) {
       let now = sets.at(-1);
-      if (kind !== "join") now = now & places.get(name) ? now & ~places.get(name) : null;
+      if (kind !== "join") now = now & this.places.get(name) ? now & ~this.places.get(name) : null;
       if (kind !== "leave" && now !== null) {
-        const bit = places.get(kind === "join" ? name : other);
+        const bit = this.places.get(kind === "join" ? name : other);
         now = bit && !(now & bit) ? now | bit : null;
       }
       if (now === null) return null;
@@ -22,55 +36,55 @@ export function divisions(data) {
     return sets;
   }
 
-  function knows(changes) {
-    const sets = moments(changes);
-    return Boolean(sets) && sets.every((set) => at.has(set));
+  knows(changes) {
+    const sets = this.moments(changes);
+    return Boolean(sets) && sets.every((set) => this.at.has(set));
   }
 
   // What a learner is told about a last change that cannot happen; null when it can.
-  function impossible(changes) {
-    const before = moments(changes.slice(0, -1));
+  impossible(changes) {
+    const before = this.moments(changes.slice(0, -1));
     if (!changes.length || !before) return null;
     const [kind, ...who] = changes.at(-1);
     const name = who.at(-1);
     if (kind === "leave") return null;
     if (!name) return "A member needs a name.";
-    return before.at(-1) & places.get(name) ? `${name} is a member already.` : null;
+    return before.at(-1) & this.places.get(name) ? `${name} is a member already.` : null;
   }
 
-  const count = (owners, place) => owners.filter((mask) => mask & (1 << place)).length;
-
-  function difference(owners, set) {
-    const counts = members(set).map((place) => count(owners, place));
+  difference(owners, set) {
+    const counts = this.members(set).map((place) => count(owners, place));
     return counts.length ? Math.max(...counts) - Math.min(...counts) : 0;
   }
 
   // The fewest queues that must change owner for counts that differ by at most one.
-  function fewestMoves(before, set) {
+  fewestMoves(before, set) {
     if (!set) return before.filter((mask) => mask).length;
-    const counts = members(set).map((place) => before.filter((mask) => mask === 1 << place).length);
+    const counts = this.members(set).map((place) => before.filter((mask) => mask === 1 << place).length);
     const [each, extra] = [Math.floor(before.length / counts.length), before.length % counts.length];
     counts.sort((one, other) => other - one);
     return before.length - counts.reduce((kept, own, place) => kept + Math.min(own, each + (place < extra ? 1 : 0)), 0);
   }
 
   // Per moment: owners, difference, moved and fewest; owners is null where a learner's own strategy fails.
-  function measured(key, sets) {
-    const perTopic = data.queues.length / data.topics;
+  measured(key, sets) {
+    const perTopic = this.data.queues.length / this.data.topics;
     let before = null;
     return sets.map((set, number) => {
-      const owners = data.owners[key]?.[at.get(set)] ?? null;
-      const step = { owners, difference: owners ? difference(owners, set) : 0, moved: 0, fewest: 0 };
+      const owners = this.data.owners[key]?.[this.at.get(set)] ?? null;
+      const step = { owners, difference: owners ? this.difference(owners, set) : 0, moved: 0, fewest: 0 };
       if (number && owners && before) {
         step.moved = owners.filter((mask, queue) => mask !== before[queue]).length;
         for (let first = 0; first < owners.length; first += perTopic) {
-          step.fewest += fewestMoves(before.slice(first, first + perTopic), set);
+          step.fewest += this.fewestMoves(before.slice(first, first + perTopic), set);
         }
       }
       before = owners;
       return step;
     });
   }
+}
 
-  return { members, moments, knows, impossible, count, measured };
+export function divisions(options) {
+  return new Divisions(options);
 }

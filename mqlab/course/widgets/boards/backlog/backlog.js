@@ -2,6 +2,7 @@
 import { buttonControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
 import { durationText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
+import { named } from "../../frame/page/named.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
@@ -17,7 +18,6 @@ const STYLE = `
 `;
 const SECOND = "arrived done lag committed".split(" ");
 const LIMIT = "name capacity busy wait binds".split(" ");
-const named = (names, values) => Object.fromEntries(names.map((name, at) => [name, values[at]]));
 const MEANING = {
   "database slots": "Every slot of the database is taken: more threads or instances would only wait for a slot, too.",
   cores: "The cores compute all the time: more threads would share them; more cores, or instances with cores of their own, help.",
@@ -29,183 +29,211 @@ const MEAN_S = 5; // calls end in bursts: rates are means of this many seconds
 const [TOP, RATES, GAP, LAGS, BOTTOM] = [18, 84, 26, 110, 22];
 const HEIGHT = TOP + RATES + GAP + LAGS + BOTTOM;
 
-function unfolded(run) {
-  return { ...run, seconds: run.seconds.map((each) => named(SECOND, each)), limits: run.limits.map((each) => named(LIMIT, each)) };
+export function unfolded(run) {
+  return { ...run, seconds: run.seconds.map((each) => named(SECOND, each)),
+    limits: run.limits.map((each) => named(LIMIT, each)) };
 }
 
-function clock(second) {
+export function clock(second) {
   return `${Math.floor(second / 60)}:${String(second % 60).padStart(2, "0")}`;
 }
 
-function render({ model, el }) {
-  const kernel = model.get("kernel") !== false;
-  const data = () => model.get("data");
-  let run = unfolded(data().runs[0]);
-  let asking = 0;
+export function line(values, x, y) {
+  return values.map((value, at) => `${at ? "L" : "M"}${x(at + 1).toFixed(1)} ${y(value).toFixed(1)}`).join("");
+}
 
-  // 1. Controls: everything that can be changed with a kernel, the recorded runs always.
-  const recorded = choiceControl({ label: "Recorded run", value: 0, choices: data().runs.map((each, at) => [at, each.name]),
-    onValue: (at) => { asking += 1; showRun(unfolded(data().runs[at])); } });
-  const settings = settingControls(run.settings.traffic.length, data(), play);
-  const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
+class Backlog {
+  constructor({ model, el }) {
+    Object.assign(this, { model, el });
+    this.readData();
+    this.makeControls();
+    this.makePanels();
+  }
 
-  // 2. The result, the picture, the moment looked at, the limits.
-  const result = element("p", { class: "bt-result", "aria-live": "polite" });
-  const set = element("p", { class: "mq-note" });
-  const box = element("div");
-  const moment = slider({ label: "Moment", min: 1, max: Math.max(1, run.seconds.length), value: model.get("second"),
-    text: (second) => describe(second), onValue: go });
-  const status = element("div", { role: "status", "aria-live": "polite" });
-  const listed = element("div", { class: "bt-scroll" });
-  el.append(element("style", {}, STYLE));
-  if (kernel) el.append(settings.el);
-  el.append(element("div", { class: "mq-row" }, recorded.el), problem, set, result, box,
-    element("div", { class: "mq-row" }, moment.el), status, listed);
+  readData() {
+    this.kernel = this.model.get("kernel") !== false;
+    this.run = unfolded(this.data().runs[0]);
+    this.asking = 0;
+  }
 
-  // 3. What is shown follows the run and the state.
-  async function play(wish) {
-    asking += 1;
-    const mine = asking;
-    problem.hidden = true;
-    settings.button.disabled = true;
-    status.textContent = "Playing…";
+  makeControls() {
+    this.recorded = choiceControl({ label: "Recorded run", value: 0,
+      choices: this.data().runs.map((each, at) => [at, each.name]),
+      onValue: (at) => { this.asking += 1; this.showRun(unfolded(this.data().runs[at])); } });
+    this.settings = settingControls(this.run.settings.traffic.length, this.data(), (wish) => this.play(wish));
+    this.problem = element("div", { class: "mq-error", role: "alert", hidden: true });
+  }
+
+  makePanels() {
+    this.result = element("p", { class: "bt-result", "aria-live": "polite" });
+    this.set = element("p", { class: "mq-note" });
+    this.box = element("div");
+    this.moment = slider({ label: "Moment", min: 1, max: Math.max(1, this.run.seconds.length),
+      value: this.model.get("second"),
+      text: (second) => this.describe(second), onValue: (second) => this.go(second) });
+    this.status = element("div", { role: "status", "aria-live": "polite" });
+    this.listed = element("div", { class: "bt-scroll" });
+    this.el.append(element("style", {}, STYLE));
+    if (this.kernel) this.el.append(this.settings.el);
+    this.el.append(element("div", { class: "mq-row" }, this.recorded.el), this.problem, this.set, this.result, this.box,
+      element("div", { class: "mq-row" }, this.moment.el), this.status, this.listed);
+  }
+
+  begin() {
+    this.model.on("change:second", () => this.follow());
+    this.model.on("change:data", () => { this.recorded.put(0); this.showRun(unfolded(this.data().runs[0])); });
+    const sizes = new ResizeObserver(() => this.draw());
+    sizes.observe(this.box);
+    this.showRun(this.run);
+    return () => sizes.disconnect();
+  }
+
+  data() {
+    return this.model.get("data");
+  }
+
+  async play(wish) {
+    this.asking += 1;
+    const mine = this.asking;
+    this.problem.hidden = true;
+    this.settings.button.disabled = true;
+    this.status.textContent = "Playing…";
     try {
-      const next = await model.ask("play", wish);
-      if (mine === asking) showRun(unfolded(next));
+      const next = await this.model.ask("play", wish);
+      if (mine === this.asking) this.showRun(unfolded(next));
     } catch (error) {
-      if (mine === asking) {
-        problem.textContent = error.message;
-        problem.hidden = false;
-        status.textContent = describe(model.get("second"));
+      if (mine === this.asking) {
+        this.problem.textContent = error.message;
+        this.problem.hidden = false;
+        this.status.textContent = this.describe(this.model.get("second"));
       }
     }
-    settings.button.disabled = false;
+    this.settings.button.disabled = false;
   }
 
-  function showRun(next) {
-    run = next;
-    problem.hidden = true;
-    settings.put(run.settings);
-    moment.input.max = Math.max(1, run.seconds.length);
-    const now = run.settings;
-    const full = now.batch > 1 ? ` A call has up to ${now.batch} messages (${run.per_call} on average).` : "";
+  showRun(next) {
+    this.run = next;
+    this.problem.hidden = true;
+    this.settings.put(this.run.settings);
+    this.moment.input.max = Math.max(1, this.run.seconds.length);
+    const now = this.run.settings;
+    const full = now.batch > 1 ? ` A call has up to ${now.batch} messages (${this.run.per_call} on average).` : "";
     const pulled = now.pull_interval_ms ? ` A queue is pulled again ${durationText(now.pull_interval_ms)} after its last pull.` : "";
-    set.textContent = `${now.instances} instance${now.instances === 1 ? "" : "s"} with ${now.threads} threads and ` +
+    this.set.textContent = `${now.instances} instance${now.instances === 1 ? "" : "s"} with ${now.threads} threads and ` +
       `${now.cores} core${now.cores === 1 ? "" : "s"} each; a call computes ${durationText(now.compute_ms)} and waits ` +
       `${durationText(now.wait_ms)}; ${now.queues} queues; ` + (now.slots ? `a database of ${now.slots} slots.` : "no limit at the database.") + full + pulled;
-    const most = Math.max(0, ...run.seconds.map((each) => each.lag));
-    const binds = run.limits.find((each) => each.binds)?.name ?? "nothing";
-    const behind = run.behind ? `Messages wait from ${clock(run.behind[0])} to ${clock(run.behind[1])}. ` : "";
-    result.textContent = `Largest lag: ${most}. ${behind}` + (run.left ? `${run.left} are not done at the end. ` : "") +
+    const most = Math.max(0, ...this.run.seconds.map((each) => each.lag));
+    const binds = this.run.limits.find((each) => each.binds)?.name ?? "nothing";
+    const behind = this.run.behind ? `Messages wait from ${clock(this.run.behind[0])} to ${clock(this.run.behind[1])}. ` : "";
+    this.result.textContent = `Largest lag: ${most}. ${behind}` + (this.run.left ? `${this.run.left} are not done at the end. ` : "") +
       `The limit that binds: ${binds}. ${MEANING[binds]}`;
-    listLimits();
-    go(Math.min(model.get("second"), run.seconds.length));
+    this.listLimits();
+    this.go(Math.min(this.model.get("second"), this.run.seconds.length));
   }
 
-  function listLimits() {
+  listLimits() {
     const percent = (busy) => (busy === null ? "–" : `${Math.round(busy * 100)} %`);
-    const rows = run.limits.map((each) => element("tr", { class: each.binds ? "bt-binds" : null },
+    const rows = this.run.limits.map((each) => element("tr", { class: each.binds ? "bt-binds" : null },
       [`${each.binds ? "▶ " : ""}${each.name}`, each.capacity, percent(each.busy),
-        each.wait === null ? "–" : durationText(Math.round(each.wait))].map((cell) => element("td", {}, String(cell)))));
+        each.wait === null ? "–" : durationText(Math.round(each.wait))].map((cell) => element("td", {},
+        String(cell)))));
     const head = ["limit", "capacity", "in use while messages waited", "a call waits for it (mean)"];
-    listed.replaceChildren(element("table", { "aria-label": "Limits" },
+    this.listed.replaceChildren(element("table", { "aria-label": "Limits" },
       element("thead", {}, element("tr", {}, head.map((name) => element("th", { scope: "col" }, name)))),
       element("tbody", {}, rows)));
   }
 
-  function go(second) {
-    const there = Math.min(Math.max(second, 1), run.seconds.length);
-    if (there === model.get("second")) follow(); // a change would call it
-    model.set("second", there);
-    model.save_changes();
+  go(second) {
+    const there = Math.min(Math.max(second, 1), this.run.seconds.length);
+    if (there === this.model.get("second")) this.follow(); // a change would call it
+    this.model.set("second", there);
+    this.model.save_changes();
   }
 
-  function follow() {
-    const here = Math.min(model.get("second"), run.seconds.length);
-    moment.put(here);
-    status.textContent = describe(here);
-    draw();
+  follow() {
+    const here = Math.min(this.model.get("second"), this.run.seconds.length);
+    this.moment.put(here);
+    this.status.textContent = this.describe(here);
+    this.draw();
   }
 
-  function meanOf(name, second) {
-    const part = run.seconds.slice(Math.max(0, second - MEAN_S), second);
+  meanOf(name, second) {
+    const part = this.run.seconds.slice(Math.max(0, second - MEAN_S), second);
     return part.reduce((sum, each) => sum + each[name], 0) / Math.max(1, part.length);
   }
 
-  function describe(second) {
-    const there = Math.min(second, run.seconds.length);
-    const now = run.seconds[there - 1];
+  describe(second) {
+    const there = Math.min(second, this.run.seconds.length);
+    const now = this.run.seconds[there - 1];
     if (!now) return "Nothing was played.";
-    const rate = meanOf("done", there);
+    const rate = this.meanOf("done", there);
     const drain = now.lag && rate ? ` If nothing more arrived, that would be the work of ${Math.round(now.lag / rate)} s.` : "";
-    return `At ${clock(there)}: ${meanOf("arrived", there).toFixed(1)} arrive and ${rate.toFixed(1)} are done a second. ` +
+    return `At ${clock(there)}: ${this.meanOf("arrived", there).toFixed(1)} arrive and ${rate.toFixed(1)} are done a second. ` +
       `Lag ${now.lag}; monitoring shows ${now.committed}.${drain}`;
   }
 
-  // 4. The picture: rates above, lags below, on one axis of time.
-  function draw() {
-    const width = Math.max(280, box.clientWidth || 640);
-    const count = Math.max(1, run.seconds.length);
+  draw() {
+    const width = Math.max(280, this.box.clientWidth || 640);
+    const count = Math.max(1, this.run.seconds.length);
     const left = 34;
     const x = (second) => left + (second / count) * (width - left - 6);
     const svg = svgElement("svg", { class: "bt-time", viewBox: `0 0 ${width} ${HEIGHT}`, height: HEIGHT, role: "img",
-      "aria-label": `Rates and lag by the second. ${result.textContent}` });
-    const here = Math.min(model.get("second"), count);
+      "aria-label": `Rates and lag by the second. ${this.result.textContent}` });
+    const here = Math.min(this.model.get("second"), count);
     const [upper, lower] = [TOP + RATES, TOP + RATES + GAP + LAGS];
     for (let second = 0; second <= count; second += width < 500 ? 60 : 30) {
       svg.append(svgElement("line", { x1: x(second), x2: x(second), y1: TOP, y2: lower, stroke: "var(--mq-rule)" }),
-        svgElement("text", { x: x(second), y: HEIGHT - 6, class: "bt-small", "text-anchor": second ? "middle" : "start" }, clock(second)));
+        svgElement("text", { x: x(second), y: HEIGHT - 6, class: "bt-small",
+        "text-anchor": second ? "middle" : "start" }, clock(second)));
     }
-    if (run.behind) {
-      const [from, to] = run.behind.map(x);
-      svg.append(svgElement("rect", { x: from, y: lower + 1, width: Math.max(2, to - from), height: 4, fill: "var(--mq-4)" }));
+    if (this.run.behind) {
+      const [from, to] = this.run.behind.map(x);
+      svg.append(svgElement("rect", { x: from, y: lower + 1, width: Math.max(2, to - from), height: 4,
+        fill: "var(--mq-4)" }));
     }
-    drawRates(svg, x, upper);
-    drawLags(svg, x, lower);
-    svg.append(svgElement("line", { x1: x(here), x2: x(here), y1: TOP, y2: lower, stroke: "var(--mq-focus)", "stroke-width": 2 }));
+    this.drawRates(svg, x, upper);
+    this.drawLags(svg, x, lower);
+    svg.append(svgElement("line", { x1: x(here), x2: x(here), y1: TOP, y2: lower, stroke: "var(--mq-focus)",
+      "stroke-width": 2 }));
     svg.addEventListener("pointerdown", (event) => {
       const place = svg.getBoundingClientRect();
       const at = ((event.clientX - place.left) / place.width) * width;
-      go(Math.round(((at - left) / (width - left - 6)) * count));
+      this.go(Math.round(((at - left) / (width - left - 6)) * count));
     });
-    box.replaceChildren(svg);
+    this.box.replaceChildren(svg);
   }
 
-  function line(values, x, y) {
-    return values.map((value, at) => `${at ? "L" : "M"}${x(at + 1).toFixed(1)} ${y(value).toFixed(1)}`).join("");
-  }
-
-  function drawRates(svg, x, floor) {
-    const arrived = run.seconds.map((_, at) => meanOf("arrived", at + 1));
-    const done = run.seconds.map((_, at) => meanOf("done", at + 1));
+  drawRates(svg, x, floor) {
+    const arrived = this.run.seconds.map((_, at) => this.meanOf("arrived", at + 1));
+    const done = this.run.seconds.map((_, at) => this.meanOf("done", at + 1));
     const most = Math.max(1, ...arrived, ...done);
     const y = (value) => floor - (value / most) * RATES;
     svg.append(svgElement("text", { x: 34, y: 12 }, "messages a second: arrive (solid), done (dashed)"),
       svgElement("text", { x: 30, y: TOP + 8, "text-anchor": "end", class: "bt-small" }, most.toFixed(0)),
       svgElement("text", { x: 30, y: floor, "text-anchor": "end", class: "bt-small" }, "0"),
       svgElement("path", { d: line(arrived, x, y), fill: "none", stroke: "var(--mq-4)", "stroke-width": 2 }),
-      svgElement("path", { d: line(done, x, y), fill: "none", stroke: "var(--mq-2)", "stroke-width": 2.5, "stroke-dasharray": "6 3" }));
+      svgElement("path", { d: line(done, x, y), fill: "none", stroke: "var(--mq-2)", "stroke-width": 2.5,
+      "stroke-dasharray": "6 3" }));
   }
 
-  function drawLags(svg, x, floor) {
-    const most = Math.max(1, ...run.seconds.map((each) => Math.max(each.lag, each.committed)));
+  drawLags(svg, x, floor) {
+    const most = Math.max(1, ...this.run.seconds.map((each) => Math.max(each.lag, each.committed)));
     const y = (value) => floor - (value / most) * LAGS;
-    const lag = line(run.seconds.map((each) => each.lag), x, y);
+    const lag = line(this.run.seconds.map((each) => each.lag), x, y);
     svg.append(svgElement("text", { x: 34, y: floor - LAGS - 6 }, "lag: not done (filled), in monitoring (line)"),
       svgElement("text", { x: 30, y: floor - LAGS + 8, "text-anchor": "end", class: "bt-small" }, String(most)),
       svgElement("text", { x: 30, y: floor, "text-anchor": "end", class: "bt-small" }, "0"));
-    if (!run.seconds.length) return;
-    svg.append(svgElement("path", { d: `${lag}L${x(run.seconds.length)} ${floor}L${x(1)} ${floor}Z`, fill: "var(--mq-1)", opacity: 0.35 }),
+    if (!this.run.seconds.length) return;
+    svg.append(svgElement("path", { d: `${lag}L${x(this.run.seconds.length)} ${floor}L${x(1)} ${floor}Z`,
+      fill: "var(--mq-1)", opacity: 0.35 }),
       svgElement("path", { d: lag, fill: "none", stroke: "var(--mq-1)", "stroke-width": 1.5 }),
-      svgElement("path", { d: line(run.seconds.map((each) => each.committed), x, y), fill: "none", stroke: "var(--mq-3)", "stroke-width": 1.5 }));
+      svgElement("path", { d: line(this.run.seconds.map((each) => each.committed), x, y), fill: "none",
+      stroke: "var(--mq-3)", "stroke-width": 1.5 }));
   }
+}
 
-  model.on("change:second", follow);
-  model.on("change:data", () => { recorded.put(0); showRun(unfolded(data().runs[0])); });
-  const sizes = new ResizeObserver(() => draw());
-  sizes.observe(box);
-  showRun(run);
-  return () => sizes.disconnect();
+function render(context) {
+  return new Backlog(context).begin();
 }
 
 // The curve is a row of upright sliders, one for each step: drawn with the pointer or with the arrow keys.
@@ -228,17 +256,21 @@ function settingControls(steps, { step_s: stepS, most_per_second: most }, onWish
   const interval = textControl({ label: "Pull interval" });
   [compute, wait, interval].forEach((each) => (each.input.size = 6));
   const button = buttonControl("Play", send);
-  const curve = element("div", { class: "bt-curve", role: "group", "aria-label": "Traffic" }, rates.map((each) => each.el));
+  const curve = element("div", { class: "bt-curve", role: "group", "aria-label": "Traffic" },
+    rates.map((each) => each.el));
   const el = element("div", { role: "group", "aria-label": "Settings" },
-    element("div", { class: "mq-note" }, `Traffic in messages a second, for each ${stepS} s: drag, then press Play`), curve,
-    element("div", { class: "mq-row" }, [instances, threads, cores, compute, wait, queues, slots, batch, interval, button].map((each) => each.el)));
+    element("div", { class: "mq-note" }, `Traffic in messages a second, for each ${stepS} s: drag, then press Play`),
+    curve,
+    element("div", { class: "mq-row" }, [instances, threads, cores, compute, wait, queues, slots, batch, interval,
+    button].map((each) => each.el)));
   el.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.tagName === "INPUT") send();
   });
   const plain = (ms) => (ms && ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`);
 
   function send() {
-    onWish({ traffic: rates.map((each) => Number(each.input.value)), instances: instances.value(), threads: threads.value(),
+    onWish({ traffic: rates.map((each) => Number(each.input.value)), instances: instances.value(),
+      threads: threads.value(),
       cores: cores.value(), compute: compute.value(), wait: wait.value(), queues: queues.value(), slots: slots.value(),
       batch: batch.value(), pull_interval: interval.value() });
   }

@@ -23,109 +23,146 @@ const RESETS = [["first", "the first message"], ["end", "the end (skip all)"], [
 const LONG = 40;
 const EVERY = "all";
 
-function render({ model, el }) {
-  const data = model.get("data");
-  const kernel = model.get("kernel") !== false;
-  const chosen = new Map(); // the title of a section -> what its reader chose to see
-  let shown = null; // the place whose sections are drawn
-  let asking = 0;
+export function pageOf(place) {
+  return place.split(" ", 1)[0];
+}
 
-  // 1. What is always there: navigation, the Lab's time, what went wrong, the change that waits, the page.
-  const tabs = LISTS.map(([page, label]) => {
-    const { input } = buttonControl(label, () => go(page));
-    input.dataset.page = page;
-    return input;
+export function valuesOf(sections, column) {
+  return [...new Set(sections.flatMap((section) => {
+    const at = section.columns.indexOf(column);
+    return at < 0 ? [] : section.rows.map((row) => row[at]);
+  }))];
+}
+
+function pressesOnEnter(row, press) {
+  row.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.tagName === "INPUT") press();
   });
-  const status = element("div", { role: "status", "aria-live": "polite" });
-  const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
-  const change = element("div", { class: "cs-change", role: "group", "aria-label": "Change", tabindex: -1, hidden: true });
-  const title = element("h3", { class: "cs-title", tabindex: -1 });
-  const form = element("div");
-  const page = element("div");
-  const duration = textControl({ label: "Let the Lab run for", value: "10s" });
-  duration.input.size = 5;
-  const time = [buttonControl("Ask again", () => ask(shown)).el];
-  if (data.can_wait) time.push(duration.el, buttonControl("Run", wait).el);
-  const about = [data.where, ...(kernel ? [data.what_changes] : []), ...data.notes].join(" ");
-  el.append(element("style", {}, STYLE), element("div", { class: "mq-note" }, about),
-    element("nav", { class: "mq-row", "aria-label": "Pages" }, tabs),
-    ...(kernel ? [element("div", { class: "mq-row" }, time)] : []), status, problem, change, title, form, page);
-  change.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
-    event.preventDefault(); // the next Escape leads out of the console
-    closeChange();
-  });
+}
 
-  // 2. Going somewhere: the kernel is asked anew each time; without one there are the recorded pages.
-  const has = (place) => kernel || data.pages[place] !== undefined;
-  const pageOf = (place) => place.split(" ", 1)[0];
-
-  function go(place) {
-    model.set("place", place);
-    model.save_changes();
-    if (shown !== place) follow();
+class Console {
+  constructor({ model, el }) {
+    Object.assign(this, { model, el });
+    this.readData();
+    this.makePanels();
+    this.begin();
   }
 
-  async function follow() {
-    const place = model.get("place");
-    if (place === shown) return;
-    if (kernel) await ask(place);
-    else if (data.pages[place]) draw(place, data.pages[place], data.now);
-    if (shown === place) title.focus();
+  readData() {
+    this.data = this.model.get("data");
+    this.kernel = this.model.get("kernel") !== false;
+    this.chosen = new Map(); // the title of a section -> what its reader chose to see
+    this.shown = null; // the place whose sections are drawn
+    this.asking = 0;
+  }
+
+  makePanels() {
+    this.tabs = LISTS.map(([page, label]) => {
+      const { input } = buttonControl(label, () => this.go(page));
+      input.dataset.page = page;
+      return input;
+    });
+    this.status = element("div", { role: "status", "aria-live": "polite" });
+    this.problem = element("div", { class: "mq-error", role: "alert", hidden: true });
+    this.change = element("div", { class: "cs-change", role: "group", "aria-label": "Change", tabindex: -1,
+      hidden: true });
+    this.title = element("h3", { class: "cs-title", tabindex: -1 });
+    this.form = element("div");
+    this.page = element("div");
+    this.duration = textControl({ label: "Let the Lab run for", value: "10s" });
+    this.duration.input.size = 5;
+    const time = [buttonControl("Ask again", () => this.ask(this.shown)).el];
+    if (this.data.can_wait) time.push(this.duration.el, buttonControl("Run", () => this.wait()).el);
+    const about = [this.data.where, ...(this.kernel ? [this.data.what_changes] : []), ...this.data.notes].join(" ");
+    this.el.append(element("style", {}, STYLE), element("div", { class: "mq-note" }, about),
+      element("nav", { class: "mq-row", "aria-label": "Pages" }, this.tabs),
+      ...(this.kernel ? [element("div", { class: "mq-row" }, time)] : []), this.status, this.problem, this.change,
+      this.title, this.form, this.page);
+    this.change.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault(); // the next Escape leads out of the console
+      this.closeChange();
+    });
+  }
+
+  begin() {
+    this.model.on("change:place", () => this.follow());
+    // A place that was chosen after the pages were recorded is asked for.
+    const first = this.data.pages[this.model.get("place")] ? this.model.get("place") : "cluster";
+    this.draw(first, this.data.pages[first], this.data.now);
+    if (this.kernel && first !== this.model.get("place")) this.follow();
+  }
+
+  has(place) {
+    return this.kernel || this.data.pages[place] !== undefined;
+  }
+
+  go(place) {
+    this.model.set("place", place);
+    this.model.save_changes();
+    if (this.shown !== place) this.follow();
+  }
+
+  async follow() {
+    const place = this.model.get("place");
+    if (place === this.shown) return;
+    if (this.kernel) await this.ask(place);
+    else if (this.data.pages[place]) this.draw(place, this.data.pages[place], this.data.now);
+    if (this.shown === place) this.title.focus();
   }
 
   // The answer, or null with the error shown. An answer that was overtaken by a later question is not drawn.
-  async function question(name, wish) {
-    asking += 1;
-    const number = asking;
-    problem.hidden = true;
-    status.textContent = "Asking…";
-    el.setAttribute("aria-busy", "true");
+  async question(name, wish) {
+    this.asking += 1;
+    const number = this.asking;
+    this.problem.hidden = true;
+    this.status.textContent = "Asking…";
+    this.el.setAttribute("aria-busy", "true");
     try {
-      const answer = await model.ask(name, wish);
-      if (number !== asking) return null;
-      status.textContent = `Lab time ${answer.now}.`;
+      const answer = await this.model.ask(name, wish);
+      if (number !== this.asking) return null;
+      this.status.textContent = `Lab time ${answer.now}.`;
       return answer;
     } catch (error) {
-      if (number === asking) {
-        problem.textContent = error.message;
-        problem.hidden = false;
-        status.textContent = "The answer is an error.";
+      if (number === this.asking) {
+        this.problem.textContent = error.message;
+        this.problem.hidden = false;
+        this.status.textContent = "The answer is an error.";
       }
       return null;
     } finally {
-      if (number === asking) el.removeAttribute("aria-busy");
+      if (number === this.asking) this.el.removeAttribute("aria-busy");
     }
   }
 
-  async function ask(place) {
-    const answer = await question("page", { place });
-    if (answer) draw(place, answer.sections, answer.now);
+  async ask(place) {
+    const answer = await this.question("page", { place });
+    if (answer) this.draw(place, answer.sections, answer.now);
   }
 
-  async function wait() {
-    if (await question("wait", { duration: duration.value() })) await ask(shown);
+  async wait() {
+    if (await this.question("wait", { duration: this.duration.value() })) await this.ask(this.shown);
   }
 
-  // 3. A page is its sections, with a form above where there is something to do.
-  function draw(place, sections, now) {
-    const focused = document.activeElement && page.contains(document.activeElement);
-    const isNew = place !== shown;
-    shown = place;
+  draw(place, sections, now) {
+    const focused = document.activeElement && this.page.contains(document.activeElement);
+    const isNew = place !== this.shown;
+    this.shown = place;
     const kind = pageOf(place);
-    for (const tab of tabs) {
+    for (const tab of this.tabs) {
       if (tab.dataset.page === (LIST_OF[kind] ?? kind)) tab.setAttribute("aria-current", "page");
       else tab.removeAttribute("aria-current");
     }
-    title.textContent = LIST_OF[kind] ? `${kind[0].toUpperCase()}${kind.slice(1)} ${place.slice(kind.length + 1)}`
+    this.title.textContent = LIST_OF[kind] ? `${kind[0].toUpperCase()}${kind.slice(1)} ${place.slice(kind.length + 1)}`
       : LISTS.find(([each]) => each === kind)[1];
-    status.textContent = kernel ? `Lab time ${now}.` : `Recorded at Lab time ${now}. Other pages need a kernel.`;
-    if (isNew) form.replaceChildren(...(kernel ? formOf(kind, place.slice(kind.length + 1), sections) : []));
-    page.replaceChildren(...sections.map(sectionOf));
-    if (focused) title.focus();
+    this.status.textContent = this.kernel ? `Lab time ${now}.` : `Recorded at Lab time ${now}. Other pages need a kernel.`;
+    const form = isNew && this.kernel ? this.formOf(kind, place.slice(kind.length + 1), sections) : [];
+    if (isNew) this.form.replaceChildren(...form);
+    this.page.replaceChildren(...sections.map((section) => this.sectionOf(section)));
+    if (focused) this.title.focus();
   }
 
-  function sectionOf(section) {
+  sectionOf(section) {
     const box = element("div", { class: "cs-section", role: "group", "aria-label": section.title },
       element("h4", {}, section.title));
     if (section.verb) box.append(element("div", { class: "cs-verb" }, `lab.admin.${section.verb}`));
@@ -134,83 +171,78 @@ function render({ model, el }) {
       return box;
     }
     const at = section.columns.indexOf(section.choose);
-    const table = element("div", { class: "cs-scroll", role: "region", tabindex: 0, "aria-label": `Table: ${section.title}` });
+    const table = element("div", { class: "cs-scroll", role: "region", tabindex: 0,
+      "aria-label": `Table: ${section.title}` });
+    const fill = (value) => table.replaceChildren(
+      this.tableOf(section, section.rows.filter((row) => value === EVERY || row[at] === value)));
     if (at >= 0 && section.rows.length) {
-      const wish = chosen.get(section.title) ?? section.first;
+      const wish = this.chosen.get(section.title) ?? section.first;
       const values = [EVERY, ...new Set([section.first, ...section.rows.map((row) => row[at])])];
-      const filter = choiceControl({ label: `Show ${section.choose}`, value: wish, choices: values, onValue: (value) => {
-        chosen.set(section.title, value);
-        fill(value);
-      } });
+      const filter = choiceControl({ label: `Show ${section.choose}`, value: wish, choices: values,
+        onValue: (value) => {
+          this.chosen.set(section.title, value);
+          fill(value);
+        } });
       box.append(element("div", { class: "mq-row" }, filter.el));
       fill(wish);
     } else fill(EVERY);
-    function fill(value) {
-      table.replaceChildren(tableOf(section, section.rows.filter((row) => value === EVERY || row[at] === value)));
-    }
-    if (kernel && section.resend && section.rows.length) {
+    if (this.kernel && section.resend && section.rows.length) {
       box.append(element("div", { class: "mq-row" }, buttonControl("Preview resending all", () =>
-        preview({ group: section.resend, letters: null })).el));
+        this.preview({ group: section.resend, letters: null })).el));
     }
     box.append(...section.notes.map((note) => element("div", { class: "mq-note" }, note)), table);
     return box;
   }
 
-  function tableOf(section, rows) {
+  tableOf(section, rows) {
     if (!rows.length) return element("p", { class: "mq-note" }, section.empty);
-    const acts = kernel && section.resend;
+    const acts = this.kernel && section.resend;
     const heads = section.columns.map((name) => element("th", { scope: "col" }, name));
     if (acts) heads.push(element("th", { scope: "col" }, "resend"));
     const id = section.columns.indexOf("offset_msg_id");
     return element("table", {}, element("thead", {}, element("tr", {}, heads)), element("tbody", {}, rows.map((row) =>
-      element("tr", {}, row.map((text, at) => cellOf(section, text, at)), acts ? element("td", {},
+      element("tr", {}, row.map((text, at) => this.cellOf(section, text, at)), acts ? element("td", {},
         element("button", { type: "button", "aria-label": `Preview resending of ${row[id]}`,
-          onclick: () => preview({ group: section.resend, letters: [row[id]] }) }, "Preview")) : null))));
+          onclick: () => this.preview({ group: section.resend, letters: [row[id]] }) }, "Preview")) : null))));
   }
 
-  function cellOf(section, text, at) {
+  cellOf(section, text, at) {
     const place = `${section.opens[at]} ${text}`;
     const look = section.numbers[at] ? "cs-number" : text.length > LONG ? "cs-long" : null;
-    const opens = section.opens[at] && text !== "-" && place !== shown && has(place);
+    const opens = section.opens[at] && text !== "-" && place !== this.shown && this.has(place);
     return element("td", { class: look }, opens
-      ? element("button", { type: "button", class: "cs-link", onclick: () => go(place) }, text) : text);
+      ? element("button", { type: "button", class: "cs-link", onclick: () => this.go(place) }, text) : text);
   }
 
-  // 4. The forms: search among the messages, reset of a group.
-  function formOf(kind, name, sections) {
-    if (kind === "messages") return [searchForm()];
-    if (kind === "group") return [resetForm(name, valuesOf(sections.slice(0, 1), "topic"))];
+  formOf(kind, name, sections) {
+    if (kind === "messages") return [this.searchForm()];
+    if (kind === "group") return [this.resetForm(name, valuesOf(sections.slice(0, 1), "topic"))];
     return [];
   }
 
-  const valuesOf = (sections, column) => [...new Set(sections.flatMap((section) => {
-    const at = section.columns.indexOf(column);
-    return at < 0 ? [] : section.rows.map((row) => row[at]);
-  }))];
-
-  function searchForm() {
-    const topics = valuesOf(data.pages.topics, "topic");
-    const normal = valuesOf(data.pages.messages, "topic")[0];
+  searchForm() {
+    const topics = valuesOf(this.data.pages.topics, "topic");
+    const normal = valuesOf(this.data.pages.messages, "topic")[0];
     const topic = textControl({ label: "Topic", value: normal ?? topics[0] ?? "" });
     const list = element("datalist", { id: freshId() }, topics.map((each) => element("option", { value: each })));
     topic.input.setAttribute("list", list.id);
-    const by = choiceControl({ label: "by", value: "key", choices: data.ways, onValue: follows });
+    const by = choiceControl({ label: "by", value: "key", choices: this.data.ways, onValue: follows });
     const text = textControl({ label: "Key", value: "" });
     const begin = textControl({ label: "from (ms or UTC)" });
     const end = textControl({ label: "to" });
     const found = element("div");
     function follows() {
       const isTime = by.value() === "time";
-        text.el.style.display = isTime ? "none" : "";
+      text.el.style.display = isTime ? "none" : "";
       [begin, end].forEach((each) => (each.el.style.display = isTime ? "" : "none"));
       topic.el.style.display = by.value() === "offset id" ? "none" : "";
       text.el.querySelector("label").textContent = by.value()[0].toUpperCase() + by.value().slice(1);
     }
-    async function search() {
-      const answer = await question("find", { text: text.value(), by: by.value(), topic: topic.value(),
+    const search = async () => {
+      const answer = await this.question("find", { text: text.value(), by: by.value(), topic: topic.value(),
         begin: begin.value(), end: end.value() });
-      found.replaceChildren(...(answer ? answer.sections.map(sectionOf) : []));
-    }
+      found.replaceChildren(...(answer ? answer.sections.map((section) => this.sectionOf(section)) : []));
+    };
     follows();
     const row = element("div", { class: "mq-row", role: "search", "aria-label": "Find messages" },
       [topic, by, text, begin, end].map((each) => each.el), list, buttonControl("Find", search).el);
@@ -218,7 +250,7 @@ function render({ model, el }) {
     return element("div", {}, row, found);
   }
 
-  function resetForm(group, topics) {
+  resetForm(group, topics) {
     const usual = topics.find((each) => !each.startsWith("%")) ?? topics[0]; // not its retries
     const topic = topics.length ? choiceControl({ label: "Topic", value: usual, choices: topics })
       : textControl({ label: "Topic" });
@@ -228,7 +260,8 @@ function render({ model, el }) {
     function follows() {
       at.el.style.display = to.value() === "time" ? "" : "none";
     }
-    const start = () => preview({ group, topic: topic.value(), to: to.value() === "time" ? at.value() : to.value() });
+    const start = () => this.preview({ group, topic: topic.value(),
+      to: to.value() === "time" ? at.value() : to.value() });
     follows();
     const row = element("div", { class: "mq-row", role: "group", "aria-label": "Reset offsets" },
       [topic, to, at].map((each) => each.el), buttonControl("Preview reset", start).el);
@@ -236,49 +269,41 @@ function render({ model, el }) {
     return row;
   }
 
-  function pressesOnEnter(row, press) {
-    row.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && event.target.tagName === "INPUT") press();
-    });
-  }
-
-  // 5. A change: its preview, the question, and after "Do it" what was done.
-  async function preview(wish) {
-    const answer = await question("preview", wish);
+  async preview(wish) {
+    const answer = await this.question("preview", wish);
     if (!answer) return;
-    showChange(answer.question, answer.sections, [
-      buttonControl("Do it", () => confirm(answer.change)).el, buttonControl("Cancel", closeChange).el]);
+    this.showChange(answer.question, answer.sections, [
+      buttonControl("Do it", () => this.confirm(answer.change)).el, buttonControl("Cancel",
+      () => this.closeChange()).el]);
   }
 
-  async function confirm(number) {
-    const answer = await question("confirm", { change: number });
+  async confirm(number) {
+    const answer = await this.question("confirm", { change: number });
     if (!answer) {
-      change.hidden = true;
+      this.change.hidden = true;
       return;
     }
-    showChange("Done.", answer.sections, [buttonControl("Close", closeChange).el]);
-    await ask(shown);
-    change.focus();
+    this.showChange("Done.", answer.sections, [buttonControl("Close", () => this.closeChange()).el]);
+    await this.ask(this.shown);
+    this.change.focus();
   }
 
-  function showChange(words, sections, buttons) {
-    change.replaceChildren(element("h4", {}, words), element("div", { class: "mq-row" }, buttons),
-      ...sections.map(sectionOf));
-    change.hidden = false;
-    change.focus();
+  showChange(words, sections, buttons) {
+    this.change.replaceChildren(element("h4", {}, words), element("div", { class: "mq-row" }, buttons),
+      ...sections.map((section) => this.sectionOf(section)));
+    this.change.hidden = false;
+    this.change.focus();
   }
 
-  function closeChange() {
-    change.hidden = true;
-    if (kernel) model.ask("cancel").catch(() => {});
-    title.focus();
+  closeChange() {
+    this.change.hidden = true;
+    if (this.kernel) this.model.ask("cancel").catch(() => {});
+    this.title.focus();
   }
+}
 
-  model.on("change:place", follow);
-  // A place that was chosen after the pages were recorded is asked for.
-  const first = data.pages[model.get("place")] ? model.get("place") : "cluster";
-  draw(first, data.pages[first], data.now);
-  if (kernel && first !== model.get("place")) follow();
+function render(context) {
+  new Console(context);
 }
 
 export default { render };

@@ -15,167 +15,199 @@ const STYLE = `
 .cm-opened { border-top: 1px solid var(--mq-rule); margin-top: 6px; }
 `;
 const CRASHED = /: (killed|powered off|disk lost)/;
-const FILTERS = [["all", "all points"], ["step", "before steps"], ["line", "before lines"], ["bad", "not as it should"]];
+const FILTERS = [["all", "all points"], ["step", "before steps"], ["line", "before lines"], ["bad",
+  "not as it should"]];
 
-function render({ model, el }) {
-  const data = () => model.get("data");
-  const kernel = model.get("kernel") !== false;
-  let shown = "all";
-  let running = false;
+export function isGood(row, outcome) {
+  return row.good.includes(outcome);
+}
 
-  const filter = choiceControl({ label: "Show", value: shown, choices: FILTERS, onValue: (value) => {
-    shown = value;
-    draw();
-  } });
-  const go = buttonControl("Run the rest", run);
-  const stop = buttonControl("Stop", () => { running = false; });
-  const bar = element("progress", { max: 1, value: 0, "aria-label": "Runs done" });
-  const legend = element("div", { class: "mq-note" });
-  const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
-  const grid = element("div", { role: "group", "aria-label": "Crash points" });
-  const status = element("div", { role: "status", "aria-live": "polite" });
-  const lines = element("ol", { class: "cm-text", "aria-label": "What happened around the crash" });
-  const opening = buttonControl("Open in the time machine", open);
-  const opened = element("div", { class: "cm-opened" });
-  el.append(element("style", {}, STYLE), element("div", { class: "mq-row" }, filter.el,
-    ...(kernel ? [go.el, stop.el, bar] : [])), legend, problem, grid, status, lines,
-  element("div", { class: "mq-row" }, opening.el), opened);
-
-  const isGood = (row, outcome) => row.good.includes(outcome);
-  const isShown = (row, [, kind, outcome]) => shown === "all" || shown === kind ||
-    (shown === "bad" && outcome !== null && !isGood(row, outcome));
-
-  function draw() {
-    const had = document.activeElement?.dataset?.cell;
-    const cells = data().rows.flatMap((row) => row.cells);
-    const done = cells.filter(([, , outcome]) => outcome !== null).length;
-    bar.value = cells.length ? done / cells.length : 1;
-    go.off(running || done === cells.length);
-    stop.input.disabled = !running;
-    legend.textContent = Object.entries(data().signs).map(([outcome, sign]) => `${sign} ${outcome}`).concat("· not run",
-      `solid border: before a step of ${data().node}`, "dashed: before a line of its listener").join("; ");
-    grid.replaceChildren(...data().rows.flatMap(rowOf));
-    const all = [...grid.querySelectorAll("button")];
-    const at = all.findIndex((button) => button.getAttribute("aria-pressed") === "true");
-    all.forEach((button, number) => (button.tabIndex = number === Math.max(at, 0) ? 0 : -1));
-    if (had) grid.querySelector(`[data-cell="${had}"]`)?.focus();
-    describe(done, cells.length);
+class CrashMatrix {
+  constructor({ model, el }) {
+    Object.assign(this, { model, el });
+    this.makePanels();
+    this.listenToKeys();
+    this.begin();
   }
 
-  function rowOf(row, variant) {
+  makePanels() {
+    this.kernel = this.model.get("kernel") !== false;
+    this.shown = "all";
+    this.running = false;
+    const filter = choiceControl({ label: "Show", value: this.shown, choices: FILTERS, onValue: (value) => {
+      this.shown = value;
+      this.draw();
+    } });
+    this.go = buttonControl("Run the rest", () => this.run());
+    this.stop = buttonControl("Stop", () => { this.running = false; });
+    this.bar = element("progress", { max: 1, value: 0, "aria-label": "Runs done" });
+    this.legend = element("div", { class: "mq-note" });
+    this.problem = element("div", { class: "mq-error", role: "alert", hidden: true });
+    this.grid = element("div", { role: "group", "aria-label": "Crash points" });
+    this.status = element("div", { role: "status", "aria-live": "polite" });
+    this.lines = element("ol", { class: "cm-text", "aria-label": "What happened around the crash" });
+    this.opening = buttonControl("Open in the time machine", () => this.open());
+    this.opened = element("div", { class: "cm-opened" });
+    this.el.append(element("style", {}, STYLE), element("div", { class: "mq-row" }, filter.el,
+      ...(this.kernel ? [this.go.el, this.stop.el, this.bar] : [])), this.legend, this.problem, this.grid, this.status,
+      this.lines,
+    element("div", { class: "mq-row" }, this.opening.el), this.opened);
+  }
+
+  listenToKeys() {
+    // Left and right go from run to run, up and down from variant to variant.
+    this.grid.addEventListener("keydown", (event) => {
+      if (event.target.tagName !== "BUTTON") return;
+      const groups = [...this.grid.querySelectorAll(".cm-row")].map((row) => [...row.querySelectorAll("button")]);
+      const all = groups.flat();
+      const at = groups.findIndex((group) => group.includes(event.target));
+      const column = groups[at].indexOf(event.target);
+      const aside = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      const across = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (!aside && !across) return;
+      event.preventDefault();
+      const group = groups[at + (across ?? 0)];
+      const next = aside ? all[all.indexOf(event.target) + aside] : group?.[Math.min(column, group.length - 1)];
+      if (!next) return;
+      all.forEach((button) => (button.tabIndex = button === next ? 0 : -1));
+      next.focus();
+    });
+  }
+
+  begin() {
+    ["change:data", "change:variant", "change:number"].forEach((event) => this.model.on(event, () => this.draw()));
+    this.draw();
+  }
+
+  data() {
+    return this.model.get("data");
+  }
+
+  isShown(row, [, kind, outcome]) {
+    return this.shown === "all" || this.shown === kind ||
+      (this.shown === "bad" && outcome !== null && !isGood(row, outcome));
+  }
+
+  draw() {
+    const had = document.activeElement?.dataset?.cell;
+    const cells = this.data().rows.flatMap((row) => row.cells);
+    const done = cells.filter(([, , outcome]) => outcome !== null).length;
+    this.bar.value = cells.length ? done / cells.length : 1;
+    this.go.off(this.running || done === cells.length);
+    this.stop.input.disabled = !this.running;
+    this.legend.textContent = Object.entries(this.data().signs).map(([outcome,
+      sign]) => `${sign} ${outcome}`).concat("· not run",
+      `solid border: before a step of ${this.data().node}`, "dashed: before a line of its listener").join("; ");
+    this.grid.replaceChildren(...this.data().rows.flatMap((row, variant) => this.rowOf(row, variant)));
+    const all = [...this.grid.querySelectorAll("button")];
+    const at = all.findIndex((button) => button.getAttribute("aria-pressed") === "true");
+    all.forEach((button, number) => (button.tabIndex = number === Math.max(at, 0) ? 0 : -1));
+    if (had) this.grid.querySelector(`[data-cell="${had}"]`)?.focus();
+    this.describe(done, cells.length);
+  }
+
+  rowOf(row, variant) {
     const counts = new Map();
     row.cells.forEach(([, , outcome]) => counts.set(outcome, (counts.get(outcome) ?? 0) + 1));
-    const words = [...counts].map(([outcome, count]) => `${signOf(outcome)} ${outcome ?? "not run"}: ${count}`);
-    const buttons = row.cells.map((cell, number) => (isShown(row, cell) ? cellOf(row, variant, cell, number) : null));
+    const words = [...counts].map(([outcome, count]) => `${this.signOf(outcome)} ${outcome ?? "not run"}: ${count}`);
+    const buttons = row.cells.map((cell, number) => (this.isShown(row, cell) ? this.cellOf(row, variant, cell,
+      number) : null));
     return [element("h4", { style: "margin:4px 0 0" }, row.name),
       element("div", { class: "mq-note" }, words.join(" · ") || "no crash point"),
       element("div", { class: "cm-row", role: "group", "aria-label": row.name }, buttons)];
   }
 
-  const signOf = (outcome) => (outcome === null ? "·" : data().signs[outcome]);
+  signOf(outcome) {
+    return outcome === null ? "·" : this.data().signs[outcome];
+  }
 
-  function cellOf(row, variant, [point, kind, outcome], number) {
-    const here = model.get("variant") === row.name && model.get("number") === number;
+  cellOf(row, variant, [point, kind, outcome], number) {
+    const here = this.model.get("variant") === row.name && this.model.get("number") === number;
     const look = outcome === null ? "cm-wait" : isGood(row, outcome) ? "cm-good" : "cm-bad";
     const words = `${row.name}, ${point}: ${outcome ?? "not run"}`;
     return element("button", { type: "button", class: `cm-cell ${look}${kind === "line" ? " cm-line" : ""}`,
       "data-cell": `${variant}-${number}`, "aria-label": words, title: words, "aria-pressed": here ? "true" : "false",
-      onclick: () => choose(row.name, number) }, signOf(outcome));
+      onclick: () => this.choose(row.name, number) }, this.signOf(outcome));
   }
 
-  // Left and right go from run to run, up and down from variant to variant.
-  grid.addEventListener("keydown", (event) => {
-    if (event.target.tagName !== "BUTTON") return;
-    const groups = [...grid.querySelectorAll(".cm-row")].map((row) => [...row.querySelectorAll("button")]);
-    const all = groups.flat();
-    const at = groups.findIndex((group) => group.includes(event.target));
-    const column = groups[at].indexOf(event.target);
-    const aside = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const across = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!aside && !across) return;
-    event.preventDefault();
-    const group = groups[at + (across ?? 0)];
-    const next = aside ? all[all.indexOf(event.target) + aside] : group?.[Math.min(column, group.length - 1)];
-    if (!next) return;
-    all.forEach((button) => (button.tabIndex = button === next ? 0 : -1));
-    next.focus();
-  });
-
-  function choose(variant, number) {
-    model.set("variant", variant);
-    model.set("number", number);
-    model.save_changes();
-    opened.replaceChildren();
-    problem.hidden = true;
-    draw();
+  choose(variant, number) {
+    this.model.set("variant", variant);
+    this.model.set("number", number);
+    this.model.save_changes();
+    this.opened.replaceChildren();
+    this.problem.hidden = true;
+    this.draw();
   }
 
-  function chosen() {
-    const row = data().rows.find((each) => each.name === model.get("variant"));
-    return row?.cells[model.get("number")] ?? null;
+  chosen() {
+    const row = this.data().rows.find((each) => each.name === this.model.get("variant"));
+    return row?.cells[this.model.get("number")] ?? null;
   }
 
-  const pageName = () => `${model.get("variant")} ${model.get("number")}`;
+  pageName() {
+    return `${this.model.get("variant")} ${this.model.get("number")}`;
+  }
 
-  function describe(done, total) {
-    const cell = chosen();
-    opening.input.disabled = !cell || (!kernel && !data().pages[pageName()]);
+  describe(done, total) {
+    const cell = this.chosen();
+    this.opening.input.disabled = !cell || (!this.kernel && !this.data().pages[this.pageName()]);
     if (!cell) {
-      status.textContent = `${done} of ${total} runs done. Choose one.`;
-      lines.replaceChildren();
+      this.status.textContent = `${done} of ${total} runs done. Choose one.`;
+      this.lines.replaceChildren();
       return;
     }
     const [point, , outcome, story] = cell;
-    status.textContent = `${model.get("variant")}: ${data().node} ended ${point}. ${outcome ?? "Not run yet"}.` +
-      (kernel || data().pages[pageName()] ? "" : " Its time machine needs a kernel.");
-    lines.replaceChildren(...story.map((number) => data().texts[number]).map((line) =>
+    this.status.textContent = `${this.model.get("variant")}: ${this.data().node} ended ${point}. ${outcome ?? "Not run yet"}.` +
+      (this.kernel || this.data().pages[this.pageName()] ? "" : " Its time machine needs a kernel.");
+    this.lines.replaceChildren(...story.map((number) => this.data().texts[number]).map((line) =>
       element("li", { class: CRASHED.test(line) ? "cm-crash" : null }, line)));
   }
 
   // A kernel answers one question at a time, so it runs for half a second and is asked again, until Stop is pressed.
-  async function run() {
-    running = true;
-    draw();
+  async run() {
+    this.running = true;
+    this.draw();
     try {
       let left = 1;
-      while (running && left > 0) left = (await model.ask("run")).left;
+      while (this.running && left > 0) left = (await this.model.ask("run")).left;
     } catch (error) {
-      tell(error);
+      this.tell(error);
     }
-    running = false;
-    draw();
+    this.running = false;
+    this.draw();
   }
 
-  async function open() {
-    const name = pageName();
-    opening.input.disabled = true;
-    problem.hidden = true;
+  async open() {
+    const name = this.pageName();
+    this.opening.input.disabled = true;
+    this.problem.hidden = true;
     try {
-      const html = data().pages[name] ??
-        (await model.ask("open", { variant: model.get("variant"), number: model.get("number") })).html;
-      opened.innerHTML = html;
-      if (kernel) {
-        opened.append(element("p", { class: "mq-note" },
+      const html = this.data().pages[name] ??
+        (await this.model.ask("open", { variant: this.model.get("variant"), number: this.model.get("number") })).html;
+      this.opened.innerHTML = html;
+      if (this.kernel) {
+        this.opened.append(element("p", { class: "mq-note" },
           "For faults and forks in this run, call open() of this matrix in a cell."));
       }
       // Scripts that come with innerHTML do not run; new ones do.
-      for (const script of opened.querySelectorAll('script[type="module"]')) {
+      for (const script of this.opened.querySelectorAll('script[type="module"]')) {
         script.replaceWith(element("script", { type: "module" }, script.textContent));
       }
     } catch (error) {
-      tell(error);
+      this.tell(error);
     }
-    draw();
-    opening.input.focus();
+    this.draw();
+    this.opening.input.focus();
   }
 
-  function tell(error) {
-    problem.textContent = error.message;
-    problem.hidden = false;
+  tell(error) {
+    this.problem.textContent = error.message;
+    this.problem.hidden = false;
   }
+}
 
-  ["change:data", "change:variant", "change:number"].forEach((event) => model.on(event, draw));
-  draw();
+function render(context) {
+  new CrashMatrix(context);
 }
 
 export default { render };

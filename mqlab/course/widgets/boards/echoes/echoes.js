@@ -16,132 +16,161 @@ const STYLE = `
 const [LEFT, TOP, RIGHT, BOTTOM] = [74, 22, 6, 6];
 const LISTED = 60;
 
-function render({ model, el }) {
-  const data = model.get("data");
-  const unit = (seconds) => (seconds < 60 ? `${seconds} s` : seconds < 3600 ? `${seconds / 60} min` : `${seconds / 3600} h`);
-  const keep = (changes) => {
-    for (const [name, value] of Object.entries(changes)) model.set(name, value);
-    model.save_changes();
-  };
+export function unit(seconds) {
+  return seconds < 60 ? `${seconds} s` : seconds < 3600 ? `${seconds / 60} min` : `${seconds / 3600} h`;
+}
 
-  // 1. Whose calls, of which cause, in which stretches.
-  const group = choiceControl({ label: "Group", value: model.get("group"), choices: Object.keys(data.groups),
-    onValue: (value) => keep({ group: value }) });
-  const cause = choiceControl({ label: "Calls", value: model.get("cause"), choices: [data.every, ...data.causes],
-    onValue: (value) => keep({ cause: value }) });
-  const stretch = choiceControl({ label: "Stretch", value: model.get("stretch_s"),
-    choices: data.stretches.map((seconds) => [seconds, unit(seconds)]),
-    onValue: (value) => keep({ stretch_s: value, row: 0, column: 0 }) });
-  const said = element("p", { class: "ec-said", role: "status", "aria-live": "polite" });
-  const box = element("div", { class: "ec-chart" });
-  const side = element("div", { class: "ec-side" });
-  el.append(element("style", {}, STYLE), element("div", { class: "mq-row" }, group.el, cause.el, stretch.el), said,
-    element("div", { class: "ec-room" }, box, side),
-    element("p", { class: "mq-note" }, "On the outlined diagonal a call came in the stretch in which its message was stored. " +
-      "To the right of it stands what came late, or again."));
+class Echoes {
+  constructor({ model, el }) {
+    Object.assign(this, { model, el });
+    this.readData();
+    this.makePanels();
+  }
 
-  // 2. Calls of the chosen cause, and their cells.
-  function place(ms) {
-    const long = model.get("stretch_s") * 1000;
-    const from = Math.floor(data.start_ms / long) * long - data.start_ms;
+  readData() {
+    this.data = this.model.get("data");
+  }
+
+  makePanels() {
+    this.group = choiceControl({ label: "Group", value: this.model.get("group"), choices: Object.keys(this.data.groups),
+      onValue: (value) => this.keep({ group: value }) });
+    this.cause = choiceControl({ label: "Calls", value: this.model.get("cause"), choices: [this.data.every,
+      ...this.data.causes],
+      onValue: (value) => this.keep({ cause: value }) });
+    this.stretch = choiceControl({ label: "Stretch", value: this.model.get("stretch_s"),
+      choices: this.data.stretches.map((seconds) => [seconds, unit(seconds)]),
+      onValue: (value) => this.keep({ stretch_s: value, row: 0, column: 0 }) });
+    this.said = element("p", { class: "ec-said", role: "status", "aria-live": "polite" });
+    this.box = element("div", { class: "ec-chart" });
+    this.side = element("div", { class: "ec-side" });
+    this.el.append(element("style", {}, STYLE), element("div", { class: "mq-row" }, this.group.el, this.cause.el,
+      this.stretch.el), this.said,
+      element("div", { class: "ec-room" }, this.box, this.side),
+      element("p", { class: "mq-note" }, "On the outlined diagonal a call came in the stretch in which its message was stored. " +
+        "To the right of it stands what came late, or again."));
+  }
+
+  begin() {
+    for (const [name, control] of Object.entries({ group: this.group, cause: this.cause, stretch_s: this.stretch })) {
+      this.model.on(`change:${name}`, () => { control.put(this.model.get(name)); this.draw(); });
+    }
+    this.model.on("change:row", () => this.draw());
+    this.model.on("change:column", () => this.draw());
+    const sizes = new ResizeObserver(() => this.draw());
+    sizes.observe(this.box);
+    this.draw();
+    return () => sizes.disconnect();
+  }
+
+  keep(changes) {
+    for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
+    this.model.save_changes();
+  }
+
+  place(ms) {
+    const long = this.model.get("stretch_s") * 1000;
+    const from = Math.floor(this.data.start_ms / long) * long - this.data.start_ms;
     return Math.max(0, Math.floor((ms - from) / long));
   }
 
-  function chosen() {
-    const wanted = data.causes.indexOf(model.get("cause"));
-    return data.groups[model.get("group")].filter((call) => wanted < 0 || call[2] === wanted);
+  chosen() {
+    const wanted = this.data.causes.indexOf(this.model.get("cause"));
+    return this.data.groups[this.model.get("group")].filter((call) => wanted < 0 || call[2] === wanted);
   }
 
-  function cellsOf(calls) {
+  cellsOf(calls) {
     const cells = new Map();
     for (const call of calls) {
-      const key = `${place(call[0])} ${place(call[1])}`;
+      const key = `${this.place(call[0])} ${this.place(call[1])}`;
       cells.set(key, [...(cells.get(key) || []), call]);
     }
     return cells;
   }
 
-  // 3. The chart, and the calls of the chosen cell.
-  function draw() {
-    const cells = cellsOf(chosen());
-    const count = place(data.last_ms - data.start_ms) + 1;
-    const width = Math.max(280, box.clientWidth || 480);
+  draw() {
+    const cells = this.cellsOf(this.chosen());
+    const count = this.place(this.data.last_ms - this.data.start_ms) + 1;
+    const width = Math.max(280, this.box.clientWidth || 480);
     const size = Math.min(30, (width - LEFT - RIGHT) / count);
     const [wide, high] = [LEFT + size * count + RIGHT, TOP + size * count + BOTTOM];
     const most = Math.max(1, ...[...cells.values()].map((calls) => calls.length));
     const off = [...cells].filter(([key]) => key.split(" ")[0] !== key.split(" ")[1]);
     const later = off.reduce((sum, [, calls]) => sum + calls.length, 0);
     const all = [...cells.values()].reduce((sum, calls) => sum + calls.length, 0);
-    const { group: name, cause: why, stretch_s: long } = { group: model.get("group"), cause: model.get("cause"), stretch_s: model.get("stretch_s") };
-    said.textContent = `${all} calls of ${name}${why === data.every ? "" : `, ${why}`}: ${all - later} within the ${unit(long)} in which ` +
+    const { group: name, cause: why, stretch_s: long } = { group: this.model.get("group"),
+      cause: this.model.get("cause"), stretch_s: this.model.get("stretch_s") };
+    this.said.textContent = `${all} calls of ${name}${why === this.data.every ? "" : `, ${why}`}: ${all - later} within the ${unit(long)} in which ` +
       `their message was stored, ${later} later.`;
-    const svg = svgElement("svg", { class: "ec-cells", viewBox: `0 0 ${wide} ${high}`, style: `max-width:${wide}px`, role: "img",
-      "aria-label": said.textContent });
+    const svg = svgElement("svg", { class: "ec-cells", viewBox: `0 0 ${wide} ${high}`, style: `max-width:${wide}px`,
+      role: "img",
+      "aria-label": this.said.textContent });
     const every = Math.max(1, Math.ceil(28 / size));
     for (let at = 0; at < count; at += 1) {
       if (at % every === 0) {
-        svg.append(svgElement("text", { x: LEFT + (at + 0.5) * size, y: TOP - 6, class: "ec-small", "text-anchor": "middle" }, at),
-          svgElement("text", { x: LEFT - 6, y: TOP + (at + 0.5) * size + 4, class: "ec-small", "text-anchor": "end" }, at === 0 ? "stored in 0" : at));
+        svg.append(svgElement("text", { x: LEFT + (at + 0.5) * size, y: TOP - 6, class: "ec-small",
+          "text-anchor": "middle" }, at),
+          svgElement("text", { x: LEFT - 6, y: TOP + (at + 0.5) * size + 4, class: "ec-small", "text-anchor": "end" },
+          at === 0 ? "stored in 0" : at));
       }
-      svg.append(svgElement("rect", { x: LEFT + at * size, y: TOP + at * size, width: size, height: size, fill: "none", stroke: "var(--mq-rule)" }));
+      svg.append(svgElement("rect", { x: LEFT + at * size, y: TOP + at * size, width: size, height: size, fill: "none",
+        stroke: "var(--mq-rule)" }));
     }
     svg.append(svgElement("text", { x: LEFT - 6, y: TOP - 6, class: "ec-small", "text-anchor": "end" }, "called in"));
     for (const [key, calls] of cells) {
       const [row, column] = key.split(" ").map(Number);
       const strength = 0.25 + 0.75 * (Math.log1p(calls.length) / Math.log1p(most));
-      svg.append(svgElement("rect", { x: LEFT + column * size + 0.5, y: TOP + row * size + 0.5, width: size - 1, height: size - 1,
+      svg.append(svgElement("rect", { x: LEFT + column * size + 0.5, y: TOP + row * size + 0.5, width: size - 1,
+        height: size - 1,
         fill: row === column ? "var(--mq-1)" : "var(--mq-4)", opacity: strength },
       svgElement("title", {}, `stored in ${row}, called in ${column}: ${calls.length} calls`)));
       if (size >= 18) {
-        svg.append(svgElement("text", { x: LEFT + (column + 0.5) * size, y: TOP + (row + 0.5) * size + 4, "text-anchor": "middle",
+        svg.append(svgElement("text", { x: LEFT + (column + 0.5) * size, y: TOP + (row + 0.5) * size + 4,
+          "text-anchor": "middle",
           class: strength > 0.6 ? "ec-on" : null }, calls.length));
       }
     }
-    const [row, column] = [model.get("row"), model.get("column")];
-    svg.append(svgElement("rect", { x: LEFT + column * size, y: TOP + row * size, width: size, height: size, fill: "none",
+    const [row, column] = [this.model.get("row"), this.model.get("column")];
+    svg.append(svgElement("rect", { x: LEFT + column * size, y: TOP + row * size, width: size, height: size,
+      fill: "none",
       stroke: "var(--mq-focus)", "stroke-width": 3 }));
     svg.addEventListener("click", (event) => {
       const around = svg.getBoundingClientRect();
       const part = wide / around.width;
       const at = (value) => Math.min(count - 1, Math.max(0, Math.floor(value / size)));
-      keep({ row: at((event.clientY - around.top) * part - TOP), column: at((event.clientX - around.left) * part - LEFT) });
+      this.keep({ row: at((event.clientY - around.top) * part - TOP),
+        column: at((event.clientX - around.left) * part - LEFT) });
     });
-    box.replaceChildren(svg);
-    list(cells.get(`${row} ${column}`) || [], off);
+    this.box.replaceChildren(svg);
+    this.list(cells.get(`${row} ${column}`) || [], off);
   }
 
-  function clock(ms) {
-    return new Date(data.start_ms + ms).toISOString().slice(11, 19);
+  clock(ms) {
+    return new Date(this.data.start_ms + ms).toISOString().slice(11, 19);
   }
 
-  function list(calls, off) {
-    const [row, column] = [model.get("row"), model.get("column")];
+  list(calls, off) {
+    const [row, column] = [this.model.get("row"), this.model.get("column")];
     const words = `Stored in ${row}, called in ${column}: ${calls.length} call${calls.length === 1 ? "" : "s"}`;
     off.sort((one, other) => other[1].length - one[1].length);
     const largest = off.slice(0, 5).map(([key, each]) => {
       const [stored, called] = key.split(" ").map(Number);
-      return element("button", { type: "button", onclick: () => keep({ row: stored, column: called }),
-        "aria-label": `Show what was stored in ${stored} and called in ${called}: ${each.length}` }, `${stored} → ${called}: ${each.length}`);
+      return element("button", { type: "button", onclick: () => this.keep({ row: stored, column: called }),
+        "aria-label": `Show what was stored in ${stored} and called in ${called}: ${each.length}` },
+        `${stored} → ${called}: ${each.length}`);
     });
-    const because = (why) => (data.causes[why] === data.unknown ? "" : `, ${data.causes[why]}`);
+    const because = (why) => (this.data.causes[why] === this.data.unknown ? "" : `, ${this.data.causes[why]}`);
     const items = calls.slice(0, LISTED).map(([stored, called, why, keys]) =>
-      element("li", {}, `${keys || "no key"}, stored ${clock(stored)}, called ${clock(called)}${because(why)}`));
+      element("li", {}, `${keys || "no key"}, stored ${this.clock(stored)}, called ${this.clock(called)}${because(why)}`));
     if (calls.length > LISTED) items.push(element("li", {}, `and ${calls.length - LISTED} more`));
-    side.replaceChildren(
+    this.side.replaceChildren(
       element("div", { class: "mq-row", role: "group", "aria-label": "Largest echoes" },
         largest.length ? ["Largest echoes: ", largest] : "No echo: every call came at once."),
       element("strong", {}, words), element("ol", { "aria-label": "Calls of the cell" }, items));
   }
+}
 
-  for (const [name, control] of Object.entries({ group, cause, stretch_s: stretch })) {
-    model.on(`change:${name}`, () => { control.put(model.get(name)); draw(); });
-  }
-  model.on("change:row", () => draw());
-  model.on("change:column", () => draw());
-  const sizes = new ResizeObserver(() => draw());
-  sizes.observe(box);
-  draw();
-  return () => sizes.disconnect();
+function render(context) {
+  return new Echoes(context).begin();
 }
 
 export default { render };

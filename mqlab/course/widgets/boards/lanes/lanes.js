@@ -3,6 +3,7 @@ import { chosenRun } from "../../frame/page/chosen_run.js";
 import { checkControl, choiceControl } from "../../frame/page/controls.js";
 import { afterText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
+import { named } from "../../frame/page/named.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
@@ -24,167 +25,196 @@ const LABELS = { mode: "Listener", queues: "Queues", threads: "Threads", batch: 
 const ROW = 22;
 const [LEFT, TOP, BOTTOM] = [58, 20, 24];
 
-function render({ model, el }) {
-  const kernel = model.get("kernel") !== false;
-  const data = () => model.get("data");
-  let now = { ...data().now };
-  let run = unfolded(data().runs[keyOf(now)]);
+export function keyOf(settings) {
+  return ["mode", "queues", "threads", "batch", "failing"].map((name) => String(settings[name])).join("|");
+}
 
-  // 1. Controls: without a kernel only what was recorded can be chosen.
-  const has = (name, value) => kernel || Object.keys(data().runs).filter((key) => matches(key, name, value)).length > 1;
-  const controls = {};
-  for (const name of ["mode", "queues", "threads", "batch"]) {
-    const choices = [...new Set([...data().choices[name].filter((value) => has(name, value)), now[name]])];
-    choices.sort((one, other) => (name === "mode" ? 0 : one - other));
-    controls[name] = choiceControl({ label: LABELS[name], value: now[name],
-      choices: choices.map((value) => [value, name === "mode" ? MODE_WORDS[value] : value]), onValue: wish });
-  }
-  controls.failing = checkControl({ label: "order-1 can never be created", value: now.failing, onValue: wish });
-  const runs = chosenRun({ model, kernel, recorded: (settings) => data().runs[keyOf(settings)],
-    show: (settings, next) => showRun(settings, unfolded(next)) });
+export function matches(key, name, value) {
+  return key.split("|")[["mode", "queues", "threads", "batch"].indexOf(name)] === String(value);
+}
 
-  // 2. The result, the picture, the moment, the orders.
-  const result = element("p", { class: "ln-result", "aria-live": "polite" });
-  const box = element("div");
-  const moment = slider({ label: "Moment", min: 0, max: 1000, step: 10, value: model.get("moment_ms"),
-    text: (ms) => describe(ms), onValue: go });
-  const status = element("div", { role: "status", "aria-live": "polite" });
-  const listed = element("div", { class: "ln-scroll" });
-  el.append(element("style", {}, STYLE),
-    element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
-      Object.values(controls).map((each) => each.el)), runs.problem, result, box,
-    element("p", { class: "mq-note" }, "A number is an order; c created, p paid, s shipped. ✕ failed, ▲ overtook the event " +
-      "of its order before it."),
-    element("div", { class: "mq-row" }, moment.el), status, listed);
-  el.append(runs.rest(Object.keys(data().runs).length));
+export function unfolded(each) {
+  return { offsets: each.offsets, calls: each.calls.map((call) => named(CALL, call)) };
+}
 
-  function keyOf(settings) {
-    return ["mode", "queues", "threads", "batch", "failing"].map((name) => String(settings[name])).join("|");
+class Lanes {
+  constructor({ model, el }) {
+    Object.assign(this, { model, el });
+    this.readData();
+    this.makeControls();
+    this.makePanels();
   }
 
-  function matches(key, name, value) {
-    return key.split("|")[["mode", "queues", "threads", "batch"].indexOf(name)] === String(value);
+  readData() {
+    this.kernel = this.model.get("kernel") !== false;
+    this.now = { ...this.data().now };
+    this.run = unfolded(this.data().runs[keyOf(this.now)]);
   }
 
-  function unfolded(each) {
-    return { offsets: each.offsets, calls: each.calls.map((call) => Object.fromEntries(CALL.map((name, at) => [name, call[at]]))) };
+  makeControls() {
+    this.controls = {};
+    for (const name of ["mode", "queues", "threads", "batch"]) {
+      const choices = [...new Set([...this.data().choices[name].filter((value) => this.has(name, value)),
+        this.now[name]])];
+      choices.sort((one, other) => (name === "mode" ? 0 : one - other));
+      this.controls[name] = choiceControl({ label: LABELS[name], value: this.now[name],
+        choices: choices.map((value) => [value, name === "mode" ? MODE_WORDS[value] : value]),
+        onValue: () => this.wish() });
+    }
+    this.controls.failing = checkControl({ label: "order-1 can never be created", value: this.now.failing,
+      onValue: () => this.wish() });
+    this.runs = chosenRun({ model: this.model, kernel: this.kernel,
+      recorded: (settings) => this.data().runs[keyOf(settings)],
+      show: (settings, next) => this.showRun(settings, unfolded(next)) });
   }
 
-  // 3. Another run: recorded, or asked of the kernel.
-  function wish() {
-    return runs.choose(Object.fromEntries(Object.entries(controls).map(([name, each]) => [name, each.value()])));
+  makePanels() {
+    this.result = element("p", { class: "ln-result", "aria-live": "polite" });
+    this.box = element("div");
+    this.moment = slider({ label: "Moment", min: 0, max: 1000, step: 10, value: this.model.get("moment_ms"),
+      text: (ms) => this.describe(ms), onValue: (ms) => this.go(ms) });
+    this.status = element("div", { role: "status", "aria-live": "polite" });
+    this.listed = element("div", { class: "ln-scroll" });
+    this.el.append(element("style", {}, STYLE),
+      element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
+        Object.values(this.controls).map((each) => each.el)), this.runs.problem, this.result, this.box,
+      element("p", { class: "mq-note" }, "A number is an order; c created, p paid, s shipped. ✕ failed, ▲ overtook the event " +
+        "of its order before it."),
+      element("div", { class: "mq-row" }, this.moment.el), this.status, this.listed);
+    this.el.append(this.runs.rest(Object.keys(this.data().runs).length));
   }
 
-  function showRun(settings, next) {
-    [now, run] = [settings, next];
-    for (const [name, each] of Object.entries(controls)) each.put(now[name]);
-    moment.input.max = lastMs();
-    const steps = data().steps.length * data().orders;
-    const done = new Set(run.calls.filter((call) => call.ok).map((call) => `${call.order} ${call.step}`));
-    const over = new Set(run.calls.filter((call) => call.over).map((call) => `${call.order} ${call.step}`));
-    const ends = Math.max(0, ...run.calls.filter((call) => call.ok).map((call) => call.ended));
-    result.textContent = (done.size === steps ? `All ${steps} events are done after ${(ends / 1000).toFixed(1)} s. `
-      : `${steps - done.size} of ${steps} events are not done after ${data().played_ms / 1000} s. `) +
+  begin() {
+    this.model.on("change:moment_ms", () => this.follow());
+    this.model.on("change:data", () => this.showRun({ ...this.data().now },
+      unfolded(this.data().runs[keyOf(this.data().now)])));
+    const sizes = new ResizeObserver(() => this.draw());
+    sizes.observe(this.box);
+    this.showRun(this.now, this.run);
+    return () => sizes.disconnect();
+  }
+
+  data() {
+    return this.model.get("data");
+  }
+
+  has(name, value) {
+    return this.kernel || Object.keys(this.data().runs).filter((key) => matches(key, name, value)).length > 1;
+  }
+
+  wish() {
+    return this.runs.choose(Object.fromEntries(Object.entries(this.controls).map(([name, each]) => [name,
+      each.value()])));
+  }
+
+  showRun(settings, next) {
+    [this.now, this.run] = [settings, next];
+    for (const [name, each] of Object.entries(this.controls)) each.put(this.now[name]);
+    this.moment.input.max = this.lastMs();
+    const steps = this.data().steps.length * this.data().orders;
+    const done = new Set(this.run.calls.filter((call) => call.ok).map((call) => `${call.order} ${call.step}`));
+    const over = new Set(this.run.calls.filter((call) => call.over).map((call) => `${call.order} ${call.step}`));
+    const ends = Math.max(0, ...this.run.calls.filter((call) => call.ok).map((call) => call.ended));
+    this.result.textContent = (done.size === steps ? `All ${steps} events are done after ${(ends / 1000).toFixed(1)} s. `
+      : `${steps - done.size} of ${steps} events are not done after ${this.data().played_ms / 1000} s. `) +
       (over.size ? `${over.size} overtook the one before them.` : "Nothing overtook.");
-    listOrders(over);
-    go(Math.min(model.get("moment_ms"), lastMs()));
+    this.listOrders(over);
+    this.go(Math.min(this.model.get("moment_ms"), this.lastMs()));
   }
 
-  function lastMs() {
-    const last = Math.max(600, ...run.calls.map((call) => call.ended));
-    return Math.min(data().played_ms, Math.ceil(last / 100) * 100);
+  lastMs() {
+    const last = Math.max(600, ...this.run.calls.map((call) => call.ended));
+    return Math.min(this.data().played_ms, Math.ceil(last / 100) * 100);
   }
 
-  function listOrders(over) {
-    const rows = Array.from({ length: data().orders }, (_, at) => at + 1).map((order) => element("tr", {},
-      element("th", { scope: "row" }, `order-${order}`), data().steps.map((name, step) => {
-        const done = run.calls.find((call) => call.order === order && call.step === step && call.ok);
+  listOrders(over) {
+    const rows = Array.from({ length: this.data().orders }, (_, at) => at + 1).map((order) => element("tr", {},
+      element("th", { scope: "row" }, `order-${order}`), this.data().steps.map((name, step) => {
+        const done = this.run.calls.find((call) => call.order === order && call.step === step && call.ok);
         const words = done ? `${(done.ended / 1000).toFixed(2)} s` : "not done";
         return element("td", {}, words + (over.has(`${order} ${step}`) ? " ▲" : ""));
       })));
-    const head = ["", ...data().steps.map((name) => `${name}: done after`)];
-    listed.replaceChildren(element("table", { "aria-label": "Orders" }, element("thead", {},
+    const head = ["", ...this.data().steps.map((name) => `${name}: done after`)];
+    this.listed.replaceChildren(element("table", { "aria-label": "Orders" }, element("thead", {},
       element("tr", {}, head.map((name) => element("th", { scope: "col" }, name)))), element("tbody", {}, rows)));
   }
 
-  function go(ms) {
-    const there = Math.min(Math.max(ms, 0), lastMs());
-    if (there === model.get("moment_ms")) follow();
-    model.set("moment_ms", there);
-    model.save_changes();
+  go(ms) {
+    const there = Math.min(Math.max(ms, 0), this.lastMs());
+    if (there === this.model.get("moment_ms")) this.follow();
+    this.model.set("moment_ms", there);
+    this.model.save_changes();
   }
 
-  function follow() {
-    const here = Math.min(model.get("moment_ms"), lastMs());
-    moment.put(here);
-    status.textContent = describe(here);
-    draw();
+  follow() {
+    const here = Math.min(this.model.get("moment_ms"), this.lastMs());
+    this.moment.put(here);
+    this.status.textContent = this.describe(here);
+    this.draw();
   }
 
-  // 4. In words: what is in hand, what is done, where the offset is.
-  function describe(ms) {
-    const at = run.calls.filter((call) => call.began <= ms && ms < call.ended);
-    const done = run.calls.filter((call) => call.ok && call.ended <= ms).length;
+  describe(ms) {
+    const at = this.run.calls.filter((call) => call.began <= ms && ms < call.ended);
+    const done = this.run.calls.filter((call) => call.ok && call.ended <= ms).length;
     const held = {};
-    for (const [moved, queue, offset] of run.offsets) if (moved <= ms) held[queue] = offset;
+    for (const [moved, queue, offset] of this.run.offsets) if (moved <= ms) held[queue] = offset;
     const passed = Object.values(held).reduce((sum, each) => sum + each, 0);
-    const hand = at.length ? `in hand ${at.map((call) => name(call)).join(", ")}` : "nothing in hand";
+    const hand = at.length ? `in hand ${at.map((call) => this.name(call)).join(", ")}` : "nothing in hand";
     const again = Math.max(0, done - passed);
     return `After ${(ms / 1000).toFixed(2)} s: ${hand}; ${done} done, the offset has passed ${passed}` +
       (again ? `: after a crash at least ${again} done ones come again.` : ".");
   }
 
-  function name(call) {
-    return `order-${call.order} ${data().steps[call.step]}`;
+  name(call) {
+    return `order-${call.order} ${this.data().steps[call.step]}`;
   }
 
-  // 5. The picture.
-  function draw() {
-    const width = Math.max(280, box.clientWidth || 640);
-    const rows = Math.max(1, ...run.calls.map((call) => call.row + 1));
+  draw() {
+    const width = Math.max(280, this.box.clientWidth || 640);
+    const rows = Math.max(1, ...this.run.calls.map((call) => call.row + 1));
     const height = TOP + rows * ROW + BOTTOM;
-    const last = lastMs();
+    const last = this.lastMs();
     const x = (ms) => LEFT + (ms / last) * (width - LEFT - 8);
     const svg = svgElement("svg", { class: "ln-time", viewBox: `0 0 ${width} ${height}`, height, role: "img",
-      "aria-label": `Calls over time. ${result.textContent}` });
+      "aria-label": `Calls over time. ${this.result.textContent}` });
     const every = [100, 200, 500, 1000, 2000, 4000].find((step) => last / step <= (width < 500 ? 5 : 10)) ?? 5000;
     for (let ms = 0; ms <= last; ms += every) {
       svg.append(svgElement("line", { x1: x(ms), x2: x(ms), y1: TOP, y2: height - BOTTOM, stroke: "var(--mq-rule)" }),
         svgElement("text", { x: x(ms), y: height - 8, class: "ln-small", "text-anchor": "middle" }, `${ms / 1000} s`));
     }
     for (let row = 0; row < rows; row += 1) {
-      const words = { lanes: `order-${row + 1}`, orderly: `queue ${row}` }[now.mode] ?? `thread ${row + 1}`;
-      svg.append(svgElement("text", { x: LEFT - 5, y: TOP + row * ROW + 15, class: "ln-small", "text-anchor": "end" }, words));
+      const words = { lanes: `order-${row + 1}`, orderly: `queue ${row}` }[this.now.mode] ?? `thread ${row + 1}`;
+      svg.append(svgElement("text", { x: LEFT - 5, y: TOP + row * ROW + 15, class: "ln-small", "text-anchor": "end" },
+        words));
     }
-    for (const call of run.calls) {
+    for (const call of this.run.calls) {
       const [from, to] = [x(call.began), Math.max(x(call.began) + 2, x(Math.min(call.ended, last)))];
       const y = TOP + call.row * ROW + 3;
       const ink = `var(--mq-${call.order})`;
       svg.append(svgElement("rect", { x: from, y, width: to - from - 1, height: ROW - 6, rx: 3, stroke: ink,
         "stroke-width": 1.5, fill: call.ok ? ink : "none", "stroke-dasharray": call.ok ? null : "4 3" },
-      svgElement("title", {}, `${name(call)}, ${afterText(call.began)} to ${afterText(call.ended)}` +
+      svgElement("title", {}, `${this.name(call)}, ${afterText(call.began)} to ${afterText(call.ended)}` +
         `${call.ok ? "" : ", failed"}${call.over ? ", overtook" : ""}`)));
-      const words = `${call.over ? "▲" : ""}${call.order}${data().steps[call.step][0]}${call.ok ? "" : " ✕"}`;
+      const words = `${call.over ? "▲" : ""}${call.order}${this.data().steps[call.step][0]}${call.ok ? "" : " ✕"}`;
       if (to - from > 7 * words.length + 2) {
-        svg.append(svgElement("text", { x: (from + to) / 2, y: y + 12, "text-anchor": "middle", class: call.ok ? "ln-on" : null }, words));
+        svg.append(svgElement("text", { x: (from + to) / 2, y: y + 12, "text-anchor": "middle",
+          class: call.ok ? "ln-on" : null }, words));
       }
     }
-    const here = x(Math.min(model.get("moment_ms"), last));
-    svg.append(svgElement("line", { x1: here, x2: here, y1: TOP - 4, y2: height - BOTTOM, stroke: "var(--mq-focus)", "stroke-width": 2 }));
+    const here = x(Math.min(this.model.get("moment_ms"), last));
+    svg.append(svgElement("line", { x1: here, x2: here, y1: TOP - 4, y2: height - BOTTOM, stroke: "var(--mq-focus)",
+      "stroke-width": 2 }));
     svg.addEventListener("pointerdown", (event) => {
       const place = svg.getBoundingClientRect();
       const at = ((event.clientX - place.left) / place.width) * width;
-      go(Math.round((((at - LEFT) / (width - LEFT - 8)) * last) / 10) * 10);
+      this.go(Math.round((((at - LEFT) / (width - LEFT - 8)) * last) / 10) * 10);
     });
-    box.replaceChildren(svg);
+    this.box.replaceChildren(svg);
   }
+}
 
-  model.on("change:moment_ms", follow);
-  model.on("change:data", () => showRun({ ...data().now }, unfolded(data().runs[keyOf(data().now)])));
-  const sizes = new ResizeObserver(() => draw());
-  sizes.observe(box);
-  showRun(now, run);
-  return () => sizes.disconnect();
+function render(context) {
+  return new Lanes(context).begin();
 }
 
 export default { render };

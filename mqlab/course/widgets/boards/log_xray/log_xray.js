@@ -1,5 +1,6 @@
 // The log X-ray: log, queues, index, pages and bytes of a real store after each action; one message lit up everywhere.
 import { buttonControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
+import { bytesOf, placesOf } from "./bytes.js";
 import { element } from "../../frame/page/element.js";
 import { inTurn } from "../../frame/page/in_turn.js";
 import { roving } from "../../frame/page/roving.js";
@@ -32,9 +33,10 @@ const PAGE_BYTES = 4096;
 const TO_TRY = "Next stores a message, then writes its queue entry. Then try a power cut, under More settings.";
 
 // What usually comes next: a message's entry in its queue, if it has none yet, else one message more.
-function nextAction({ message, units }, last) {
+export function nextAction({ message, units }, last) {
   if (last.picture.broker !== "running") return { verb: "recover", arguments: {} };
-  const waiting = last.picture.log.some((file) => file.pieces.some(([kind, , , , inQueue]) => kind === "UNIT" && !inQueue));
+  const waiting = last.picture.log.some((file) => file.pieces.some(([kind, , , ,
+    inQueue]) => kind === "UNIT" && !inQueue));
   if (waiting && last.words.startsWith("nothing dispatched")) return { verb: "wait", arguments: { duration: "1s" } };
   if (waiting) return { verb: "dispatch", arguments: { units: 1 } };
   const { topic, tags, size } = message;
@@ -42,149 +44,194 @@ function nextAction({ message, units }, last) {
   return { verb: "append", arguments: { topic, tags, keys, size, count: 1 } };
 }
 
-function render({ model, el }) {
-  const kernel = model.get("kernel") !== false;
-  const data = () => model.get("data");
-  const marked = new Set();
-  let scrolling = 0;
-  let litWanted = null; // what has the focus back after a redraw
-  const step = () => data().steps[Math.min(Math.max(model.get("position"), 0), data().steps.length - 1)];
-  const topics = () => [...new Set(Object.values(data().units).map((unit) => unit.topic))];
-  const ink = (topic) => `var(--mq-${1 + (topics().indexOf(topic) % 6)})`;
+function panel(title, name) {
+  const inside = element("div", { class: "lx-scroll" });
+  const box = element("section", { class: "mq-panel", "aria-label": name ?? title }, element("h4", {}, title), inside);
+  return { box, inside, settle: roving(inside) };
+}
 
-  // 1. Controls.
-  const start = data().message;
-  const topic = textControl({ label: "Topic", value: start.topic });
-  const tags = textControl({ label: "Tags", value: start.tags });
-  const keys = textControl({ label: "Key", value: start.keys });
-  const size = numberControl({ label: "Body bytes", value: start.size, min: 1, max: 4000, step: 1 });
-  const count = numberControl({ label: "How many", value: 1, min: 1, max: 20, step: 1 });
-  [topic, tags, keys].forEach((each) => (each.input.size = 7));
-  const act = (verb, args) => ask("do", () => ({ verb, arguments: args ? args() : {} }));
-  const append = buttonControl("Append", () => act("append", () => {
-    // A key that ends with "-" gets a number, so that one press after the other gives different keys.
-    const number = keys.value().endsWith("-") && count.value() === 1 ? Object.keys(data().units).length : "";
-    return { topic: topic.value(), tags: tags.value(), keys: `${keys.value()}${number}`, size: size.value(),
-      count: count.value() };
-  }));
-  const duration = choiceControl({ label: "Let pass", value: "500ms", choices: WAITS });
-  const buttons = [
-    buttonControl("Dispatch one", () => act("dispatch", () => ({ units: 1 }))),
-    buttonControl("Dispatch all", () => act("dispatch", () => ({ units: null }))),
-    duration, buttonControl("Wait", () => act("wait", () => ({ duration: duration.value() }))),
-    buttonControl("Kill", () => act("kill"), "End the process: kill -9"),
-    buttonControl("Power cut", () => act("power_cut"), "Everything that is not on the disk is lost"),
-    buttonControl("Power cut, lose marked pages only", () => act("power_cut", () => ({ lose: markedPages() }))),
-    buttonControl("Recover", () => act("recover"), "Start the broker again"),
-  ];
-  const undo = buttonControl("Undo", () => ask("undo"));
-  const next = buttonControl("Next", () => ask("do", () => nextAction(data(), data().steps.at(-1))));
-  const policy = choiceControl({ label: "Flush policy", value: data().settings.flush, choices: data().choices.flush,
-    onValue: (flush) => ask("change", () => ({ flush })) });
-  const fileSize = choiceControl({ label: "Log file size", value: data().settings.file_size,
-    choices: data().choices.file_size, onValue: (value) => ask("change", () => ({ file_size: value })) });
-  const more = element("details", { class: "lx-more" }, element("summary", {}, "More settings"),
-    element("fieldset", {}, element("legend", {}, "Append"),
-      element("div", { class: "mq-row" }, [topic, tags, keys, size, count, append].map((each) => each.el))),
-    element("div", { class: "mq-row", role: "group", "aria-label": "Actions" }, buttons.map((each) => each.el)),
-    element("div", { class: "mq-row", role: "group", "aria-label": "Settings: all steps are done again" },
-      policy.el, fileSize.el));
-  const controls = element("div", {}, element("div", { class: "mq-row" }, next.el, undo.el,
-    element("span", { class: "mq-note" }, TO_TRY)), more);
-  const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
-  const position = slider({ label: "Step", max: data().steps.length - 1, value: model.get("position"),
-    text: (at) => sentence(at), onValue: (at) => goTo(at) });
-  const status = element("div", { role: "status", "aria-live": "polite" });
+function flushMark() {
+  return element("span", { class: "lx-mark" }, "◀ flushed up to here");
+}
 
-  // 2. Panels.
-  const panel = (title, name) => {
-    const inside = element("div", { class: "lx-scroll" });
-    const box = element("section", { class: "mq-panel", "aria-label": name ?? title }, element("h4", {}, title), inside);
-    return { box, inside, settle: roving(inside) };
-  };
-  const panels = {
-    log: panel("Commit log"), queues: panel("Consume queues"), index: panel("Index: slots and chains"),
-    disk: panel("Pages and checkpoint"), message: panel("The message, byte by byte"), steps: panel("Steps"),
-  };
-  panels.log.box.style.flexBasis = "100%";
-  panels.message.box.style.flexBasis = "100%";
-  const code = element("pre", { class: "lx-code", tabindex: 0, "aria-label": "The steps as Python" });
-  el.append(element("style", {}, STYLE));
-  if (kernel) el.append(controls);
-  el.append(problem, element("div", { class: "mq-row" }, position.el), status,
-    element("div", { class: "mq-panels" }, Object.values(panels).map((each) => each.box)),
-    element("details", {}, element("summary", {}, "The steps as Python, to paste into a cell"), code));
+function shortPath(path) {
+  return path.replace(/0{6,}(?=\d)/g, "…");
+}
 
-  // 3. Asking the kernel.
-  const ask = inTurn(async (name, args) => {
-    problem.hidden = true;
-    try {
-      await model.ask(name, args ? args() : {}); // read when it is asked, not when the button was pressed
-      marked.clear();
-    } catch (error) {
-      problem.textContent = error.message;
-      problem.hidden = false;
-    }
-    draw();
-  });
-
-  function goTo(at) {
-    model.set("position", at);
-    model.save_changes();
-    draw();
+class LogXray {
+  constructor({ model, el }) {
+    Object.assign(this, { model, el });
+    this.readData();
+    this.makeControls();
+    this.makePanels();
+    this.takeTurns();
+    this.begin();
   }
 
-  function select(place) {
-    litWanted = document.activeElement?.dataset?.spot ?? null;
-    model.set("selected", model.get("selected") === place ? -1 : place);
-    model.save_changes();
-    draw();
+  readData() {
+    this.kernel = this.model.get("kernel") !== false;
+    this.drawnMessage = "";
+    this.listedData = null;
+    this.marked = new Set();
+    this.scrolling = 0;
+    this.litWanted = null; // what has the focus back after a redraw
   }
 
-  function markedPages() {
-    return [...marked].map((name) => [name.slice(0, name.lastIndexOf(" ")), Number(name.slice(name.lastIndexOf(" ")))]);
+  makeControls() {
+    const start = this.data().message;
+    const topic = textControl({ label: "Topic", value: start.topic });
+    const tags = textControl({ label: "Tags", value: start.tags });
+    const keys = textControl({ label: "Key", value: start.keys });
+    const size = numberControl({ label: "Body bytes", value: start.size, min: 1, max: 4000, step: 1 });
+    const count = numberControl({ label: "How many", value: 1, min: 1, max: 20, step: 1 });
+    [topic, tags, keys].forEach((each) => (each.input.size = 7));
+    const act = (verb, args) => this.ask("do", () => ({ verb, arguments: args ? args() : {} }));
+    const append = buttonControl("Append", () => act("append", () => {
+      // A key that ends with "-" gets a number, so that one press after the other gives different keys.
+      const number = keys.value().endsWith("-") && count.value() === 1 ? Object.keys(this.data().units).length : "";
+      return { topic: topic.value(), tags: tags.value(), keys: `${keys.value()}${number}`, size: size.value(),
+        count: count.value() };
+    }));
+    const duration = choiceControl({ label: "Let pass", value: "500ms", choices: WAITS });
+    const buttons = [
+      buttonControl("Dispatch one", () => act("dispatch", () => ({ units: 1 }))),
+      buttonControl("Dispatch all", () => act("dispatch", () => ({ units: null }))),
+      duration, buttonControl("Wait", () => act("wait", () => ({ duration: duration.value() }))),
+      buttonControl("Kill", () => act("kill"), "End the process: kill -9"),
+      buttonControl("Power cut", () => act("power_cut"), "Everything that is not on the disk is lost"),
+      buttonControl("Power cut, lose marked pages only", () => act("power_cut", () => ({ lose: this.markedPages() }))),
+      buttonControl("Recover", () => act("recover"), "Start the broker again"),
+    ];
+    const undo = buttonControl("Undo", () => this.ask("undo"));
+    const next = buttonControl("Next", () => this.ask("do", () => nextAction(this.data(), this.data().steps.at(-1))));
+    this.policy = choiceControl({ label: "Flush policy", value: this.data().settings.flush,
+      choices: this.data().choices.flush,
+      onValue: (flush) => this.ask("change", () => ({ flush })) });
+    this.fileSize = choiceControl({ label: "Log file size", value: this.data().settings.file_size,
+      choices: this.data().choices.file_size, onValue: (value) => this.ask("change", () => ({ file_size: value })) });
+    const more = element("details", { class: "lx-more" }, element("summary", {}, "More settings"),
+      element("fieldset", {}, element("legend", {}, "Append"),
+        element("div", { class: "mq-row" }, [topic, tags, keys, size, count, append].map((each) => each.el))),
+      element("div", { class: "mq-row", role: "group", "aria-label": "Actions" }, buttons.map((each) => each.el)),
+      element("div", { class: "mq-row", role: "group", "aria-label": "Settings: all steps are done again" },
+        this.policy.el, this.fileSize.el));
+    this.controls = element("div", {}, element("div", { class: "mq-row" }, next.el, undo.el,
+      element("span", { class: "mq-note" }, TO_TRY)), more);
+    this.problem = element("div", { class: "mq-error", role: "alert", hidden: true });
+    this.position = slider({ label: "Step", max: this.data().steps.length - 1, value: this.model.get("position"),
+      text: (at) => this.sentence(at), onValue: (at) => this.goTo(at) });
+    this.status = element("div", { role: "status", "aria-live": "polite" });
   }
 
-  // 4. Drawing. Everything is drawn from one step; a store in the lab is small.
-  function sentence(at) {
-    const shown = data().steps[Math.min(at, data().steps.length - 1)];
-    return `step ${at} of ${data().steps.length - 1}: ${shown.words}`;
+  makePanels() {
+    this.panels = {
+      log: panel("Commit log"), queues: panel("Consume queues"), index: panel("Index: slots and chains"),
+      disk: panel("Pages and checkpoint"), message: panel("The message, byte by byte"), steps: panel("Steps"),
+    };
+    this.panels.log.box.style.flexBasis = "100%";
+    this.panels.message.box.style.flexBasis = "100%";
+    this.code = element("pre", { class: "lx-code", tabindex: 0, "aria-label": "The steps as Python" });
+    this.el.append(element("style", {}, STYLE));
+    if (this.kernel) this.el.append(this.controls);
+    this.el.append(this.problem, element("div", { class: "mq-row" }, this.position.el), this.status,
+      element("div", { class: "mq-panels" }, Object.values(this.panels).map((each) => each.box)),
+      element("details", {}, element("summary", {}, "The steps as Python, to paste into a cell"), this.code));
   }
 
-  function draw() {
-    const now = step();
-    const at = data().steps.indexOf(now);
-    position.input.max = data().steps.length - 1;
-    position.put(at);
-    policy.put(data().settings.flush);
-    fileSize.put(data().settings.file_size);
-    const last = at === data().steps.length - 1;
-    status.replaceChildren(
-      element("b", {}, `Step ${at} of ${data().steps.length - 1}: ${now.words}. `),
-      `The broker is ${now.picture.broker}, ${data().settings.flush}, ${now.picture.now_ms} ms after the start.` +
-      (last || !kernel ? "" : " An action here drops the later steps."));
-    drawLog(now.picture);
-    drawQueues(now.picture);
-    drawIndex(now.picture);
-    drawDisk(now.picture);
-    drawMessage(now.picture);
-    drawSteps(at);
-    code.textContent = data().code[at];
-    Object.values(panels).forEach((each) => each.settle());
-    if (litWanted) el.querySelector(`[data-spot="${litWanted}"]`)?.focus();
-    litWanted = null;
-    clearTimeout(scrolling);
-    scrolling = setTimeout(showStepRow, 150);
+  takeTurns() {
+    this.ask = inTurn(async (name, args) => {
+      this.problem.hidden = true;
+      try {
+        await this.model.ask(name, args ? args() : {}); // read when it is asked, not when the button was pressed
+        this.marked.clear();
+      } catch (error) {
+        this.problem.textContent = error.message;
+        this.problem.hidden = false;
+      }
+      this.draw();
+    });
   }
 
-  const isLit = (place) => place === model.get("selected");
-  const spot = (name, place, label, title, extra = {}) => element("button", {
-    type: "button", class: `${extra.class ?? "lx-entry"}${isLit(place) ? " mq-lit" : ""}`, "data-spot": name,
-    "aria-pressed": isLit(place) ? "true" : "false", "aria-label": title, title, style: extra.style,
-    onclick: () => select(place),
-  }, isLit(place) ? "◉ " : "", label);
+  begin() {
+    ["change:position", "change:selected", "change:data"].forEach((event) => this.model.on(event, () => this.draw()));
+    this.draw();
+  }
 
-  function drawLog(picture) {
+  data() {
+    return this.model.get("data");
+  }
+
+  step() {
+    return this.data().steps[Math.min(Math.max(this.model.get("position"), 0), this.data().steps.length - 1)];
+  }
+
+  ink(topic) {
+    const topics = [...new Set(Object.values(this.data().units).map((unit) => unit.topic))];
+    return `var(--mq-${1 + (topics.indexOf(topic) % 6)})`;
+  }
+
+  goTo(at) {
+    this.model.set("position", at);
+    this.model.save_changes();
+    this.draw();
+  }
+
+  select(place) {
+    this.litWanted = document.activeElement?.dataset?.spot ?? null;
+    this.model.set("selected", this.model.get("selected") === place ? -1 : place);
+    this.model.save_changes();
+    this.draw();
+  }
+
+  markedPages() {
+    return [...this.marked].map((name) => [name.slice(0, name.lastIndexOf(" ")),
+      Number(name.slice(name.lastIndexOf(" ")))]);
+  }
+
+  sentence(at) {
+    const shown = this.data().steps[Math.min(at, this.data().steps.length - 1)];
+    return `step ${at} of ${this.data().steps.length - 1}: ${shown.words}`;
+  }
+
+  draw() {
+    const now = this.step();
+    const at = this.data().steps.indexOf(now);
+    this.position.input.max = this.data().steps.length - 1;
+    this.position.put(at);
+    this.policy.put(this.data().settings.flush);
+    this.fileSize.put(this.data().settings.file_size);
+    const last = at === this.data().steps.length - 1;
+    this.status.replaceChildren(
+      element("b", {}, `Step ${at} of ${this.data().steps.length - 1}: ${now.words}. `),
+      `The broker is ${now.picture.broker}, ${this.data().settings.flush}, ${now.picture.now_ms} ms after the start.` +
+      (last || !this.kernel ? "" : " An action here drops the later steps."));
+    this.drawLog(now.picture);
+    this.drawQueues(now.picture);
+    this.drawIndex(now.picture);
+    this.drawDisk(now.picture);
+    this.drawMessage(now.picture);
+    this.drawSteps(at);
+    this.code.textContent = this.data().code[at];
+    Object.values(this.panels).forEach((each) => each.settle());
+    if (this.litWanted) this.el.querySelector(`[data-spot="${this.litWanted}"]`)?.focus();
+    this.litWanted = null;
+    clearTimeout(this.scrolling);
+    this.scrolling = setTimeout(() => this.showStepRow(), 150);
+  }
+
+  isLit(place) {
+    return place === this.model.get("selected");
+  }
+
+  spot(name, place, label, title, extra = {}) {
+    return element("button", {
+      type: "button", class: `${extra.class ?? "lx-entry"}${this.isLit(place) ? " mq-lit" : ""}`, "data-spot": name,
+      "aria-pressed": this.isLit(place) ? "true" : "false", "aria-label": title, title, style: extra.style,
+      onclick: () => this.select(place),
+    }, this.isLit(place) ? "◉ " : "", label);
+  }
+
+  drawLog(picture) {
     const rows = [element("p", { class: "mq-note" },
       "● in its queue  ○ not yet   # in the index   ■ on the disk  □ in memory only")];
     for (const file of picture.log) {
@@ -192,7 +239,7 @@ function render({ model, el }) {
       const strip = element("div", { class: "lx-strip" });
       for (const piece of file.pieces) {
         if (picture.flushed !== null && piece[1] === picture.flushed && piece[1] > 0) strip.append(flushMark());
-        strip.append(pieceOf(piece));
+        strip.append(this.pieceOf(piece));
       }
       if (picture.flushed !== null && file.used === picture.flushed && picture.flushed > 0) strip.append(flushMark());
       const free = file.start + file.size - file.used;
@@ -202,59 +249,60 @@ function render({ model, el }) {
     rows.push(element("div", { class: "mq-note" },
       picture.log.length ? `The log ends at ${picture.log_end}.` : "No file yet."));
     picture.problems.forEach((text) => rows.push(element("div", { class: "mq-error" }, `Problem: ${text}`)));
-    panels.log.inside.replaceChildren(...rows);
+    this.panels.log.inside.replaceChildren(...rows);
   }
 
-  const flushMark = () => element("span", { class: "lx-mark" }, "◀ flushed up to here");
-
-  function pieceOf([kind, place, size, key, inQueue, inIndex, onDisk]) {
+  pieceOf([kind, place, size, key, inQueue, inIndex, onDisk]) {
     if (kind === "BLANK") return element("span", { class: "lx-blank" }, `BLANK at ${place}, ${size} bytes`);
     if (kind !== "UNIT") return element("span", { class: "lx-gap" }, `✕ ${kind} at ${place}, ${size} bytes`);
-    const unit = data().units[key];
+    const unit = this.data().units[key];
     const marks = `${inQueue ? "●" : "○"}${inIndex ? "#" : ""} ${onDisk ? "■" : "□"}`;
     const title = `byte ${place}, ${size} bytes: ${unit.topic} ${unit.queue_id}, queue offset ${unit.queue_offset}, ` +
       `keys ${unit.keys || "none"}, tags ${unit.tags || "none"}, ${inQueue ? "in its queue" : "not dispatched"}, ` +
       `${onDisk ? "on the disk" : "in memory only"}`;
-    return spot(`log-${place}`, place, [`${unit.topic} ${unit.queue_offset} ${marks}`, element("br"),
+    return this.spot(`log-${place}`, place, [`${unit.topic} ${unit.queue_offset} ${marks}`, element("br"),
       `${place} · ${unit.keys || "no key"}`], title,
-    { class: "lx-unit", style: `border-left-color:${ink(unit.topic)};width:${Math.min(200, 40 + size / 4)}px` });
+    { class: "lx-unit", style: `border-left-color:${this.ink(unit.topic)};width:${Math.min(200, 40 + size / 4)}px` });
   }
 
-  function drawQueues(picture) {
+  drawQueues(picture) {
     const rows = picture.queues.map((queue) => element("div", { class: "lx-chain" },
-      element("b", { style: `color:${ink(queue.topic)}` }, `${queue.topic} ${queue.queue_id}: `),
-      queue.entries.map(([offset, place, size, tagsCode]) => spot(`queue-${queue.topic}-${offset}`, place,
+      element("b", { style: `color:${this.ink(queue.topic)}` }, `${queue.topic} ${queue.queue_id}: `),
+      queue.entries.map(([offset, place, size, tagsCode]) => this.spot(`queue-${queue.topic}-${offset}`, place,
         `${offset} → ${place}`,
         `${queue.topic} ${queue.queue_id}, entry ${offset}: unit at byte ${place}, ${size} bytes, tags code ${tagsCode}`))));
-    panels.queues.inside.replaceChildren(...(rows.length ? rows
+    this.panels.queues.inside.replaceChildren(...(rows.length ? rows
       : [element("p", { class: "mq-note" }, "No queue has a file: nothing was dispatched yet.")]));
   }
 
-  function drawIndex(picture) {
+  drawIndex(picture) {
     const rows = [];
     for (const file of picture.index) {
       rows.push(element("p", { class: "mq-note" }, `${file.name}: ${file.slots} slots, ${file.entries} entries`));
       for (const { slot, head, entries } of file.chains) {
         rows.push(element("div", { class: "lx-chain" }, element("b", {}, `slot ${slot} [${head}]`),
-          entries.flatMap(([number, hash, place, seconds, previous]) => ["→", spot(`index-${file.name}-${number}`, place,
+          entries.flatMap(([number, hash, place, seconds, previous]) => ["→", this.spot(`index-${file.name}-${number}`,
+          place,
             `#${number} ${place}`, `slot ${slot}, entry ${number}: hash ${hash}, unit at byte ${place}, ` +
             `${seconds} s, previous entry ${previous}`)]), entries.length ? "→ 0" : " empty"));
       }
     }
-    panels.index.inside.replaceChildren(...(rows.length ? rows
+    this.panels.index.inside.replaceChildren(...(rows.length ? rows
       : [element("p", { class: "mq-note" }, "No index file yet.")]));
   }
 
-  function drawDisk(picture) {
-    const selected = chosen(picture);
+  drawDisk(picture) {
+    const selected = this.chosen(picture);
     const rows = [element("p", { class: "mq-note" }, "■ page on the disk  □ dirty: written, not synced" +
-      (kernel ? "  ✕ marked: a power cut may lose it" : ""))];
+      (this.kernel ? "  ✕ marked: a power cut may lose it" : ""))];
     for (const file of picture.pages) {
       const used = picture.log.find((each) => each.path === file.path);
       const shownPages = used ? Math.max(1, Math.ceil((used.used - used.start) / PAGE_BYTES)) : file.pages;
       const line = element("div", { class: "lx-chain" }, element("span", {}, shortPath(file.path)));
-      for (let page = 0; page < Math.min(shownPages, file.pages); page += 1) line.append(pageOf(file, page, used, selected));
-      if (shownPages < file.pages) line.append(element("span", { class: "mq-note" }, `+ ${file.pages - shownPages} unused`));
+      for (let page = 0; page < Math.min(shownPages, file.pages); page += 1) line.append(this.pageOf(file, page, used,
+        selected));
+      if (shownPages < file.pages) line.append(element("span", { class: "mq-note" },
+        `+ ${file.pages - shownPages} unused`));
       rows.push(line);
     }
     if (!picture.pages.length) rows.push(element("p", { class: "mq-note" }, "No file yet."));
@@ -266,121 +314,71 @@ function render({ model, el }) {
       element("tr", {}, element("td", {}, name), element("td", {}, String(value))));
     rows.push(element("b", {}, "checkpoint"), numbers.length
       ? element("table", {}, element("tbody", {}, numbers)) : element("p", { class: "mq-note" }, "no file"));
-    panels.disk.inside.replaceChildren(...rows);
+    this.panels.disk.inside.replaceChildren(...rows);
   }
 
-  function pageOf(file, page, used, selected) {
+  pageOf(file, page, used, selected) {
     const name = `${file.path} ${page}`;
     const dirty = file.dirty.includes(page);
-    const symbol = marked.has(name) ? "✕" : dirty ? "□" : "■";
-    const words = `${file.path}, page ${page}: ${dirty ? "dirty" : "on the disk"}${marked.has(name) ? ", marked" : ""}`;
+    const symbol = this.marked.has(name) ? "✕" : dirty ? "□" : "■";
+    const words = `${file.path}, page ${page}: ${dirty ? "dirty" : "on the disk"}${this.marked.has(name) ? ", marked" : ""}`;
     const holds = used && selected && selected[1] < used.start + (page + 1) * PAGE_BYTES &&
       selected[1] + selected[2] > used.start + page * PAGE_BYTES;
     return element("button", { type: "button", class: `lx-page${holds ? " mq-lit" : ""}`, "data-spot": `page-${name}`,
       "aria-label": words + (holds ? ", holds the message" : ""), title: words,
-      "aria-pressed": marked.has(name) ? "true" : "false", disabled: !kernel || !dirty,
+      "aria-pressed": this.marked.has(name) ? "true" : "false", disabled: !this.kernel || !dirty,
       onclick: () => {
-        litWanted = `page-${name}`;
-        if (!marked.delete(name)) marked.add(name);
-        draw();
+        this.litWanted = `page-${name}`;
+        if (!this.marked.delete(name)) this.marked.add(name);
+        this.draw();
       } }, symbol);
   }
 
-  // Which entries lead to a place: a redraw is needed only when they change.
-  function placesOf(picture, place) {
-    const queues = picture.queues.flatMap((queue) => queue.entries.filter((entry) => entry[1] === place));
-    return [queues, picture.index.flatMap((file) => file.chains.flatMap((chain) =>
-      chain.entries.filter((entry) => entry[2] === place)))];
-  }
-
-  const shortPath = (path) => path.replace(/0{6,}(?=\d)/g, "…");
-
-  function chosen(picture) {
+  chosen(picture) {
     for (const file of picture.log) {
-      const piece = file.pieces.find((each) => each[0] === "UNIT" && isLit(each[1]));
+      const piece = file.pieces.find((each) => each[0] === "UNIT" && this.isLit(each[1]));
       if (piece) return piece;
     }
     return null;
   }
 
-  let drawnMessage = "";
-  function drawMessage(picture) {
-    const piece = chosen(picture);
-    const place = model.get("selected");
+  drawMessage(picture) {
+    const piece = this.chosen(picture);
+    const place = this.model.get("selected");
     const same = `${place} ${piece} ${JSON.stringify(placesOf(picture, place))}`;
-    if (same === drawnMessage) return;
-    drawnMessage = same;
-    if (!piece) {
-      const words = place < 0 ? "Choose a message in the log, in a queue or in the index."
-        : `There is no unit at byte ${place} in this step.`;
-      panels.message.inside.replaceChildren(element("p", { class: "mq-note" }, words));
-      return;
-    }
-    const unit = data().units[piece[3]];
-    const parts = [dump(`The unit at byte ${place}`, unit.hex, unit.fields.map(([name, , bytes]) => [name, bytes])),
-      fieldTable(unit.fields)];
-    for (const queue of picture.queues) {
-      for (const [offset, at, , , hex] of queue.entries) {
-        if (at === place) parts.push(dump(`Entry ${offset} of ${queue.topic} ${queue.queue_id}`, hex, data().queue_fields));
-      }
-    }
-    for (const file of picture.index) {
-      for (const { slot, entries } of file.chains) {
-        for (const [number, , at, , , hex] of entries) {
-          if (at === place) parts.push(dump(`Index entry ${number}, in the chain of slot ${slot}`, hex, data().index_fields));
-        }
-      }
-    }
-    panels.message.inside.replaceChildren(...parts);
-  }
-
-  // Each field is a span of its own; the number beside it leads to the table.
-  function dump(title, hex, fields) {
-    const line = element("div", { class: "lx-hex" });
-    let at = 0;
-    fields.forEach(([name, bytes]) => {
-      const raw = hex.slice(2 * at, 2 * (at + bytes)).replace(/(..)(?=.)/g, "$1 ");
-      if (bytes) line.append(element("span", { title: name }, raw), " ");
-      at += bytes;
-    });
-    return element("div", {}, element("b", {}, title), line,
-      fields.length < 6 ? element("div", { class: "mq-note" }, fields.map(([name]) => name).join(" · ")) : "");
-  }
-
-  function fieldTable(fields) {
-    const rows = fields.map((field, number) => element("tr", {}, [number + 1, ...field.slice(0, 5)].map((cell) =>
-      element("td", { style: "overflow-wrap:anywhere" }, String(cell)))));
-    const head = ["#", "field", "offset", "size", "value", "meaning"];
-    return element("details", {}, element("summary", {}, `${fields.length} fields with their values`), element("table", {},
-      element("thead", {}, element("tr", {}, head.map((name) => element("th", { scope: "col" }, name)))),
-      element("tbody", {}, rows)));
+    if (same === this.drawnMessage) return;
+    this.drawnMessage = same;
+    const words = place < 0 ? "Choose a message in the log, in a queue or in the index."
+      : `There is no unit at byte ${place} in this step.`;
+    this.panels.message.inside.replaceChildren(...(piece ? bytesOf(picture, place, this.data(), piece[3])
+      : [element("p", { class: "mq-note" }, words)]));
   }
 
   // The table of steps changes with the data only; a step further, another row is marked.
-  let listedData = null;
-  function drawSteps(at) {
-    if (listedData !== data()) {
-      listedData = data();
-      const rows = data().steps.map((each, number) => element("tr", { onclick: () => goTo(number) },
+  drawSteps(at) {
+    if (this.listedData !== this.data()) {
+      this.listedData = this.data();
+      const rows = this.data().steps.map((each, number) => element("tr", { onclick: () => this.goTo(number) },
         element("td", {}, String(number)),
         element("td", {}, each.code.length ? element("code", {}, each.code.join("\n")) : "—"),
         element("td", {}, each.words)));
-      panels.steps.inside.replaceChildren(element("table", { class: "lx-steps" },
+      this.panels.steps.inside.replaceChildren(element("table", { class: "lx-steps" },
         element("thead", {}, element("tr", {}, ["step", "code", "what happened"].map((name) =>
           element("th", { scope: "col" }, name)))), element("tbody", {}, rows)));
     }
-    [...panels.steps.inside.querySelectorAll("tbody tr")].forEach((row, number) =>
+    [...this.panels.steps.inside.querySelectorAll("tbody tr")].forEach((row, number) =>
       row.setAttribute("aria-selected", number === at));
   }
 
   // Only when the step was chosen with the slider or by an action, and once the picture is there: measuring costs time.
-  function showStepRow() {
-    const here = panels.steps.inside.querySelector('[aria-selected="true"]');
-    if (here) panels.steps.inside.scrollTop = Math.max(0, here.offsetTop - 120);
+  showStepRow() {
+    const here = this.panels.steps.inside.querySelector('[aria-selected="true"]');
+    if (here) this.panels.steps.inside.scrollTop = Math.max(0, here.offsetTop - 120);
   }
+}
 
-  ["change:position", "change:selected", "change:data"].forEach((event) => model.on(event, draw));
-  draw();
+function render(context) {
+  new LogXray(context);
 }
 
 export default { render };

@@ -3,6 +3,7 @@ import { checkControl, choiceControl, textControl } from "../../frame/page/contr
 import { afterText, durationText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { onceChanged } from "../../frame/page/settings.js";
+import { named } from "../../frame/page/named.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
@@ -28,11 +29,11 @@ const NARROW_TAG = 9;
 const ORDER = "message tag code queue offset group owner filter whose outcome moved claim".split(" ");
 const MEMBER = "name group expression version queues received".split(" ");
 const BEAT = "at member group version kept".split(" ");
-const named = (names, values) => Object.fromEntries(names.map((name, at) => [name, values[at]]));
 
-function unfolded(run) {
+export function unfolded(run) {
   return { ...run, lanes: run.lanes.map((each) => named(ORDER, each)),
-    members: run.members.map((each) => named(MEMBER, each)), heartbeats: run.heartbeats.map((each) => named(BEAT, each)) };
+    members: run.members.map((each) => named(MEMBER, each)),
+    heartbeats: run.heartbeats.map((each) => named(BEAT, each)) };
 }
 
 function tableOf(caption, head, rows) {
@@ -42,129 +43,165 @@ function tableOf(caption, head, rows) {
     element("tbody", {}, rows.map((row) => element("tr", {}, row.map((cell) => element("td", {}, String(cell)))))))));
 }
 
-function render({ model, el }) {
-  const kernel = model.get("kernel") !== false;
-  let run = unfolded(model.get("data").now);
-  let rows = [];
-  let asking = 0;
+function drawClaim(svg, lane, y, gates, left) {
+  const end = lane.claim ? gates.listener : gates.broker;
+  svg.append(svgElement("path", { class: "tt-claim", d: `M${left - 6} ${y + 7} H${end}` }),
+    svgElement("circle", { cx: end, cy: y + 7, r: 3, fill: lane.claim ? "var(--mq-3)" : "var(--mq-paper)",
+      stroke: "var(--mq-3)" }));
+  if (lane.claim !== (lane.outcome === DELIVERED)) {
+    svg.append(svgElement("text", { x: gates.offset - 22, y: y + 5, style: "font-weight:700;font-size:15px" }, "≠"));
+  }
+}
 
-  // 1. Controls: every setting with a kernel; without one the values of the recorded runs.
-  const recorded = () => model.get("data").recorded;
-  const settings = settingControls(kernel, recorded(), run.settings, play);
-  const compare = checkControl({ label: "Show what the popular picture says", value: model.get("compare"),
-    onValue: (on) => { model.set("compare", on); model.save_changes(); } });
-  const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
+class TagTrap {
+  constructor({ model, el }) {
+    Object.assign(this, { model, el });
+    this.readData();
+    this.makeControls();
+    this.makePanels();
+  }
 
-  // 2. What each got, the lanes, the order looked at.
-  const result = element("p", { class: "tt-result", "aria-live": "polite" });
-  const claimed = element("p", { class: "mq-note", "aria-live": "polite" });
-  const members = element("div");
-  const blocks = element("div");
-  const order = slider({ label: "Order", min: 1, max: Math.max(1, run.lanes.length), value: model.get("lane"),
-    text: (number) => describe(number), onValue: go });
-  const status = element("div", { role: "status", "aria-live": "polite" });
-  const beats = element("div");
-  el.append(element("style", {}, STYLE), settings.el, element("div", { class: "mq-row" }, compare.el), problem, result,
-    claimed, members, blocks, element("div", { class: "mq-row" }, order.el), status,
-    element("details", {}, element("summary", {}, "Heartbeats before the orders"), beats));
+  readData() {
+    this.kernel = this.model.get("kernel") !== false;
+    this.run = unfolded(this.model.get("data").now);
+    this.rows = [];
+    this.asking = 0;
+  }
 
-  // 3. What is shown follows the run and the state.
-  async function play(wish) {
-    asking += 1;
-    const mine = asking;
-    const known = [model.get("data").now, ...recorded()].find((each) => JSON.stringify(each.settings) === JSON.stringify(wish));
-    problem.hidden = true;
+  makeControls() {
+    this.settings = settingControls(this.kernel, this.recorded(), this.run.settings, (wish) => this.play(wish));
+    this.compare = checkControl({ label: "Show what the popular picture says", value: this.model.get("compare"),
+      onValue: (on) => { this.model.set("compare", on); this.model.save_changes(); } });
+    this.problem = element("div", { class: "mq-error", role: "alert", hidden: true });
+  }
+
+  makePanels() {
+    this.result = element("p", { class: "tt-result", "aria-live": "polite" });
+    this.claimed = element("p", { class: "mq-note", "aria-live": "polite" });
+    this.members = element("div");
+    this.blocks = element("div");
+    this.order = slider({ label: "Order", min: 1, max: Math.max(1, this.run.lanes.length),
+      value: this.model.get("lane"),
+      text: (number) => this.describe(number), onValue: (number) => this.go(number) });
+    this.status = element("div", { role: "status", "aria-live": "polite" });
+    this.beats = element("div");
+    this.el.append(element("style", {}, STYLE), this.settings.el, element("div", { class: "mq-row" }, this.compare.el),
+      this.problem, this.result,
+      this.claimed, this.members, this.blocks, element("div", { class: "mq-row" }, this.order.el), this.status,
+      element("details", {}, element("summary", {}, "Heartbeats before the orders"), this.beats));
+  }
+
+  begin() {
+    this.model.on("change:lane", () => this.follow());
+    this.model.on("change:compare", () => this.drawAll());
+    this.model.on("change:data", () => this.showRun(unfolded(this.model.get("data").now)));
+    const sizes = new ResizeObserver(() => this.draw(this.model.get("compare")));
+    sizes.observe(this.blocks);
+    this.showRun(this.run);
+    return () => sizes.disconnect();
+  }
+
+  recorded() {
+    return this.model.get("data").recorded;
+  }
+
+  async play(wish) {
+    this.asking += 1;
+    const mine = this.asking;
+    const known = [this.model.get("data").now, ...this.recorded()].find((each) => JSON.stringify(each.settings) === JSON.stringify(wish));
+    this.problem.hidden = true;
     try {
-      if (!kernel && !known) throw new Error("This page has no run with these settings: run the cell to play it.");
-      if (kernel) status.textContent = "Playing…";
-      const next = kernel ? await model.ask("play", wish) : known;
-      if (mine === asking) showRun(unfolded(next));
+      if (!this.kernel && !known) throw new Error("This page has no run with these settings: run the cell to play it.");
+      if (this.kernel) this.status.textContent = "Playing…";
+      const next = this.kernel ? await this.model.ask("play", wish) : known;
+      if (mine === this.asking) this.showRun(unfolded(next));
     } catch (error) {
-      if (mine !== asking) return;
-      problem.textContent = error.message;
-      problem.hidden = false;
-      status.textContent = describe(model.get("lane"));
+      if (mine !== this.asking) return;
+      this.problem.textContent = error.message;
+      this.problem.hidden = false;
+      this.status.textContent = this.describe(this.model.get("lane"));
     }
   }
 
-  function showRun(next) {
-    run = next;
-    settings.put(run.settings);
-    order.input.max = Math.max(1, run.lanes.length);
-    const messages = [...new Set(run.lanes.map((lane) => lane.message))];
-    result.textContent = `${messages.length} orders. ` +
-      run.members.map((each) => `${each.name} received ${each.received}`).join(", ") +
-      `. Nobody received ${without(messages, (lane) => lane.outcome === DELIVERED)}. Lag in monitoring: ${run.lag}.`;
-    listBeats();
-    drawAll();
-    go(Math.min(model.get("lane"), run.lanes.length));
+  showRun(next) {
+    this.run = next;
+    this.settings.put(this.run.settings);
+    this.order.input.max = Math.max(1, this.run.lanes.length);
+    const messages = [...new Set(this.run.lanes.map((lane) => lane.message))];
+    this.result.textContent = `${messages.length} orders. ` +
+      this.run.members.map((each) => `${each.name} received ${each.received}`).join(", ") +
+      `. Nobody received ${this.without(messages, (lane) => lane.outcome === DELIVERED)}. Lag in monitoring: ${this.run.lag}.`;
+    this.listBeats();
+    this.drawAll();
+    this.go(Math.min(this.model.get("lane"), this.run.lanes.length));
   }
 
-  function without(messages, gets) {
-    const got = new Set(run.lanes.filter(gets).map((lane) => lane.message));
+  without(messages, gets) {
+    const got = new Set(this.run.lanes.filter(gets).map((lane) => lane.message));
     return messages.filter((message) => !got.has(message)).length;
   }
 
-  function drawAll() {
-    const on = model.get("compare");
-    compare.put(on);
-    const messages = [...new Set(run.lanes.map((lane) => lane.message))];
-    const wrong = run.lanes.filter((lane) => lane.claim !== (lane.outcome === DELIVERED)).length;
-    claimed.textContent = on ? `The popular picture: whoever owns a queue gets what its own tags name, so nobody ` +
-      `receives ${without(messages, (lane) => lane.claim)}. Dashed lines show it; it differs (≠) on ` +
-      `${wrong} of ${run.lanes.length} lanes.` : "";
-    claimed.hidden = !on;
-    listMembers(on);
-    draw(on);
+  drawAll() {
+    const on = this.model.get("compare");
+    this.compare.put(on);
+    const messages = [...new Set(this.run.lanes.map((lane) => lane.message))];
+    const wrong = this.run.lanes.filter((lane) => lane.claim !== (lane.outcome === DELIVERED)).length;
+    this.claimed.textContent = on ? `The popular picture: whoever owns a queue gets what its own tags name, so nobody ` +
+      `receives ${this.without(messages, (lane) => lane.claim)}. Dashed lines show it; it differs (≠) on ` +
+      `${wrong} of ${this.run.lanes.length} lanes.` : "";
+    this.claimed.hidden = !on;
+    this.listMembers(on);
+    this.draw(on);
   }
 
-  function listMembers(on) {
+  listMembers(on) {
     const head = ["member", "group", "subscribes to", "version", "the broker keeps", "queues", "received",
       ...(on ? ["the picture says"] : [])];
     const caption = "Members; the version is the member's clock when it last subscribed or rebalanced. After a join it is " +
       "a race whose is newer";
-    members.replaceChildren(tableOf(caption,
-      head, run.members.map((each) => [each.name, each.group, each.expression, afterText(each.version),
-        run.kept[each.group].whose === each.name ? "✓ this one" : "–", each.queues.join(", "), each.received,
-        ...(on ? [run.lanes.filter((lane) => lane.owner === each.name && lane.claim).length] : [])])));
+    this.members.replaceChildren(tableOf(caption,
+      head, this.run.members.map((each) => [each.name, each.group, each.expression, afterText(each.version),
+        this.run.kept[each.group].whose === each.name ? "✓ this one" : "–", each.queues.join(", "), each.received,
+        ...(on ? [this.run.lanes.filter((lane) => lane.owner === each.name && lane.claim).length] : [])])));
   }
 
-  function listBeats() {
-    const rowsOf = run.heartbeats.map((beat) => [afterText(beat.at), beat.member, beat.group, afterText(beat.version),
+  listBeats() {
+    const rowsOf = this.run.heartbeats.map((beat) => [afterText(beat.at), beat.member, beat.group,
+      afterText(beat.version),
       beat.kept === beat.member ? `${beat.kept}'s` : `${beat.kept}'s: its version is higher`]);
-    beats.replaceChildren(tableOf("A heartbeat with a lower or equal version changes nothing",
+    this.beats.replaceChildren(tableOf("A heartbeat with a lower or equal version changes nothing",
       ["arrived", "from", "group", "version in it", "the broker keeps"], rowsOf));
   }
 
-  function go(number) {
-    const there = Math.min(Math.max(number, 1), run.lanes.length);
-    if (there === model.get("lane")) follow(); // a change would call it
-    model.set("lane", there);
-    model.save_changes();
+  go(number) {
+    const there = Math.min(Math.max(number, 1), this.run.lanes.length);
+    if (there === this.model.get("lane")) this.follow(); // a change would call it
+    this.model.set("lane", there);
+    this.model.save_changes();
   }
 
-  function follow() {
-    const here = Math.min(model.get("lane"), run.lanes.length);
-    order.put(here);
-    status.textContent = describe(here);
-    rows.forEach((row, at) => row.classList.toggle("here", at === here - 1));
+  follow() {
+    const here = Math.min(this.model.get("lane"), this.run.lanes.length);
+    this.order.put(here);
+    this.status.textContent = this.describe(here);
+    this.rows.forEach((row, at) => row.classList.toggle("here", at === here - 1));
   }
 
-  function codesOf(filter) {
-    return (run.codes[filter] || []).join(", ") || (filter === "*" ? "all" : "none");
+  codesOf(filter) {
+    return (this.run.codes[filter] || []).join(", ") || (filter === "*" ? "all" : "none");
   }
 
-  function describe(number) {
-    const lane = run.lanes[Math.min(number, run.lanes.length) - 1];
+  describe(number) {
+    const lane = this.run.lanes[Math.min(number, this.run.lanes.length) - 1];
     if (!lane) return "No order was stored.";
-    const own = run.members.find((each) => each.name === lane.owner)?.expression;
-    const words = [`Order ${number} of ${run.lanes.length}, ${lane.message} in group ${lane.group}: stored in queue ` +
+    const own = this.run.members.find((each) => each.name === lane.owner)?.expression;
+    const words = [`Order ${number} of ${this.run.lanes.length}, ${lane.message} in group ${lane.group}: stored in queue ` +
       `${lane.queue} at offset ${lane.offset}, with the hash code of ${lane.tag}, ${lane.code}. ${lane.owner} owns the queue.`];
     if (lane.filter === null) words.push("No pull has passed it.");
     else {
-      const whose = run.settings.post_subscription_when_pull ? `the text that ${lane.owner} sent with its pull`
+      const whose = this.run.settings.post_subscription_when_pull ? `the text that ${lane.owner} sent with its pull`
         : `the subscription of ${lane.whose}`;
-      words.push(`The broker filters by ${lane.filter} (codes ${codesOf(lane.filter)}), ${whose}: ` +
+      words.push(`The broker filters by ${lane.filter} (codes ${this.codesOf(lane.filter)}), ${whose}: ` +
         (lane.outcome === CUT_BY_BROKER ? "it drops the order." : "the order passes."));
       if (lane.outcome !== CUT_BY_BROKER) {
         words.push(`${lane.owner} compares the text with its own tags (${own}): ` +
@@ -173,31 +210,30 @@ function render({ model, el }) {
     }
     words.push(lane.moved === null ? "The group's offset is not past it."
       : `The group's offset moved past it ${durationText(lane.moved)} after it was stored.`);
-    if (model.get("compare")) {
+    if (this.model.get("compare")) {
       words.push(`The popular picture says ${lane.claim ? "delivered" : "dropped"}` +
         (lane.claim === (lane.outcome === DELIVERED) ? ", as it happened." : ": that is not what happened."));
     }
     return words.join(" ");
   }
 
-  // 4. The lanes, in a block for each owner.
-  function draw(on) {
-    rows = [];
-    const width = Math.max(280, blocks.clientWidth || 640);
+  draw(on) {
+    this.rows = [];
+    const width = Math.max(280, this.blocks.clientWidth || 640);
     const groups = [];
-    run.lanes.forEach((lane, at) => {
+    this.run.lanes.forEach((lane, at) => {
       const last = groups.at(-1);
       if (last && last.owner === lane.owner && last.group === lane.group) last.lanes.push([lane, at]);
       else groups.push({ owner: lane.owner, group: lane.group, lanes: [[lane, at]] });
     });
-    blocks.replaceChildren(...groups.map((block) => drawBlock(block, width, on)));
-    follow();
+    this.blocks.replaceChildren(...groups.map((block) => this.drawBlock(block, width, on)));
+    this.follow();
   }
 
-  function drawBlock({ owner, group, lanes }, width, on) {
+  drawBlock({ owner, group, lanes }, width, on) {
     const queues = [...new Set(lanes.map(([lane]) => lane.queue))].join(", ");
     const { filter, whose } = lanes[0][0];
-    const by = run.settings.post_subscription_when_pull ? "the text in its pull" : `the subscription of ${whose}`;
+    const by = this.run.settings.post_subscription_when_pull ? "the text in its pull" : `the subscription of ${whose}`;
     const words = `${owner} (group ${group}) owns queues ${queues}. The broker filters its pulls by ${filter}: ${by}.`;
     const [left, right] = [width < 500 ? 96 : 150, width - 18];
     const part = (share) => left + share * (right - left);
@@ -215,13 +251,15 @@ function render({ model, el }) {
     for (const gate of [gates.broker, gates.client]) {
       svg.append(svgElement("line", { class: "tt-gate", x1: gate, x2: gate, y1: HEAD - 4, y2: height - 2 }));
     }
-    lanes.forEach(([lane, at], number) => drawLane(svg, lane, at, HEAD + number * LANE + LANE / 2, gates, left, width, on));
+    lanes.forEach(([lane, at], number) => this.drawLane(svg, lane, at, HEAD + number * LANE + LANE / 2, gates, left,
+      width, on));
     return element("div", { class: "tt-block" }, element("div", {}, words), svg);
   }
 
-  function drawLane(svg, lane, at, y, gates, left, width, on) {
-    const row = svgElement("rect", { class: "tt-row", x: 1, y: y - LANE / 2 + 1, width: width - 2, height: LANE - 2, rx: 3 });
-    rows[at] = row;
+  drawLane(svg, lane, at, y, gates, left, width, on) {
+    const row = svgElement("rect", { class: "tt-row", x: 1, y: y - LANE / 2 + 1, width: width - 2, height: LANE - 2,
+      rx: 3 });
+    this.rows[at] = row;
     const ends = { [CUT_BY_BROKER]: gates.broker, [CUT_BY_CLIENT]: gates.client, [DELIVERED]: gates.listener };
     const end = ends[lane.outcome] ?? left;
     const limit = width < 500 ? NARROW_TAG : 18;
@@ -232,37 +270,27 @@ function render({ model, el }) {
       if (gate < end) svg.append(svgElement("circle", { cx: gate, cy: y, r: 4, fill: "var(--mq-1)" }));
     }
     if (lane.outcome === DELIVERED) {
-      svg.append(svgElement("path", { d: `M${end - 4} ${y} l4 5 l7 -11`, fill: "none", stroke: "var(--mq-2)", "stroke-width": 3 }));
+      svg.append(svgElement("path", { d: `M${end - 4} ${y} l4 5 l7 -11`, fill: "none", stroke: "var(--mq-2)",
+        "stroke-width": 3 }));
     } else {
-      svg.append(svgElement("path", { d: `M${end - 5} ${y - 5} l10 10 m0 -10 l-10 10`, stroke: "var(--mq-4)", "stroke-width": 3 }));
+      svg.append(svgElement("path", { d: `M${end - 5} ${y - 5} l10 10 m0 -10 l-10 10`, stroke: "var(--mq-4)",
+        "stroke-width": 3 }));
     }
     if (on) drawClaim(svg, lane, y, gates, left);
     svg.append(svgElement("text", { x: end + 13, y: y + 4 }, lane.outcome));
     const place = gates.offset;
-    svg.append(lane.moved === null ? svgElement("circle", { cx: place, cy: y, r: 5, fill: "none", stroke: "var(--mq-5)" })
+    svg.append(lane.moved === null ? svgElement("circle", { cx: place, cy: y, r: 5, fill: "none",
+      stroke: "var(--mq-5)" })
       : svgElement("path", { d: `M${place - 5} ${y - 6} l10 6 l-10 6 z`, fill: "var(--mq-6)" }));
-    const area = svgElement("rect", { x: 0, y: y - LANE / 2, width, height: LANE, fill: "transparent", style: "cursor:pointer" });
-    area.addEventListener("click", () => go(at + 1));
+    const area = svgElement("rect", { x: 0, y: y - LANE / 2, width, height: LANE, fill: "transparent",
+      style: "cursor:pointer" });
+    area.addEventListener("click", () => this.go(at + 1));
     svg.append(area);
   }
+}
 
-  function drawClaim(svg, lane, y, gates, left) {
-    const end = lane.claim ? gates.listener : gates.broker;
-    svg.append(svgElement("path", { class: "tt-claim", d: `M${left - 6} ${y + 7} H${end}` }),
-      svgElement("circle", { cx: end, cy: y + 7, r: 3, fill: lane.claim ? "var(--mq-3)" : "var(--mq-paper)",
-        stroke: "var(--mq-3)" }));
-    if (lane.claim !== (lane.outcome === DELIVERED)) {
-      svg.append(svgElement("text", { x: gates.offset - 22, y: y + 5, style: "font-weight:700;font-size:15px" }, "≠"));
-    }
-  }
-
-  model.on("change:lane", follow);
-  model.on("change:compare", drawAll);
-  model.on("change:data", () => showRun(unfolded(model.get("data").now)));
-  const sizes = new ResizeObserver(() => draw(model.get("compare")));
-  sizes.observe(blocks);
-  showRun(run);
-  return () => sizes.disconnect();
+function render(context) {
+  return new TagTrap(context).begin();
 }
 
 // The settings in the order of Python's, so that a recorded run is found by its text.
@@ -276,7 +304,8 @@ function settingControls(kernel, recorded, begin, onWish) {
   const billing = textControl({ label: "billing subscribes to" });
   const shipping = textControl({ label: "shipping subscribes to" });
   const sent = textControl({ label: "Tags of the orders (empty: those subscribed)" });
-  const lastWords = { [NOBODY]: "nothing more", billing: "billing subscribes again", shipping: "shipping subscribes again" };
+  const lastWords = { [NOBODY]: "nothing more", billing: "billing subscribes again",
+    shipping: "shipping subscribes again" };
   const last = choiceControl({ label: "After both have joined",
     choices: Object.entries(lastWords).filter(([name]) => kernel || values("last").includes(name)) });
   const ahead = choiceControl({ label: "Clock a minute ahead",
@@ -297,7 +326,8 @@ function settingControls(kernel, recorded, begin, onWish) {
     const [chosenBilling, chosenShipping, chosenSent] = kernel
       ? [billing.value(), shipping.value(), sent.value().split(",").map((tag) => tag.trim()).filter(Boolean)]
       : JSON.parse(pair.value());
-    return { billing: chosenBilling, shipping: chosenShipping, sent: chosenSent, last: last.value(), ahead: ahead.value(),
+    return { billing: chosenBilling, shipping: chosenShipping, sent: chosenSent, last: last.value(),
+      ahead: ahead.value(),
       post_subscription_when_pull: post.value(), groups: groups.value() };
   }
   const changed = onceChanged(el, wish, onWish);

@@ -49,107 +49,138 @@ const [LANE, LEFT, TOP, ROW, LETTER, MARGIN, LONG_PAUSE] = [216, 104, 12, 24, 6,
 const LOOK_WORDS = { stored: "■ written", read: "▶ read or handled", progress: "◆ progress", trouble: "✕ trouble",
   held: "‖ begins to wait", other: "● other" };
 
-export function spaceTime({ happened, name, links, onMoment, marked = null }) {
-  const { lanes, texts, moments, bars } = happened;
-  const prefix = freshId();
-  const x = (lane) => LEFT + 24 + lane * LANE;
-  const width = x(lanes.length - 1) + LANE;
-  const hidden = { "aria-hidden": "true" };
-  const { places, side, times, bottom } = laidOut(moments, width);
-  const groups = new Array(moments.length);
-  const drawnBars = bars.map(() => null);
-  let shown = -1;
+function x(lane) {
+  return LEFT + 24 + lane * LANE;
+}
 
-  const words = (moment) => {
+class SpaceTime {
+  constructor({ happened, name, links, onMoment, marked = null }) {
+    Object.assign(this, { happened, name, marked, onMoment, links });
+    this.layOut();
+    this.makeLanes();
+    this.begin();
+  }
+
+  layOut() {
+    [this.lanes, this.texts, this.moments, this.bars] = [this.happened.lanes, this.happened.texts,
+      this.happened.moments, this.happened.bars];
+    this.prefix = freshId();
+    this.width = x(this.lanes.length - 1) + LANE;
+    this.hidden = { "aria-hidden": "true" };
+    const rows = laidOut(this.moments, this.width);
+    [this.places, this.side, this.times, this.bottom] = [rows.places, rows.side, rows.times, rows.bottom];
+    this.groups = new Array(this.moments.length);
+    this.drawnBars = this.bars.map(() => null);
+    this.shown = -1;
+    this.attached = "";
+    this.spans = this.bars.map(([, , begin, , end]) => {
+      const top = this.height(begin);
+      return [top, end < 0 ? this.bottom - 8 : Math.max(this.height(end), top + 6)];
+    });
+  }
+
+  makeLanes() {
+    const heads = svgElement("svg", { width: this.width, height: 22, style: this.sized(22), ...this.hidden },
+      this.lanes.map((lane, at) =>
+      svgElement("text", { x: x(at), y: 15, "text-anchor": at ? "middle" : "start", "font-weight": "bold" }, lane)));
+    const rules = this.lanes.map((lane, at) =>
+      svgElement("line", { x1: x(at), y1: 0, x2: x(at), y2: this.bottom, class: "lane" }));
+    this.behind = svgElement("g", this.hidden);
+    this.front = svgElement("g", { role: "none" });
+    this.column = timeColumn(this.times, this.bottom);
+    this.here = svgElement("line", { x1: 0, x2: this.width, y1: 0, y2: 0, class: "here", ...this.hidden });
+    this.svg = svgElement("svg", { width: this.width, height: this.bottom, style: this.sized(this.bottom),
+      role: "listbox", tabindex: 0, "aria-label": `${this.name}: moments`,
+      onkeydown: (event) => this.onKey(event) }, svgElement("g", this.hidden, rules), this.behind, this.front,
+      this.here, this.differenceMark(), this.column.el);
+    this.scroller = element("div", { class: this.bottom < 400 ? "mq-space short" : "mq-space", tabindex: -1 },
+      element("div", { class: "lanes", style: `width:${this.width}px` }, heads), this.svg);
+    this.scroller.addEventListener("scroll", () => {
+      this.column.follow(this.scroller.scrollLeft);
+      requestAnimationFrame(() => this.attach());
+    });
+  }
+
+  begin() {
+    const legend = element("p", { class: "mq-note" },
+      `${Object.values(LOOK_WORDS).join("  ")}  ╲▶ a frame, sent and arriving  ▯ a request under way  ┆ a held pull`);
+    this.el = element("div", {}, element("style", {}, SPACE_TIME_STYLE), this.scroller, legend);
+  }
+
+  words(moment) {
     const [, ms, lane, target, , text] = moment;
-    return `${afterText(ms)}, ${lanes[lane]}${target < 0 ? "" : ` to ${lanes[target]}`}: ${texts[text]}`;
-  };
+    return `${afterText(ms)}, ${this.lanes[lane]}${target < 0 ? "" : ` to ${this.lanes[target]}`}: ${this.texts[text]}`;
+  }
+
   // The number of moments up to a step.
-  const upTo = (step) => {
-    let [low, high] = [0, moments.length];
+  upTo(step) {
+    let [low, high] = [0, this.moments.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (moments[middle][0] <= step) low = middle + 1;
+      if (this.moments[middle][0] <= step) low = middle + 1;
       else high = middle;
     }
     return low;
-  };
-  // The height of a step: its own row, or a little after the row before it.
-  const height = (step) => {
-    const index = upTo(step) - 1;
-    if (index < 0) return TOP + 4;
-    return moments[index][0] === step ? places[index] : places[index] + ROW * 0.4;
-  };
+  }
 
-  const spans = bars.map(([, , begin, , end]) => {
-    const top = height(begin);
-    return [top, end < 0 ? bottom - 8 : Math.max(height(end), top + 6)];
-  });
-  function drawBar(index) {
-    const [lane, kind, , , , , text] = bars[index];
-    const [top, end] = spans[index];
+  // The height of a step: its own row, or a little after the row before it.
+  height(step) {
+    const index = this.upTo(step) - 1;
+    if (index < 0) return TOP + 4;
+    return this.moments[index][0] === step ? this.places[index] : this.places[index] + ROW * 0.4;
+  }
+
+  drawBar(index) {
+    const [lane, kind, , , , , text] = this.bars[index];
+    const [top, end] = this.spans[index];
     const side = kind === "held" ? 3 : -8;
     return svgElement("rect", { x: x(lane) + side, y: top, width: 5, height: end - top, class: `bar ${kind}` },
-      svgElement("title", {}, texts[text]));
+      svgElement("title", {}, this.texts[text]));
   }
 
   // Notebooks shrink every drawing to the page; this one scrolls.
-  const sized = (tall) => `max-width:none;width:${width}px;height:${tall}px`;
-  const heads = svgElement("svg", { width, height: 22, style: sized(22), ...hidden }, lanes.map((lane, at) =>
-    svgElement("text", { x: x(at), y: 15, "text-anchor": at ? "middle" : "start", "font-weight": "bold" }, lane)));
-  const rules = lanes.map((lane, at) =>
-    svgElement("line", { x1: x(at), y1: 0, x2: x(at), y2: bottom, class: "lane" }));
-  const behind = svgElement("g", hidden);
-  const front = svgElement("g", { role: "none" });
-  const column = timeColumn(times, bottom);
-  const here = svgElement("line", { x1: 0, x2: width, y1: 0, y2: 0, class: "here", ...hidden });
-  const svg = svgElement("svg", { width, height: bottom, style: sized(bottom), role: "listbox", tabindex: 0, "aria-label": `${name}: moments`,
-    onkeydown: onKey }, svgElement("g", hidden, rules), behind, front, here, differenceMark(), column.el);
-  const scroller = element("div", { class: bottom < 400 ? "mq-space short" : "mq-space", tabindex: -1 },
-    element("div", { class: "lanes", style: `width:${width}px` }, heads), svg);
-  scroller.addEventListener("scroll", () => {
-    column.follow(scroller.scrollLeft);
-    requestAnimationFrame(attach);
-  });
+  sized(tall) {
+    return `max-width:none;width:${this.width}px;height:${tall}px`;
+  }
 
-  function differenceMark() {
-    if (marked === null) return null;
-    const y = places[marked] - 12;
-    return svgElement("g", hidden, svgElement("line", { x1: 0, x2: width, y1: y, y2: y, class: "marked" }),
-      svgElement("text", { x: width - 4, y: y - 3, "text-anchor": "end", "font-weight": "bold", style: HALO },
+  differenceMark() {
+    if (this.marked === null) return null;
+    const y = this.places[this.marked] - 12;
+    return svgElement("g", this.hidden, svgElement("line", { x1: 0, x2: this.width, y1: y, y2: y, class: "marked" }),
+      svgElement("text", { x: this.width - 4, y: y - 3, "text-anchor": "end", "font-weight": "bold", style: HALO },
         "≠ first difference"));
   }
 
   // Only what can be seen is in the page, however long the story is.
-  let attached = "";
-  function attach() {
-    const [roof, floor] = [scroller.scrollTop - MARGIN, scroller.scrollTop + (scroller.clientHeight || 440) + MARGIN];
-    const [first, end] = [firstAbove(places, roof), firstAbove(places, floor)];
+  attach() {
+    const [roof, floor] = [this.scroller.scrollTop - MARGIN,
+      this.scroller.scrollTop + (this.scroller.clientHeight || 440) + MARGIN];
+    const [first, end] = [firstAbove(this.places, roof), firstAbove(this.places, floor)];
     const key = `${first} ${end}`;
-    if (key === attached) return;
-    attached = key;
+    if (key === this.attached) return;
+    this.attached = key;
     const visible = [];
     for (let index = first; index < end; index += 1) {
-      groups[index] ||= drawMoment(moments[index], index, places[index]);
-      groups[index].classList.toggle("future", index >= shown);
-      visible.push(groups[index]);
+      this.groups[index] ||= this.drawMoment(this.moments[index], index, this.places[index]);
+      this.groups[index].classList.toggle("future", index >= this.shown);
+      visible.push(this.groups[index]);
     }
-    front.replaceChildren(...visible);
-    column.draw(roof, floor);
-    const nearBars = bars.map((_, index) => index).filter((index) => spans[index][1] > roof && spans[index][0] < floor);
-    behind.replaceChildren(...side.filter(([y]) => y > roof && y < floor).map(([, nodes]) => nodes()).flat(),
-      ...nearBars.map((index) => (drawnBars[index] ||= drawBar(index))));
+    this.front.replaceChildren(...visible);
+    this.column.draw(roof, floor);
+    const nearBars = this.bars.map((_, index) => index).filter((index) => this.spans[index][1] > roof && this.spans[index][0] < floor);
+    this.behind.replaceChildren(...this.side.filter(([y]) => y > roof && y < floor).map(([, nodes]) => nodes()).flat(),
+      ...nearBars.map((index) => (this.drawnBars[index] ||= this.drawBar(index))));
   }
 
-  function drawMoment(moment, index, y) {
+  drawMoment(moment, index, y) {
     const [, , lane, target, , textNumber, lookNumber, momentLinks, sent] = moment;
     const isFrame = target >= 0 && target !== lane;
-    const [look, text] = [isFrame ? "frame" : texts[lookNumber], texts[textNumber]];
+    const [look, text] = [isFrame ? "frame" : this.texts[lookNumber], this.texts[textNumber]];
     const parts = [];
     let [left, right] = [x(lane) - 8, x(lane) + LANE - 10];
     if (isFrame) {
       // A frame leaves before it arrives: at the row of the step that sent it, at least a little above.
-      const top = Math.max(0, Math.min(sent.length ? height(sent[0]) : y - 10, y - 10), y - 3 * ROW);
+      const top = Math.max(0, Math.min(sent.length ? this.height(sent[0]) : y - 10, y - 10), y - 3 * ROW);
       const [x1, x2] = [x(lane), x(target)];
       const back = x2 > x1 ? -8 : 8;
       [left, right] = [Math.min(x1, x2) + 3, Math.max(x1, x2) - 3];
@@ -161,56 +192,57 @@ export function spaceTime({ happened, name, links, onMoment, marked = null }) {
       parts.push(svgElement("path", { ...(SIGNS[look] || SIGNS.other)(x(lane), y), class: "sign" }),
         svgElement("text", { x: x(lane) + 12, y: y + 4, style: HALO }, shortened(text, LANE - 24)));
     }
-    const group = svgElement("g", { class: `moment ${look}`, role: "option", id: `${prefix}-${index}`,
-      "aria-label": words(moment), "aria-posinset": index + 1, "aria-setsize": moments.length, onclick: () => onMoment(index) },
-      svgElement("title", {}, words(moment)),
+    const group = svgElement("g", { class: `moment ${look}`, role: "option", id: `${this.prefix}-${index}`,
+      "aria-label": this.words(moment), "aria-posinset": index + 1, "aria-setsize": this.moments.length,
+      onclick: () => this.onMoment(index) },
+      svgElement("title", {}, this.words(moment)),
       svgElement("rect", { x: left, y: y - 11, width: right - left, height: ROW - 2, rx: 3, class: "back" }), parts);
-    links.add(group, momentLinks.map((number) => texts[number]));
+    this.links.add(group, momentLinks.map((number) => this.texts[number]));
     return group;
   }
 
-  function onKey(event) {
+  onKey(event) {
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
-    if (!(event.key in steps) || !moments.length) return;
+    if (!(event.key in steps) || !this.moments.length) return;
     event.preventDefault();
-    onMoment(Math.max(0, Math.min(moments.length - 1, shown - 1 + steps[event.key])));
+    this.onMoment(Math.max(0, Math.min(this.moments.length - 1, this.shown - 1 + steps[event.key])));
   }
 
   // Everything up to a step has happened; the picture scrolls there.
-  function show(step) {
-    const count = upTo(step);
-    const before = shown;
-    shown = count;
-    const y = count ? places[count - 1] + 13 : TOP;
-    here.setAttribute("transform", `translate(0 ${y})`);
+  show(step) {
+    const count = this.upTo(step);
+    const before = this.shown;
+    this.shown = count;
+    const y = count ? this.places[count - 1] + 13 : TOP;
+    this.here.setAttribute("transform", `translate(0 ${y})`);
     // 1. Scroll first, so that what is attached is what will be seen.
-    const [visible, roof] = [scroller.clientHeight || 440, scroller.scrollTop];
-    if (y < roof + 40 || y > roof + visible - 60) scroller.scrollTop = y - visible * 0.6;
+    const [visible, roof] = [this.scroller.clientHeight || 440, this.scroller.scrollTop];
+    if (y < roof + 40 || y > roof + visible - 60) this.scroller.scrollTop = y - visible * 0.6;
     if (count) {
-      const [left, right] = [x(moments[count - 1][2]) - 20, x(moments[count - 1][2]) + LANE];
-      if (left < scroller.scrollLeft) scroller.scrollLeft = left - 20;
-      else if (right > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = right - scroller.clientWidth;
+      const [left, right] = [x(this.moments[count - 1][2]) - 20, x(this.moments[count - 1][2]) + LANE];
+      if (left < this.scroller.scrollLeft) this.scroller.scrollLeft = left - 20;
+      else if (right > this.scroller.scrollLeft + this.scroller.clientWidth) this.scroller.scrollLeft = right - this.scroller.clientWidth;
     }
-    attach();
+    this.attach();
     // 2. What lies between the old place and the new one has happened now, or not yet.
     for (let index = Math.min(before, count); index < Math.max(before, count); index += 1) {
-      if (groups[index]) groups[index].classList.toggle("future", index >= count);
+      if (this.groups[index]) this.groups[index].classList.toggle("future", index >= count);
     }
-    if (groups[before - 1]) groups[before - 1].removeAttribute("aria-selected");
-    if (groups[count - 1]) {
-      groups[count - 1].setAttribute("aria-selected", "true");
-      svg.setAttribute("aria-activedescendant", `${prefix}-${count - 1}`);
+    if (this.groups[before - 1]) this.groups[before - 1].removeAttribute("aria-selected");
+    if (this.groups[count - 1]) {
+      this.groups[count - 1].setAttribute("aria-selected", "true");
+      this.svg.setAttribute("aria-activedescendant", `${this.prefix}-${count - 1}`);
     }
   }
 
   // What has begun and not ended at a step, as texts.
-  const underWay = (step) =>
-    bars.filter(([, , begin, , end]) => begin <= step && (end < 0 || end > step)).map((bar) => texts[bar[6]]);
+  underWay(step) {
+    return this.bars.filter(([, , begin, , end]) => begin <= step && (end < 0 || end > step)).map((bar) => this.texts[bar[6]]);
+  }
+}
 
-  const legend = element("p", { class: "mq-note" },
-    `${Object.values(LOOK_WORDS).join("  ")}  ╲▶ a frame, sent and arriving  ▯ a request under way  ┆ a held pull`);
-  const el = element("div", {}, element("style", {}, SPACE_TIME_STYLE), scroller, legend);
-  return { el, show, words, upTo, underWay };
+export function spaceTime(options) {
+  return new SpaceTime(options);
 }
 
 // The times and long pauses, at the left edge however far the picture is scrolled to the right.
@@ -224,7 +256,7 @@ function timeColumn(times, bottom) {
 }
 
 // The row of each moment; the lines of long pauses: [height, () => elements]; the words beside both: [height, text].
-function laidOut(moments, width) {
+export function laidOut(moments, width) {
   const [places, side, times] = [[], [], []];
   let [y, before] = [TOP, null];
   for (const [, ms] of moments) {
@@ -244,7 +276,7 @@ function laidOut(moments, width) {
 }
 
 // The number of heights up to a limit.
-function firstAbove(places, limit) {
+export function firstAbove(places, limit) {
   let [low, high] = [0, places.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -256,7 +288,7 @@ function firstAbove(places, limit) {
 
 const HALO = "paint-order:stroke;stroke:var(--mq-paper);stroke-width:3px";
 
-function shortened(text, pixels) {
+export function shortened(text, pixels) {
   const letters = Math.max(4, Math.floor(pixels / LETTER));
   return text.length > letters ? `${text.slice(0, letters - 1)}…` : text;
 }

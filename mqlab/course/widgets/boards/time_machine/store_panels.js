@@ -17,79 +17,96 @@ const STORE_STYLE = `
 .mqlab-board .mq-store .mq-panel:has(tbody:empty)::after { content: "Nothing yet."; color: var(--mq-muted); }
 `;
 
-export function storePanels({ data, links, onSelect }) {
-  const queues = element("div", {});
-  const offsets = element("tbody", {});
-  const bytes = element("div", {});
-  const views = element("div", {});
-  const own = data.views.length > 0;
-  const panel = (title, ...inside) => element("section", { class: "mq-panel", "aria-label": title },
-    element("h4", {}, title), inside);
-  const head = ["group", "queue", "in memory", "at the broker", "in its file"];
-  const table = element("table", {}, element("caption", { class: "mq-note", style: "text-align:left" },
-    "The next entry that each group reads"),
-    element("thead", {}, element("tr", {}, head.map((name) => element("th", { scope: "col" }, name)))), offsets);
-  const el = element("div", { class: "mq-panels mq-store", style: "flex:1 1 100%;min-width:0;max-width:100%" },
-    element("style", {}, STORE_STYLE), own ? panel("What this lab shows", views) : null, panel("Log and queues", queues),
-    panel("Offsets", table), panel("Bytes", bytes));
-  const rowElements = new Map();
-  const viewElements = new Map();
-  const unitElements = new Map();
-  const unitByLink = new Map();
-  const extra = new Map();
-  const messageId = (unit) => {
-    const properties = unit[5].find(([name]) => name === "properties");
-    return /UNIQ_KEY=([0-9A-F]{32})/.exec(properties ? properties[3] : "")?.[1];
-  };
-  data.units.forEach((unit, number) => {
-    unitByLink.set(`unit ${unit[0]} ${unit[1]}`, number);
-  });
-  let [shownPlace, shownUnit, selected, newest] = [null, null, [], null];
+function messageId(unit) {
+  const properties = unit[5].find(([name]) => name === "properties");
+  return /UNIQ_KEY=([0-9A-F]{32})/.exec(properties ? properties[3] : "")?.[1];
+}
 
-  function cell(number, place, text) {
-    const unit = data.units[number];
+function unitLinks(unit) {
+  const id = messageId(unit);
+  return [`unit ${unit[0]} ${unit[1]}`, ...(id ? [`message ${id}`] : [])];
+}
+
+function once(known, key, make) {
+  if (!known.has(key)) known.set(key, make());
+  return known.get(key);
+}
+
+class StorePanels {
+  constructor({ data, links, onSelect }) {
+    Object.assign(this, { data, onSelect, links });
+    this.makePanels();
+  }
+
+  makePanels() {
+    this.queues = element("div", {});
+    this.offsets = element("tbody", {});
+    this.bytes = element("div", {});
+    this.views = element("div", {});
+    const own = this.data.views.length > 0;
+    const panel = (title, ...inside) => element("section", { class: "mq-panel", "aria-label": title },
+      element("h4", {}, title), inside);
+    const head = ["group", "queue", "in memory", "at the broker", "in its file"];
+    const table = element("table", {}, element("caption", { class: "mq-note", style: "text-align:left" },
+      "The next entry that each group reads"),
+      element("thead", {}, element("tr", {}, head.map((name) => element("th", { scope: "col" }, name)))), this.offsets);
+    this.el = element("div", { class: "mq-panels mq-store", style: "flex:1 1 100%;min-width:0;max-width:100%" },
+      element("style", {}, STORE_STYLE), own ? panel("What this lab shows", this.views) : null, panel("Log and queues",
+      this.queues),
+      panel("Offsets", table), panel("Bytes", this.bytes));
+    this.rowElements = new Map();
+    this.viewElements = new Map();
+    this.unitElements = new Map();
+    this.unitByLink = new Map();
+    this.extra = new Map();
+    this.data.units.forEach((unit, number) => {
+      this.unitByLink.set(`unit ${unit[0]} ${unit[1]}`, number);
+    });
+    [this.shownPlace, this.shownUnit, this.selected, this.newest] = [null, null, [], null];
+  }
+
+  cell(number, place, text) {
+    const unit = this.data.units[number];
     const itsLinks = [...(place ? [`entry ${place}`] : []), ...(unit ? unitLinks(unit) : [])];
-    const node = element("button", { type: "button", onclick: () => onSelect(itsLinks),
+    const node = element("button", { type: "button", onclick: () => this.onSelect(itsLinks),
       "aria-label": `${text}${unit && unit[3] ? `, ${unit[3]}` : ""}${unit ? `, at byte ${unit[1]}` : ""}` },
       element("b", {}, text), element("br"), unit ? unit[3] || `byte ${unit[1]}` : "…");
-    links.add(node, itsLinks);
+    this.links.add(node, itsLinks);
     return node;
   }
 
-  function unitLinks(unit) {
-    const id = messageId(unit);
-    return [`unit ${unit[0]} ${unit[1]}`, ...(id ? [`message ${id}`] : [])];
-  }
-
-  function rowElement(row) {
+  rowElement(row) {
     if (row[0] === "log") {
       const [, broker, up, first, end, waiting] = row;
       return element("div", {}, element("b", {}, `${broker}${up ? "" : " (down)"}: log from byte ${first} to ${end}`),
         waiting.length ? element("div", { class: "mq-note" }, "stored, and in no queue yet:") : null,
-        waiting.length ? element("div", { class: "mq-cells" }, waiting.map((unit) => cell(unit, null, "unit"))) : null);
+        waiting.length ? element("div", { class: "mq-cells" },
+        waiting.map((unit) => this.cell(unit, null, "unit"))) : null);
     }
     if (row[0] === "queue") {
       const [, broker, topic, queue, first, units, next] = row;
       const place = `${broker} ${topic} ${queue}`;
       const end = element("span", { class: "next" }, `${next} next`);
-      links.add(end, [`entry ${place} ${next}`]);
+      this.links.add(end, [`entry ${place} ${next}`]);
       return element("div", {}, `${topic}, queue ${queue} of ${broker}`,
         first > 0 && units.length ? element("span", { class: "mq-note" }, ` (from entry ${first} on)`) : null,
-        element("div", { class: "mq-cells" }, units.map((unit, at) => cell(unit, `${place} ${first + at}`, `${first + at}`)), end));
+        element("div", { class: "mq-cells" }, units.map((unit, at) => this.cell(unit, `${place} ${first + at}`,
+        `${first + at}`)), end));
     }
     const [, group, broker, topic, queue, committed, saved, memory] = row;
     const place = `${broker} ${topic} ${queue}`;
     const itsLinks = [`group ${group} ${place}`];
     const known = memory.map(([client, offset]) => `${offset} (${client})`).join(", ");
     const node = element("tr", {}, element("td", {},
-      element("button", { type: "button", onclick: () => onSelect(itsLinks) }, group)),
-      [`${topic} ${queue}`, known || "–", committed ?? "–", saved ?? "–"].map((text) => element("td", {}, String(text))));
-    links.add(node, itsLinks);
+      element("button", { type: "button", onclick: () => this.onSelect(itsLinks) }, group)),
+      [`${topic} ${queue}`, known || "–", committed ?? "–", saved ?? "–"].map((text) => element("td", {},
+      String(text))));
+    this.links.add(node, itsLinks);
     return node;
   }
 
-  function unitElement(number) {
-    const [broker, offset, size, text, hex, fields] = data.units[number];
+  unitElement(number) {
+    const [broker, offset, size, text, hex, fields] = this.data.units[number];
     const rows = fields.map(([name, at, length, value, meaning], index) => element("tr", { title: meaning },
       [`${index + 1}`, `${at}`, `${length}`, name, value].map((each) => element("td", {}, each))));
     const dump = fields.map(([name, at, length]) => element("span", { title: name },
@@ -101,53 +118,50 @@ export function storePanels({ data, links, onSelect }) {
       element("tbody", {}, rows)));
   }
 
-  const once = (known, key, make) => {
-    if (!known.has(key)) known.set(key, make());
-    return known.get(key);
-  };
-
-  function showUnit() {
-    const direct = selected.map((link) => unitByLink.get(link)).find((number) => number !== undefined);
-    const byId = selected.filter((link) => link.startsWith("message "));
-    const other = byId.length ? data.units.findIndex((unit) => unitLinks(unit).some((link) => byId.includes(link))) : -1;
-    const number = direct ?? (other >= 0 ? other : newest);
-    if (number === shownUnit) return;
-    shownUnit = number;
-    bytes.replaceChildren(number === null || number < 0 ? "no message yet"
-      : once(unitElements, number, () => unitElement(number)));
+  showUnit() {
+    const direct = this.selected.map((link) => this.unitByLink.get(link)).find((number) => number !== undefined);
+    const byId = this.selected.filter((link) => link.startsWith("message "));
+    const other = byId.length ? this.data.units.findIndex((unit) => unitLinks(unit).some((link) => byId.includes(link))) : -1;
+    const number = direct ?? (other >= 0 ? other : this.newest);
+    if (number === this.shownUnit) return;
+    this.shownUnit = number;
+    this.bytes.replaceChildren(number === null || number < 0 ? "no message yet"
+      : once(this.unitElements, number, () => this.unitElement(number)));
   }
 
-  function show(position) {
-    const place = data.place_of[position];
-    const key = extra.has(position) ? `stop ${position}` : place;
-    if (key === shownPlace) return;
-    shownPlace = key;
-    const [rowNumbers, viewNumbers] = place < 0 ? [[], []] : data.places[place];
-    const rows = rowNumbers.map((number) => [data.rows[number], once(rowElements, number, () => rowElement(data.rows[number]))]);
-    queues.replaceChildren(...rows.filter(([row]) => row[0] !== "group").map(([, node]) => node));
-    offsets.replaceChildren(...rows.filter(([row]) => row[0] === "group").map(([, node]) => node));
+  show(position) {
+    const place = this.data.place_of[position];
+    const key = this.extra.has(position) ? `stop ${position}` : place;
+    if (key === this.shownPlace) return;
+    this.shownPlace = key;
+    const [rowNumbers, viewNumbers] = place < 0 ? [[], []] : this.data.places[place];
+    const rows = rowNumbers.map((number) => [this.data.rows[number], once(this.rowElements, number,
+      () => this.rowElement(this.data.rows[number]))]);
+    this.queues.replaceChildren(...rows.filter(([row]) => row[0] !== "group").map(([, node]) => node));
+    this.offsets.replaceChildren(...rows.filter(([row]) => row[0] === "group").map(([, node]) => node));
     const seen = rows.flatMap(([row]) => (row[0] === "group" ? [] : row[5]));
-    newest = seen.length ? Math.max(...seen) : null;
-    const texts = extra.get(position) || viewNumbers.map((number) => data.views[number]);
-    views.replaceChildren(...texts.map((text) => once(viewElements, text, () => {
+    this.newest = seen.length ? Math.max(...seen) : null;
+    const texts = this.extra.get(position) || viewNumbers.map((number) => this.data.views[number]);
+    this.views.replaceChildren(...texts.map((text) => once(this.viewElements, text, () => {
       const box = element("div", { style: "margin-bottom:6px;overflow-x:auto" });
       box.innerHTML = text;
       return box;
     })));
-    showUnit();
+    this.showUnit();
   }
 
-  return {
-    el,
-    show,
-    select(next) {
-      selected = next;
-      showUnit();
-    },
-    // Views that the kernel made for one stop.
-    keep(position, texts) {
-      extra.set(position, texts);
-      shownPlace = null;
-    },
-  };
+  select(next) {
+    this.selected = next;
+    this.showUnit();
+  }
+
+  // Views that the kernel made for one stop.
+  keep(position, texts) {
+    this.extra.set(position, texts);
+    this.shownPlace = null;
+  }
+}
+
+export function storePanels(options) {
+  return new StorePanels(options);
 }

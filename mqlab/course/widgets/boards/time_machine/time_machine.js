@@ -79,7 +79,8 @@ function branch(machine, data, title, marked) {
   made.picture = spaceTime({ happened: data.happened, name: title, links: machine.links, marked,
     onMoment: (index) => pick(machine, made, index) });
   made.store = storePanels({ data, links: machine.links, onSelect: (links) => select(machine, links) });
-  const problem = data.error ? element("p", { class: "mq-error", role: "alert" }, `The story ended: ${data.error}`) : null;
+  const problem = data.error ? element("p", { class: "mq-error", role: "alert" },
+    `The story ended: ${data.error}`) : null;
   made.panel = element("section", { class: "mq-panel", "aria-label": title, style: "flex-basis:480px" },
     element("h4", {}, title), problem, made.picture.el);
   return made;
@@ -145,7 +146,8 @@ function go(machine, wanted) {
   parts.way.textContent = way.length ? `Under way: ${way.join("; ")}` : "";
   if (parts.store.firstChild !== made.store.el) parts.store.replaceChildren(made.store.el);
   made.store.show(position);
-  if (position && made.data.exact[position - 1] === 0 && machine.model.get("kernel")) askForViews(machine, made, position);
+  if (position && made.data.exact[position - 1] === 0 && machine.model.get("kernel")) askForViews(machine, made,
+    position);
   light(machine);
   if (parts.targets) parts.targets();
 }
@@ -239,7 +241,8 @@ function kernelRows(machine, parts) {
     const answer = await ask("lab", { position: machine.model.get("position"), branch: machine.model.get("branch") });
     if (answer) parts.problem.replaceChildren(element("p", { class: "mq-note", role: "status" }, answer.words));
   }, "explorer.lab is then the world at this stop");
-  return [parameterRow(machine, parts, ask), faultRow(machine, parts, ask), element("div", { class: "mq-row" }, lab.el, progress)];
+  return [parameterRow(machine, parts, ask), faultRow(machine, parts, ask), element("div", { class: "mq-row" }, lab.el,
+    progress)];
 }
 
 function parameterRow(machine, parts, ask) {
@@ -270,7 +273,8 @@ function faultRow(machine, parts, ask) {
     const key = JSON.stringify([kind, choices]);
     if (key !== shown) {
       target = choiceControl({ label: kind === "drop" ? "frame" : "node", choices,
-        value: kind === "drop" ? choices[0]?.[0] : (data.nodes.find(([, role]) => role === "broker") || data.nodes[0])[0] });
+        value: kind === "drop" ? choices[0]?.[0] : (data.nodes.find(([,
+        role]) => role === "broker") || data.nodes[0])[0] });
       holder.replaceChildren(target.el);
       shown = key;
     }
@@ -284,7 +288,8 @@ function faultRow(machine, parts, ask) {
     position: machine.model.get("position"), target: target.value(), delay: delay.value(), back: back.value() }));
   const forget = buttonControl("Forget the fork", () => ask("forget", {}));
   parts.targets = refill;
-  return element("div", { class: "mq-row", role: "group", "aria-label": "Faults" }, what.el, holder, delay.el, back.el, make.el,
+  return element("div", { class: "mq-row", role: "group", "aria-label": "Faults" }, what.el, holder, delay.el, back.el,
+    make.el,
     machine.branches.fork ? forget.el : null);
 }
 

@@ -15,97 +15,127 @@ const STYLE = `
 `;
 const [LANE, LEFT, RIGHT, BOTTOM] = [40, 150, 52, 22];
 
-function render({ model, el }) {
-  const data = model.get("data");
-  const lanes = Object.keys(data.words);
-  const count = data.minutes / data.stretch;
-  const clock = (minute) => `${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
-  const place = (minute) => Math.min(Math.max(Math.floor(minute / data.stretch) - 1, 0), count - 1);
+export function clock(minute) {
+  return `${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
+}
 
-  // 1. Which group, which moment.
-  const group = choiceControl({ label: "Group", value: model.get("group"), choices: Object.keys(data.lanes),
-    onValue: (value) => keep("group", value) });
-  const moment = slider({ label: "Moment", min: data.stretch, max: data.minutes, step: data.stretch, value: model.get("minute"),
-    text: (minute) => clock(minute), onValue: (minute) => keep("minute", minute) });
-  const said = element("p", { role: "status", "aria-live": "polite" });
-  const box = element("div", { class: "wr-charts" });
-
-  // 2. Findings: what, when and whose.
-  const words = textControl({ label: "Finding at the cursor", value: "" });
-  const add = buttonControl("Note it", note);
-  words.input.addEventListener("keydown", (event) => event.key === "Enter" && note());
-  const list = element("ol", { "aria-label": "Findings" });
-  const side = element("div", { class: "wr-notes" }, element("strong", {}, "Findings"), list,
-    element("div", { class: "mq-row" }, words.el, add.el));
-  el.append(element("style", {}, STYLE), element("div", { class: "mq-row" }, group.el, moment.el), said,
-    element("div", { class: "wr-room" }, box, side));
-
-  function keep(name, value) {
-    model.set(name, value);
-    model.save_changes();
+class WarRoom {
+  constructor({ model, el }) {
+    Object.assign(this, { model, el });
+    this.readData();
+    this.makeControls();
+    this.makePanels();
   }
 
-  function note() {
-    const text = words.value().trim();
+  readData() {
+    this.data = this.model.get("data");
+    this.lanes = Object.keys(this.data.words);
+    this.count = this.data.minutes / this.data.stretch;
+  }
+
+  makeControls() {
+    this.group = choiceControl({ label: "Group", value: this.model.get("group"), choices: Object.keys(this.data.lanes),
+      onValue: (value) => this.keep("group", value) });
+    this.moment = slider({ label: "Moment", min: this.data.stretch, max: this.data.minutes, step: this.data.stretch,
+      value: this.model.get("minute"),
+      text: (minute) => clock(minute), onValue: (minute) => this.keep("minute", minute) });
+    this.said = element("p", { role: "status", "aria-live": "polite" });
+    this.box = element("div", { class: "wr-charts" });
+  }
+
+  makePanels() {
+    this.words = textControl({ label: "Finding at the cursor", value: "" });
+    const add = buttonControl("Note it", () => this.note());
+    this.words.input.addEventListener("keydown", (event) => event.key === "Enter" && this.note());
+    this.list = element("ol", { "aria-label": "Findings" });
+    const side = element("div", { class: "wr-notes" }, element("strong", {}, "Findings"), this.list,
+      element("div", { class: "mq-row" }, this.words.el, add.el));
+    this.el.append(element("style", {}, STYLE), element("div", { class: "mq-row" }, this.group.el, this.moment.el),
+      this.said,
+      element("div", { class: "wr-room" }, this.box, side));
+  }
+
+  begin() {
+    this.model.on("change:group", () => { this.group.put(this.model.get("group")); this.draw(); });
+    this.model.on("change:minute", () => { this.moment.put(this.model.get("minute")); this.draw(); });
+    this.model.on("change:notes", () => { this.showNotes(); this.draw(); });
+    const sizes = new ResizeObserver(() => this.draw());
+    sizes.observe(this.box);
+    this.showNotes();
+    this.draw();
+    return () => sizes.disconnect();
+  }
+
+  place(minute) {
+    return Math.min(Math.max(Math.floor(minute / this.data.stretch) - 1, 0), this.count - 1);
+  }
+
+  keep(name, value) {
+    this.model.set(name, value);
+    this.model.save_changes();
+  }
+
+  note() {
+    const text = this.words.value().trim();
     if (!text) return;
-    keep("notes", [...model.get("notes"), { minute: model.get("minute"), group: model.get("group"), words: text }]);
-    words.put("");
+    this.keep("notes", [...this.model.get("notes"), { minute: this.model.get("minute"), group: this.model.get("group"),
+      words: text }]);
+    this.words.put("");
   }
 
-  function showNotes() {
-    list.replaceChildren(...model.get("notes").map((one, at) => element("li", {},
-      element("button", { type: "button", title: "Go there", onclick: () => { keep("group", one.group); keep("minute", one.minute); } },
+  showNotes() {
+    this.list.replaceChildren(...this.model.get("notes").map((one, at) => element("li", {},
+      element("button", { type: "button", title: "Go there",
+      onclick: () => { this.keep("group", one.group); this.keep("minute", one.minute); } },
         `${clock(one.minute)} ${one.group}`), ` ${one.words} `,
       element("button", { type: "button", "aria-label": `Remove finding ${at + 1}`,
-        onclick: () => keep("notes", model.get("notes").filter((_, other) => other !== at)) }, "✕"))));
-    if (!model.get("notes").length) list.replaceChildren(element("li", { class: "mq-note" }, "nothing noted yet"));
+        onclick: () => this.keep("notes", this.model.get("notes").filter((_, other) => other !== at)) }, "✕"))));
+    if (!this.model.get("notes").length) this.list.replaceChildren(element("li", { class: "mq-note" },
+      "nothing noted yet"));
   }
 
-  // 3. The charts, the cursor, and the values under it.
-  function draw() {
-    const width = Math.max(320, box.clientWidth || 640);
-    const height = LANE * lanes.length + BOTTOM;
-    const [now, minute] = [data.lanes[model.get("group")], model.get("minute")];
+  draw() {
+    const width = Math.max(320, this.box.clientWidth || 640);
+    const height = LANE * this.lanes.length + BOTTOM;
+    const [now, minute] = [this.data.lanes[this.model.get("group")], this.model.get("minute")];
     const inner = width - LEFT - RIGHT;
-    const x = (at) => LEFT + (inner * at) / data.minutes;
-    said.textContent = `${model.get("group")} at ${clock(minute)} UTC. ` +
-      lanes.map((lane) => `${data.words[lane]}: ${now[lane][place(minute)]}`).join("; ") + ".";
+    const x = (at) => LEFT + (inner * at) / this.data.minutes;
+    this.said.textContent = `${this.model.get("group")} at ${clock(minute)} UTC. ` +
+      this.lanes.map((lane) => `${this.data.words[lane]}: ${now[lane][this.place(minute)]}`).join("; ") + ".";
     const svg = svgElement("svg", { class: "wr-day", viewBox: `0 0 ${width} ${height}`, height, role: "img",
-      "aria-label": said.textContent });
-    lanes.forEach((lane, row) => {
+      "aria-label": this.said.textContent });
+    this.lanes.forEach((lane, row) => {
       const bottom = LANE * (row + 1);
       const most = Math.max(...now[lane], 1);
       const points = now[lane].map((value, at) =>
-        `${x((at + 1) * data.stretch).toFixed(1)} ${(bottom - ((LANE - 8) * value) / most).toFixed(1)}`);
-      svg.append(svgElement("text", { x: LEFT - 6, y: bottom - 8, "text-anchor": "end" }, data.words[lane]),
+        `${x((at + 1) * this.data.stretch).toFixed(1)} ${(bottom - ((LANE - 8) * value) / most).toFixed(1)}`);
+      svg.append(svgElement("text", { x: LEFT - 6, y: bottom - 8, "text-anchor": "end" }, this.data.words[lane]),
         svgElement("line", { x1: LEFT, x2: width - RIGHT, y1: bottom, y2: bottom, stroke: "var(--mq-rule)" }),
         svgElement("path", { d: `M${points.join("L")}`, fill: "none", stroke: "var(--mq-1)", "stroke-width": 1.5 }),
-        svgElement("text", { x: width - RIGHT + 5, y: bottom - 8 }, String(now[lane][place(minute)])));
+        svgElement("text", { x: width - RIGHT + 5, y: bottom - 8 }, String(now[lane][this.place(minute)])));
     });
     for (let hour = 0; hour <= 24; hour += width < 520 ? 8 : 4) {
-      svg.append(svgElement("text", { x: x(hour * 60), y: height - 6, class: "wr-small", "text-anchor": "middle" }, clock(hour * 60)));
+      svg.append(svgElement("text", { x: x(hour * 60), y: height - 6, class: "wr-small", "text-anchor": "middle" },
+        clock(hour * 60)));
     }
-    for (const one of model.get("notes").filter((each) => each.group === model.get("group"))) {
-      svg.append(svgElement("text", { x: x(one.minute), y: 11, "text-anchor": "middle" }, "▼", svgElement("title", {}, one.words)));
+    for (const one of this.model.get("notes").filter((each) => each.group === this.model.get("group"))) {
+      svg.append(svgElement("text", { x: x(one.minute), y: 11, "text-anchor": "middle" }, "▼", svgElement("title", {},
+        one.words)));
     }
-    svg.append(svgElement("line", { x1: x(minute), x2: x(minute), y1: 0, y2: LANE * lanes.length, stroke: "var(--mq-ink)",
+    svg.append(svgElement("line", { x1: x(minute), x2: x(minute), y1: 0, y2: LANE * this.lanes.length,
+      stroke: "var(--mq-ink)",
       "stroke-dasharray": "4 3" }));
     svg.addEventListener("click", (event) => {
       const at = ((event.clientX - svg.getBoundingClientRect().left) * width) / svg.getBoundingClientRect().width;
-      const there = Math.round(((at - LEFT) / inner) * count) * data.stretch;
-      keep("minute", Math.min(Math.max(there, data.stretch), data.minutes));
+      const there = Math.round(((at - LEFT) / inner) * this.count) * this.data.stretch;
+      this.keep("minute", Math.min(Math.max(there, this.data.stretch), this.data.minutes));
     });
-    box.replaceChildren(svg);
+    this.box.replaceChildren(svg);
   }
+}
 
-  model.on("change:group", () => { group.put(model.get("group")); draw(); });
-  model.on("change:minute", () => { moment.put(model.get("minute")); draw(); });
-  model.on("change:notes", () => { showNotes(); draw(); });
-  const sizes = new ResizeObserver(() => draw());
-  sizes.observe(box);
-  showNotes();
-  draw();
-  return () => sizes.disconnect();
+function render(context) {
+  return new WarRoom(context).begin();
 }
 
 export default { render };
