@@ -31,9 +31,9 @@ Then come labelled blocks; a block goes on in lines that are indented by two spa
     # note: …                                           said to a right answer
 
     # %% [reflection] lab07.why_dead              the notebook: the question, and the model answer folded under it
-    # Why does a dead letter not come back by itself?
+    # Why does a dead letter not come back on its own?
     #
-    # answer: Because nobody …
+    # answer: Because no group …
 
     # %% [belief] lab07.level_one                 not in the notebook: a belief that no prediction asks about
     # question: When does the first retry come?
