@@ -200,7 +200,7 @@ def _half_beliefs(lab: str, where: str, words: Mapping[str, Any], held: Mapping[
     """``held``: wrong answer -> the id of its belief, or its belief in prose where the lab may still have that."""
     spoken, ids = set(words["beliefs"]), {belief for belief in held.values() if BELIEF.fullmatch(belief)}
     for name in sorted(spoken - ids):
-        yield Complaint("beliefs", where, f"{name} has words, but no wrong answer beside the hidden cases holds it")
+        yield Complaint("beliefs", where, f"{name} has words, but no wrong answer with the hidden cases holds it")
     for name in sorted(ids - spoken):
         yield Complaint("beliefs", where, f"{name} is held by a wrong answer, and the source has no words for it")
     for name in sorted(held):

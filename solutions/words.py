@@ -179,7 +179,7 @@ def _complain(cell: Typed) -> None:
     for choice in cell.choices:
         if not choice.said:
             hint = "add a line '  > …' with its refutation ('  = …' for the one that is right)"
-            raise UsageError(f"{cell.where}: nothing is said to choice {choice.key!r} of {cell.id}", hint=hint)
+            raise UsageError(f"{cell.where}: there is no text for choice {choice.key!r} of {cell.id}", hint=hint)
     if len({choice.key for choice in cell.choices}) < len(cell.choices):
         raise UsageError(f"{cell.where}: two choices of {cell.id} have the same key")
     if cell.kind != "belief" and not cell.prose:
@@ -237,7 +237,7 @@ def _contents(cell: Typed) -> Iterable[tuple[str, str, dict[str, Any]]]:
         for (key, text, refutation), choice in zip(choices, cell.choices, strict=True):
             if choice.belief:
                 if choice.right:
-                    raise UsageError(f"{cell.where}: choice {key!r} of {cell.id} is right, so it is no wrong belief")
+                    raise UsageError(f"{cell.where}: choice {key!r} of {cell.id} is right, so it is not a wrong belief")
                 claim = {"question": cell.question, "claim": text, "refutation": refutation}
                 yield "beliefs", choice.belief, claim
     elif cell.kind == "exercise":

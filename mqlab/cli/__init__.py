@@ -36,7 +36,7 @@ VERBS = {  # verb -> where its click command is, and its summary in the list of 
     "progress": ("mqlab.cli.progress:progress", "Show how far you are in the labs."),
     "check": ("mqlab.cli.own_work:check", "Run the public checks on your own notebook."),
     "start": ("mqlab.cli.own_work:start", "Start a lab in a dated copy of its notebook."),
-    "restore": ("mqlab.cli.own_work:restore", "Make a fresh copy of a lab beside your work."),
+    "restore": ("mqlab.cli.own_work:restore", "Make a fresh copy of a lab next to your work."),
     "grade": ("mqlab.cli.grading:grade", "Grade a class; answers run in a sandbox."),
     "override": ("mqlab.cli.grading:override", "Give a student other points for an exercise, with a comment."),
     "spark": ("mqlab.cli.spark:spark", "Read stores with Spark: write tables and a report."),

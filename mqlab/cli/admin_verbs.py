@@ -260,7 +260,7 @@ CHANGES: dict[str, Verb] = {
         "-u billing",
     ),
     "cloneGroupOffset": Verb(
-        "Let a group go on where another one is.",
+        "Let a group continue where another one is.",
         ("topic", "from_group", "to_group"),
         lambda admin, topic, group, to_group: admin.clone_group_offset(group, to_group, topic),
         "-t orders -s billing -d mail",

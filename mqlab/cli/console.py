@@ -206,7 +206,7 @@ def board_over(where: str) -> Console:
         return console_of(Path(where))
     if ":" not in where:
         raise UsageError(
-            f"{where} is no directory", hint="give a store, a Lab's directory, or the address of a name server"
+            f"{where} is not a directory", hint="give a store, a Lab's directory, or the address of a name server"
         )
     from mqlab.cluster.connected import connect_from_environment
 

@@ -64,14 +64,14 @@ def course_option(command: Any) -> Any:
     "--secret",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Judge each student by the day that `mqlab incident` made, too (lab 13).",
+    help="Also judge each student by the day that `mqlab incident` made (lab 13).",
 )
 @click.option(
     "--day",
     default="300_000/3",
     show_default=True,
     metavar="MESSAGES/BROKERS",
-    help="What `mqlab incident` was told: how large those days are.",
+    help="What `mqlab incident` got: how large those days are.",
 )
 @click.option("--only-predictions", is_flag=True, help="Count what the class predicted, and judge nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per record.")
@@ -194,7 +194,7 @@ def _own_days(secret: Path | None, day: str, labs: list[Any]) -> Any:
     with_own = [lab.number for lab in labs if lab.has_own_days]
     if secret is None:
         for number in with_own:
-            click.echo(f"lab {number}: without --secret nobody is judged by a day of their own", err=True)
+            click.echo(f"lab {number}: without --secret no student is judged by a day of their own", err=True)
         return None
     if not with_own:
         raise UsageError(
@@ -297,7 +297,7 @@ def _with_progress(grader: Any, submissions: list[Any]) -> list[Any]:
                 bar.set_postfix_str(record.student[:20], refresh=False)
                 bar.update()
     except KeyboardInterrupt:
-        click.echo("stopped; repeat the command with --resume to go on", err=True)
+        click.echo("stopped; repeat the command with --resume to continue", err=True)
         sys.exit(130)
     return records
 

@@ -72,7 +72,7 @@ def start(number: str, to: Path | None, course: Path | None) -> None:
         click.echo(existing[-1] if existing else fresh_copy(lab, part, folder, datetime.date.today())[0])
     if started:
         what = ", ".join(started) if lab.is_in_parts else "this lab"
-        click.echo(f"you have started {what} already; mqlab restore makes a fresh copy beside your work", err=True)
+        click.echo(f"you have started {what} already; mqlab restore makes a fresh copy next to your work", err=True)
 
 
 @click.command()

@@ -25,7 +25,7 @@ PAGE = (
 
 @click.command(short_help="Show how far you are in the labs.")
 @click.argument("directory", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Write it as an HTML page, too.")
+@click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Also write it as an HTML page.")
 def progress(directory: Path | None, page: Path | None) -> None:
     """Show what was predicted, tried and checked in the saved notebooks of DIRECTORY (default: my-labs, else labs).
 

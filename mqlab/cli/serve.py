@@ -52,7 +52,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--broker",
         metavar="HOST:PORT",
-        help=f"The first broker's address, {BROKER}; the ports two below and one above are used, too. "
+        help=f"The first broker's address, {BROKER}; the ports two below and one above are also used. "
         "Port 0 takes free ones.",
     ),
     click.option(
@@ -211,10 +211,10 @@ def _must_be_allowed(plan: ServingPlan, allow_remote: bool) -> None:
     if open_to_all and not allow_remote:
         raise UsageError(
             f"{', '.join(open_to_all)} can be reached from other machines",
-            hint="whoever connects can read and write everything; say --allow-remote if that is wanted",
+            hint="every process that connects can read and write everything; say --allow-remote if you want that",
         )
     if open_to_all:
-        log.warning("%s: whoever can connect can read and write everything", ", ".join(open_to_all))
+        log.warning("%s: every process that can connect can read and write everything", ", ".join(open_to_all))
 
 
 def _ready(server: Server, port_file: Path | None, metrics: str | None) -> None:

@@ -55,7 +55,7 @@ def sim(
     if look and seed is None and replay is None:
         raise UsageError("--look needs one run", hint="mqlab sim --seed 17 --look")
     if not out.is_dir():
-        raise UsageError(f"{out} is no directory", hint="--out names the directory for the plans of failing seeds")
+        raise UsageError(f"{out} is not a directory", hint="--out names the directory for the plans of failing seeds")
     if replay is not None or seed is not None:
         plan = RunPlan.load(replay) if replay is not None else draw(seed or 0)
         if look:
@@ -104,7 +104,7 @@ def _many(numbers: range, out: Path, *, shrinking: bool) -> None:
     for kind, count in kinds.most_common():
         click.echo(f"  {kind:9} in {count} seeds")
     if interrupted:
-        click.echo(f"mqlab: stopped; --first {numbers.start + done} goes on from here", err=True)
+        click.echo(f"mqlab: stopped; --first {numbers.start + done} continues from here", err=True)
         raise click.exceptions.Exit(130)
     if failed:
         raise click.exceptions.Exit(1)

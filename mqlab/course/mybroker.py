@@ -35,7 +35,7 @@ def fill(before: str = "") -> Said:
     """
     exercises = list(KINDS)
     if before and before not in exercises:
-        raise AskedWrongly(f"{before} is no part of a broker", hint=f"parts are {', '.join(exercises)}")
+        raise AskedWrongly(f"{before} is not a part of a broker", hint=f"parts are {', '.join(exercises)}")
     wanted = exercises[: exercises.index(before)] if before else exercises
     folder = Path(FOLDER)
     folder.mkdir(exist_ok=True)

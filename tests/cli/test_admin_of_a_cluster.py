@@ -104,7 +104,7 @@ def test_the_console_looks_at_a_cluster(served: Server) -> None:
         assert lag_of(served) == 6
     finally:
         board.lab.close()
-    with pytest.raises(UsageError, match="is no directory"):
+    with pytest.raises(UsageError, match="is not a directory"):
         board_over("nowhere")
     with pytest.raises(RemotingError):
         board_over("127.0.0.1:1")

@@ -91,6 +91,6 @@ def test_a_log_file_that_was_cut_is_told_when_it_is_full(tmp_path: Path) -> None
     path = tmp_path / "commitlog" / f"{0:020}"
     path.write_bytes(path.read_bytes()[: end.physical_offset + end.size + 5])
     with MessageStore.open(str(tmp_path), **sizes) as store:
-        with pytest.raises(StoreError, match="5 of them behind the last unit"):
+        with pytest.raises(StoreError, match="5 of them after the last unit"):
             store.put(Message("orders", bytes(500)))
         assert store.max_physical_offset == end.physical_offset + end.size

@@ -34,7 +34,7 @@ CHANGES = {
     "delete_topic": "its messages cannot be read any more",
     "create_and_update_subscription_group_config": "the group has other settings at once",
     "delete_subscription_group": "the group's settings are gone",
-    "clone_group_offset": "the other group goes on from there",
+    "clone_group_offset": "the other group continues from there",
     "set_message_request_mode": "members of the group pop, or pull, from their next rebalance on",
     "reset_offset_by_timestamp": "messages are consumed again, or never",
     "skip_accumulated_message": "the backlog is never consumed",

@@ -101,7 +101,9 @@ def _grpc(wanted: Wanted) -> Address | None:
 def _to_register_at(text: str) -> Address:
     where = address_of(text)
     if not where.port:
-        raise UsageError(f"{text} is no address to register at", hint="port 0 is for an address of this process")
+        raise UsageError(
+            f"{text} is not an address to register at", hint="give a port; 0 is for an address of this process"
+        )
     return where
 
 

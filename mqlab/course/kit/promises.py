@@ -29,10 +29,10 @@ Promise = Callable[[Any], Finding | None]
 Done = Callable[[Any, Any], bool]  # the day, a delivery -> whether the work was really done in it
 
 RAISED_RULE = "An exception in a listener counts as RECONSUME_LATER: catch what you expect"
-COMMIT_RULE = "Commit what you write, or nobody else can write: with connection: ... commits"
+COMMIT_RULE = "Commit what you write, or no other can write: with connection: ... commits"
 LISTENER_ERRORS = {
-    "IntegrityError": "A consumer may die after it has stored something and before the broker knows: then the message "
-    "is delivered again, and storing it twice has to be harmless",
+    "IntegrityError": "A consumer may crash after it has stored something and before the broker knows: then the "
+    "message is redelivered, and storing it twice must be harmless",
     "database is locked": COMMIT_RULE,
     "one of CONSUME_SUCCESS": "A listener returns CONSUME_SUCCESS or RECONSUME_LATER; anything else counts as "
     "RECONSUME_LATER",
@@ -188,7 +188,7 @@ def replays_at_most(group: str, span: str, done: Done, rule: str, twice: str = "
             ]
             if again and held:
                 running_s = (died_ms - held[0].started_ms) // 1000
-                where = f"{place(played, held[0])}: still running when {group} died, {running_s} s later"
+                where = f"{place(played, held[0])}: still running when {group} was killed, {running_s} s later"
                 return finding_at(played, held[0], rule, f"0 {twice}", f"{len(again)} {twice}", where)
             early = [row for row in again if before[row.msg_id].ended_ms < died_ms - within_ms]
             if early:

@@ -38,7 +38,7 @@ def build(
     if out.exists() and any(out.iterdir()) and not (out / "jupyter-lite.json").is_file():
         raise UsageError(f"{out} is not empty and holds no site", hint="choose a new folder")
     if not (root / "solutions").is_dir():
-        raise UsageError(f"{root} is no clone of mqlab: the site needs its labs, solutions and datasets")
+        raise UsageError(f"{root} is not a clone of mqlab: the site needs its labs, solutions and datasets")
     fetched = materials(kept)
     notebooks = [path for path in sorted((root / "labs").glob("*.ipynb")) if path.name[:2] in labs]
     notebooks += [root / "labs" / name for name in BESIDE_THE_LABS]

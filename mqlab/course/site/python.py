@@ -78,9 +78,9 @@ def mended(program: str) -> str:
     for before, after in MENDS.items():
         if program.count(before) != 1:
             raise UsageError(
-                f"this is not the program of Pyodide {PYODIDE}: a line that must be mended is in it "
+                f"this is not the program of Pyodide {PYODIDE}: a line that must be changed is in it "
                 f"{program.count(before)} times",
-                hint="another release may have the mend already; see mqlab/course/site/python.py",
+                hint="another release may have the change already; see mqlab/course/site/python.py",
             )
         program = program.replace(before, after)
     return program

@@ -81,7 +81,7 @@ FILLED = "not yours: mqlab's own, filled in"
 
 def _must_be_part(exercise_id: str) -> None:
     if not keepable(exercise_id):
-        raise AskedWrongly(f"{exercise_id} is no part of a broker", hint=f"parts are {', '.join(KINDS)}")
+        raise AskedWrongly(f"{exercise_id} is not a part of a broker", hint=f"parts are {', '.join(KINDS)}")
 
 
 def _free(path: Path) -> Path:

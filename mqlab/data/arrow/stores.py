@@ -78,7 +78,7 @@ def local_path(path: str) -> str:
     raise UsageError(
         f"cannot read {path!r}: expected a local path, found one of {other}",
         hint="only local paths are read, because the files of a store are mapped into memory: copy the store (hdfs dfs "
-        "-get, aws s3 cp --recursive) or mount it, and give that folder; on a cluster every machine has to see it "
+        "-get, aws s3 cp --recursive) or mount it, and give that folder; on a cluster every machine must see it "
         "under the same path",
     )
 

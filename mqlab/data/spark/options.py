@@ -103,7 +103,7 @@ class Options:
     def check_stream(self) -> None:
         """Raise UsageError for options that have no meaning in a stream."""
         used = [name for name in OF_BATCHES if name in self.names]
-        _refuse(used, "a stream", "trigger(availableNow=True) ends by itself; .where(...) chooses by time")
+        _refuse(used, "a stream", "trigger(availableNow=True) ends on its own; .where(...) chooses by time")
 
     def check_bounds(self, stores: int) -> None:
         """Raise UsageError for physical offsets given for more than one store: each has its own."""

@@ -204,7 +204,7 @@ class Curve(Picture):
     ) -> None:
         named = lines if isinstance(lines, Mapping) else {"": lines}
         if len(named) > len(LINES):
-            raise UsageError(f"{len(named)} lines in one picture cannot be told apart", hint=f"at most {len(LINES)}")
+            raise UsageError(f"{len(named)} lines in one picture cannot be distinguished", hint=f"at most {len(LINES)}")
         self.lines = {str(name): sorted((_number(a), _number(b)) for a, b in points) for name, points in named.items()}
         self.title, self.x, self.y, self.log_x, self.log_y = title, x, y, log_x, log_y
 

@@ -22,7 +22,7 @@ from mqlab.rocketmq.wire import names
 
 MARGIN, ROW, AXIS = 18, 24, 440
 ASKED = Look(AMBER, "diamond", "the broker asks")
-UNHEARD = Look(RED, "circle", "nobody is there to be asked")
+UNHEARD = Look(RED, "circle", "no process is there to be asked")
 COMMITTED = Look(GREEN, "triangle", "committed: in its topic")
 ROLLED_BACK = Look(RED, "square", "rolled back")
 GIVEN_UP = Look(RED, "cross", "put aside")

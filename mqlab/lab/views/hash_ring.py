@@ -37,7 +37,7 @@ class HashRing(Picture):
     ) -> None:
         self.points = sorted(points)
         if not self.points:
-            raise UsageError("a ring without points belongs to nobody", hint="virtual nodes: 1 or more per member")
+            raise UsageError("a ring without points has no owner", hint="virtual nodes: 1 or more per member")
         self.queues = list(queues)
         self.title = title
         self.members = list(dict.fromkeys(sorted(member for _, member in self.points)))

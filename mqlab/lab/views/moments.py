@@ -32,7 +32,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "listener.started": ("read", "listener starts: {entries}"),
     "listener.returned": ("read", "{status}: {entries}"),
     "pull.held": ("held", "{group} waits for entry {queue_offset} of {topic} {queue_id}"),
-    "pull.offset_moved": ("progress", "{topic} {queue_id} goes on at entry {next_offset}"),
+    "pull.offset_moved": ("progress", "{topic} {queue_id} continues at entry {next_offset}"),
     "result.discarded": ("trouble", "result discarded"),
     "offset.updated": ("progress", "in memory: next of {topic} {queue_id} is {queue_offset}"),
     "offset.committed": ("progress", "{group}: next of {topic} {queue_id} is {queue_offset}"),

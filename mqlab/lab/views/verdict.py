@@ -224,7 +224,7 @@ class _Judge:
 
     def _overwritten(self, message: MessageHistory, at: StepRecord) -> Iterator[Anomaly]:
         if not any(delivery.is_good for delivery in message.deliveries):
-            before = "the producer was told SEND_OK" if message.acknowledged else "it was stored"
+            before = "the producer got SEND_OK" if message.acknowledged else "it was stored"
             yield _anomaly(LOST, message, at, f"{before}, the log ended before it after a power cut")
 
     def _lost(self, message: MessageHistory, reader: MessageReader) -> Iterator[Anomaly]:
@@ -250,7 +250,7 @@ class _Judge:
         # A pull that went over it shows that the broker's filter left it out, which may be right.
         if reader.covered is None:
             if self._is_wanted(message) is not False:
-                why = "the group's offset went past it, nobody had pulled it"
+                why = "the group's offset went past it, and it had not been pulled"
                 yield _anomaly(SKIPPED, message, reader.passed, why)
         elif self._is_wanted(message):
             why = f"{reader.covered.node} pulled past it and gave it to no listener, but the group wants it"
@@ -273,7 +273,7 @@ class _Judge:
         for before, after in pairwise(deliveries):
             if not before.is_good:
                 how = before.status or "did not come back"
-                why = f"given again, {len(deliveries)} times in all: {before.client} {how}"
+                why = f"redelivered, {len(deliveries)} times in all: {before.client} {how}"
                 yield _anomaly(REDELIVERED, message, after.started, why, steps)
                 return
 

@@ -86,7 +86,7 @@ class ClientConfig:
         for name in ("client_ip", "instance_name", "unit_name"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, str) and value.strip()):
-                raise UsageError(f"{name}={value!r} cannot be a part of a client id", hint="a text that is not blank")
+                raise UsageError(f"{name}={value!r} cannot be a part of a client id", hint="a string that is not blank")
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def compile(text: str) -> Expression:
     """Parse an expression. Raises FilterError with the position of what is wrong."""
     source: object = text
     if not isinstance(source, str):
-        raise FilterError(f"{source!r} is no expression", hint='a text such as "amount > 10"')
+        raise FilterError(f"{source!r} is not an expression", hint='expected a string such as "amount > 10"')
     if len(text) > MAX_LENGTH:
         raise FilterError(f"an expression of {len(text)} characters is too long", hint=f"at most {MAX_LENGTH}")
     return Expression(text, _Parser(text).whole())

@@ -64,7 +64,7 @@ def java_double(text: str) -> float:
             return float.fromhex(hexadecimal[1])
         except OverflowError:
             return -math.inf if trimmed.startswith("-") else math.inf
-    raise FilterError(f"{text!r} is no Double")
+    raise FilterError(f"{text!r} is not a Double")
 
 
 def equal(left: Value, right: Value) -> bool | None:

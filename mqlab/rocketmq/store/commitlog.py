@@ -102,7 +102,7 @@ class CommitLog:
         left = mapped.size - mapped.wrote_position
         if 0 < left < BLANK_SIZE:  # appending keeps these bytes free, so the file was cut from outside
             raise StoreError(
-                f"{mapped.path} has {mapped.size} bytes, {left} of them behind the last unit; a BLANK has {BLANK_SIZE}",
+                f"{mapped.path} has {mapped.size} bytes, {left} of them after the last unit; a BLANK has {BLANK_SIZE}",
                 hint="the file was cut: stop, append zeros up to the size of the other files, and start again",
             )
         # The next file is made first: if that fails, this one is still as it was.

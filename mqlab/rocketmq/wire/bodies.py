@@ -241,7 +241,7 @@ def consumer_ids_from_json(data: bytes) -> list[str]:
     value = decoded_json(data, "list of client ids")
     ids = value.get("consumerIdList") if isinstance(value, dict) else value
     if ids is not None and not (isinstance(value, dict) and isinstance(ids, list)):
-        raise CorruptionError("consumerIdList is no list", expected="a list of client ids", found=str(ids)[:80])
+        raise CorruptionError("consumerIdList must be a list", expected="a list of client ids", found=str(ids)[:80])
     return [str(client_id) for client_id in ids or ()]
 
 

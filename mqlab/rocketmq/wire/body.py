@@ -47,7 +47,7 @@ class Body:
     def from_value(cls, value: Any) -> Self:
         """Read a decoded object. Raises CorruptionError for anything else, and for a field of another kind."""
         if not isinstance(value, dict):
-            raise CorruptionError(f"{cls.__name__} is no object", expected="an object", found=type(value).__name__)
+            raise CorruptionError(f"{cls.__name__} must be an object", expected="an object", found=type(value).__name__)
         fields = {}
         for json_name, name, _, read in _plan_of(cls):
             raw = value.get(json_name)

@@ -208,7 +208,9 @@ def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
     if fields is None:
         fields = {}
     if type(fields) is not dict:
-        raise CorruptionError("extFields is no object", offset=8, expected="an object", found=type(fields).__name__)
+        raise CorruptionError(
+            "extFields must be an object", offset=8, expected="an object", found=type(fields).__name__
+        )
     for value in fields.values():
         if type(value) is not str:  # some clients leave numbers and booleans unquoted
             fields = _texts(fields)
@@ -244,7 +246,9 @@ def _json_object(header: bytes) -> dict[str, Any]:
             "a JSON header does not parse", offset=8, expected="an object", found=str(error)
         ) from error
     if type(values) is not dict:
-        raise CorruptionError("a JSON header is no object", offset=8, expected="an object", found=type(values).__name__)
+        raise CorruptionError(
+            "a JSON header must be an object", offset=8, expected="an object", found=type(values).__name__
+        )
     return values
 
 
@@ -254,7 +258,7 @@ def _whole(values: dict[str, Any], name: str, default: int | str) -> int:
         value = default
     if type(value) is int:
         return value
-    raise CorruptionError(f"{name} of a JSON header is no whole number", offset=8, expected="a number", found=value)
+    raise CorruptionError(f"{name} of a JSON header must be an integer", offset=8, expected="a number", found=value)
 
 
 def _language(value: Any) -> str:

@@ -218,13 +218,13 @@ def _of_the_user(properties: Mapping[str, object]) -> dict[str, str]:
         if name in p.SYSTEM_NAMES:
             raise UsageError(
                 f"The Property<{name}> is used by system, input another please",
-                hint=_OWN_ARGUMENT.get(name, "a program that has to set it writes message.properties[…] = …"),
+                hint=_OWN_ARGUMENT.get(name, "if a program must set it, write message.properties[…] = …"),
             )
         text = java_text(value) if isinstance(value, bool | int | float) else value
         if not (isinstance(name, str) and name.strip() and isinstance(text, str) and text.strip()):
             raise UsageError(
                 f"property {name!r}: {value!r} cannot be sent",
-                hint="the name or value of a property cannot be null or blank",
+                hint="give a name and a value that are not null or blank",
             )
         texts[name] = text
     check_sendable(texts)

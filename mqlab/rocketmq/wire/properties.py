@@ -37,7 +37,7 @@ def check_sendable(properties: Mapping[str, object]) -> None:
         if not (name and type(name) is str and (text or (text == value and name in (TAGS, KEYS)))):
             raise UsageError(
                 f"property {name!r}: {value!r} cannot be sent",
-                hint="the name or value of a property cannot be null or blank; a value is a text",
+                hint="give a name and a value that are not null or blank; a value is a string",
             )
         if NAME_VALUE_SEPARATOR in name or PROPERTY_SEPARATOR in name or PROPERTY_SEPARATOR in text:
             raise UsageError(f"property {name!r}: {value!r} holds a byte 1 or 2, which separate properties")

@@ -119,7 +119,7 @@ def test_prometheus_gets_rocketmqs_names(tmp_path: Path) -> None:
     [
         (["--broker", "0.0.0.0:0"], "can be reached from other machines"),
         (["--tls-key", __file__], "--tls-key needs --tls-cert"),
-        (["--only", "broker", "--namesrv", FREE], "is no address to register at"),
+        (["--only", "broker", "--namesrv", FREE], "is not an address to register at"),
         (["--set", "nonsense=1"], "there is no setting 'nonsense'"),
         (["--replica-of", "127.0.0.1:1", "--namesrv", "127.0.0.1:1"], "no master answers at 127.0.0.1:1"),
         (["--replica-of", "127.0.0.1:1", "--namesrv", "127.0.0.1:1"], "not its HA port"),

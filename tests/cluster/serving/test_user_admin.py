@@ -111,7 +111,7 @@ def test_a_normal_user_is_not_above_a_super_user(served: Server) -> None:
     [
         (RequestCode.AUTH_CREATE_USER, {"password": "x"}, " ", (ResponseCode.INVALID_PARAMETER, "username is blank")),
         (RequestCode.AUTH_CREATE_USER, {"password": " "}, "other", (ResponseCode.NO_PERMISSION, "password can not be")),
-        (RequestCode.AUTH_CREATE_USER, [1], "other", (ResponseCode.INVALID_PARAMETER, "the body is no user")),
+        (RequestCode.AUTH_CREATE_USER, [1], "other", (ResponseCode.INVALID_PARAMETER, "the body must be a user")),
         (RequestCode.AUTH_CREATE_USER, None, "other", (ResponseCode.SYSTEM_ERROR, "needs a body")),
         (RequestCode.AUTH_GET_USER, None, "", (ResponseCode.INVALID_PARAMETER, "username is blank")),
     ],

@@ -39,7 +39,7 @@ def test_a_copy_is_a_session_of_its_own_and_reads_its_own_order(copy: Copy, copi
     assert (other.wait(SECONDS), other.wait(SECONDS)) == (1, 1)
     assert "JSONDecodeError" in other.last_word()
     other.close()
-    with pytest.raises(TimeoutError, match=f"process {copy.pid} goes on"):
+    with pytest.raises(TimeoutError, match=f"process {copy.pid} continues"):
         copy.wait(0.1)
 
 

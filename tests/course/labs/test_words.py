@@ -178,7 +178,7 @@ def test_a_source_without_such_cells_has_no_words() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("#   = The log keeps them.\n", "", "nothing is said to choice '2' of lab99.kept"),
+        ("#   = The log keeps them.\n", "", "there is no text for choice '2' of lab99.kept"),
         ("#   = The log", "#   > The log", "needs one choice with a line '= …', it has 0"),
         ("# - 0: none", "# - 2: none", "two choices of lab99.kept have the same key"),
         ("# hint: Third.\n", "", "lab99.find needs three blocks 'hint:', it has 2"),
@@ -192,7 +192,7 @@ def test_a_source_without_such_cells_has_no_words() -> None:
         (
             "both;\n#   nothing goes",
             "both {lab99.stays}",
-            "choice '2' of lab99.kept is right, so it is no wrong belief",
+            "choice '2' of lab99.kept is right, so it is not a wrong belief",
         ),
     ],
 )
@@ -258,7 +258,7 @@ def test_a_world_that_no_other_cell_makes_may_be_given(other: str, answered: str
 
 def test_half_a_belief_is_missing() -> None:
     assert complaints(SOURCE, {"lab99.find.one": "lab99.signed", "lab99.find.two": "lab99.lonely"}) == [
-        "beliefs: lab99.deletes has words, but no wrong answer beside the hidden cases holds it",
+        "beliefs: lab99.deletes has words, but no wrong answer with the hidden cases holds it",
         "beliefs: lab99.lonely is held by a wrong answer, and the source has no words for it",
     ]
 

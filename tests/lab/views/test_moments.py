@@ -193,7 +193,7 @@ def test_the_answer_to_a_pull_that_was_held_before_the_first_step_has_its_reques
     (held,) = (moment for moment in asked if not moment.is_arrow)
     answer = next(moment for moment in shown if moment.text == "PULL_OFFSET_MOVED to PULL_MESSAGE")
     assert (held.look, held.until_step) == ("held", answer.sent_step)
-    assert shown[shown.index(answer) + 1].text == "orders 0 goes on at entry 0"
+    assert shown[shown.index(answer) + 1].text == "orders 0 continues at entry 0"
 
 
 def test_faults_are_told() -> None:

@@ -185,7 +185,7 @@ def test_any_text_gives_an_answer_or_a_filter_error(text: str) -> None:
 
 def test_what_is_no_text_is_told_so() -> None:
     nothing: Any = None
-    with pytest.raises(FilterError, match="None is no expression"):
+    with pytest.raises(FilterError, match="None is not an expression"):
         sql.compile(nothing)
     numbers: Any = {"amount": 12}
     with pytest.raises(FilterError, match="the property amount is 12, no text"):

@@ -102,7 +102,7 @@ def frame_and_mode(answer: Any, name: str) -> tuple[Any, str]:
     frame, mode = answer
     if not frame.isStreaming:
         raise UsageError(
-            f"{name} returned a table that is no stream", hint="build it from the DataFrame that it is given"
+            f"{name} returned a table that is not a stream", hint="build it from the DataFrame that it is given"
         )
     if mode not in MODES:
         raise UsageError(f"{name} returned the output mode {mode!r}", hint=f"one of {', '.join(MODES)}")

@@ -60,7 +60,7 @@ def read_overrides(out: Path) -> list[OverrideLine]:
 def _line(row: list[str], where: str) -> OverrideLine:
     if len(row) != len(HEAD):
         raise UsageError(
-            f"{where}: {len(row)} columns instead of {len(HEAD)}", hint='a comment with a comma stands in "quotes"'
+            f"{where}: {len(row)} columns instead of {len(HEAD)}", hint='put a comment with a comma into "quotes"'
         )
     when, by, student, exercise, points, comment = (cell.strip() for cell in row)
     if not student or not exercise or not comment:

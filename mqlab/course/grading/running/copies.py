@@ -76,7 +76,7 @@ class Copy:
             with selectors.DefaultSelector() as selector:
                 selector.register(self._ended, selectors.EVENT_READ)
                 if not selector.select(seconds):
-                    raise TimeoutError(f"process {self.pid} goes on")
+                    raise TimeoutError(f"process {self.pid} continues")
             number = self._ended.read(NUMBER_BYTES)
             self._code = int.from_bytes(number, signed=True) if number else -signal.SIGKILL
         return self._code

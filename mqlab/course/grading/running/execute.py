@@ -300,7 +300,7 @@ def _status(
     grave = [note.text for note in notes if note.grave]
     # Several states may apply; the first one in this order counts.
     if any(run.kernel_died for run in runs) or trouble:
-        return KERNEL_DIED, trouble or "the kernel in which the checks run died", more
+        return KERNEL_DIED, trouble or "the kernel in which the checks run has crashed", more
     if "garbled" in stopped or grave:
         return TAMPERED, stopped.get("garbled") or grave[0], more
     if "died" in stopped:

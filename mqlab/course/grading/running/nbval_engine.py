@@ -99,7 +99,7 @@ def _watch(kernel: Any) -> None:
                 return wait(msg_id, timeout=min(SLICE_SECONDS, max(end - time.monotonic(), 0.01)))
             except Empty:
                 if not kernel.is_alive():
-                    raise KernelDied("the kernel died") from None
+                    raise KernelDied("the kernel crashed") from None
                 if time.monotonic() >= end:
                     raise
 

@@ -294,13 +294,13 @@ def field_names(kind: type) -> tuple[str, ...] | None:
 def data_class(module: str, name: str) -> Any:
     """The dataclass or named tuple of that name, if it may cross; Malformed otherwise."""
     if not (isinstance(module, str) and isinstance(name, str) and name.isidentifier() and may_cross(module)):
-        raise Malformed(f"{module}.{name} is no value of mqlab")
+        raise Malformed(f"{module}.{name} is not a value of mqlab")
     try:
         kind = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise Malformed(f"there is no {module}.{name}") from error
     if not (isinstance(kind, type) and field_names(kind) is not None and kind.__module__ == module):
-        raise Malformed(f"{module}.{name} is no value of that module")
+        raise Malformed(f"{module}.{name} is not a value of that module")
     return kind
 
 

@@ -66,7 +66,9 @@ def _place_of(name: str) -> tuple[Path, str]:
             for file in (path.with_suffix(".py"), path / "__init__.py"):
                 if file.is_file():
                     return file, rest
-    raise UsageError(f"{name!r} is no name of mqlab", hint='forbid names such as "mqlab.rocketmq.wire.record.decode"')
+    raise UsageError(
+        f"{name!r} is not a name of mqlab", hint='forbid names such as "mqlab.rocketmq.wire.record.decode"'
+    )
 
 
 def _byte_code_of(source: Path) -> list[Path]:

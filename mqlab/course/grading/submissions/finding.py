@@ -86,7 +86,7 @@ def find_submissions(folder: Path, labs: Sequence[CourseLab], roster: Iterable[s
         ids = {path: ids_in_file(path) for path in paths if _is_notebook(path) or path.is_symlink()}
         closed = [path for path in paths if path not in ids]
         chosen += [_with_closed(_chosen(student, lab, ids, labs, folder), closed, [*ids], folder) for lab in labs]
-    same = "somebody else's files have the same name"
+    same = "the files of another student have the same name"
     return [
         replace(submission, note=f"{submission.note}; {same}".lstrip("; "))
         if submission.student in marked

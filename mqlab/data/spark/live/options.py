@@ -82,7 +82,7 @@ class LiveOptions:
 
     def check_stream(self) -> None:
         """Raise UsageError for options that have no meaning in a stream."""
-        self._refuse(OF_BATCHES, "a stream", "trigger(availableNow=True) ends by itself; .where(...) chooses by time")
+        self._refuse(OF_BATCHES, "a stream", "trigger(availableNow=True) ends on its own; .where(...) chooses by time")
 
     def _refuse(self, without_meaning: Sequence[str], where: str, hint: str) -> None:
         for name in without_meaning:

@@ -117,7 +117,7 @@ def _bodies(link: ClusterLink, piece: QueueStretch, group: str, tags: TagFilter,
                 yield unit
             if end <= next_offset:
                 raise CorruptionError(
-                    f"{answer.address} found messages of {queue!r} and goes on at {end}, not after {next_offset}"
+                    f"{answer.address} found messages of {queue!r} and continues at {end}, not after {next_offset}"
                 )
             next_offset = end
         elif answer.pull_status == statuses.NO_MATCHED_MSG and answer.next_begin_offset > next_offset:
@@ -130,7 +130,7 @@ def _bodies(link: ClusterLink, piece: QueueStretch, group: str, tags: TagFilter,
         else:
             report_loss(
                 f"{queue!r} ends at {answer.max_offset} now, {next_offset} to {piece.end} were still to be read: "
-                "its broker has lost the end of its log, or the topic was made anew",
+                "its broker has lost the end of its log, or the topic was created again",
                 fail,
             )
             return

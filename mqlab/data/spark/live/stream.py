@@ -111,7 +111,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if end < begin:
                 self._lost(
                     f"{queue!r} ends at {end}, it had been read up to {begin}: its broker has lost the end of its log, "
-                    "or the topic was made anew"
+                    "or the topic was created again"
                 )
                 anew.append(queue)
             elif end > begin > least and self._is_another(queue, begin, marks.get(queue)):
@@ -154,7 +154,8 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for queue, offset in list(changed.items()):
                 if self._is_another(queue, offset, marks.get(queue)):
                     self._lost(
-                        f"message {offset - 1} of {queue!r} is not the one that was to be read: the topic was made anew"
+                        f"message {offset - 1} of {queue!r} is not the one that was to be read: the topic was "
+                        "created again"
                     )
                     del changed[queue]
         first = without_deleted({queue: begins[queue] for queue in changed}, bounds, self.options.fail_on_data_loss)

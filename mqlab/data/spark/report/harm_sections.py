@@ -77,7 +77,7 @@ def lost(facts: Facts) -> Section:
     note = (
         "The group was called with other messages of the tag, its offset is beyond these, and no call with them is in "
         "the trace. Either they were skipped (another member subscribes to other tags, an offset was set ahead), or a "
-        "part of the trace is missing: then messages of its other tags, stored at the same time, are listed, too."
+        "part of the trace is missing: then messages of its other tags, stored at the same time, are also listed."
     )
     tables = [
         FactTable(sum_columns, summed, "no message was lost"),

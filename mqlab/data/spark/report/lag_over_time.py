@@ -175,7 +175,7 @@ def behind_by_offsets(frame: pandas.DataFrame) -> Section:
         ("at the end", "number"),
     ]
     note = (
-        f"From {frame['time_ms'].nunique()} snapshots of consumerOffset.json, for groups without a trace, too: "
+        f"From {frame['time_ms'].nunique()} snapshots of consumerOffset.json, also for groups without a trace: "
         "messages stored and not read at that moment, and the age of the oldest of them."
     )
     return Section("lag-over-time", "Lag, over time", note, figures, [FactTable(columns, rows, "no group is known")])

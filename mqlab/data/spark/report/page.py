@@ -149,7 +149,7 @@ def worst(facts: Facts) -> Tile:
     candidates = [
         (groups, "lost", "messages lost", "by {}, which reads their tag"),
         (groups, "dead", "dead letters", "of {}; they can be sent again"),
-        (stuck, "messages", "messages held up", "of {}, behind a call that never returned"),
+        (stuck, "messages", "messages held up", "of {}, after a call that never returned"),
         (groups, "pending", "messages waiting", "of {} at the end"),
         (needless, "deliveries", "needless deliveries", "to {}"),
     ]

@@ -215,7 +215,7 @@ class GrowingBrokers:
         line = stdout.readline()
         if not line:
             raise UsageError(
-                f"the process that grows {name} has ended by itself", hint="begin again in a new directory"
+                f"the process that grows {name} has ended on its own", hint="begin again in a new directory"
             )
         answer: dict[str, Any] = json.loads(line)
         return answer

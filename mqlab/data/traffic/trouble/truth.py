@@ -36,7 +36,7 @@ CAUSES = {
     "poison_message": "the listener fails with this message at every try",
     "stuck_message": "the listener was called with this message and never returned",
     "inconsistent_tags": "a member joined that subscribes to fewer tags, and the broker takes the latest subscription",
-    "wrong_reset": "somebody set the group's offsets back",
+    "wrong_reset": "an operator set the group's offsets back",
     "deploy": "the processes were killed in turn, before they had stored their offsets",
     "killed_listener": "the listener hung, and its process was killed",
     "lost_answer": "the broker's answers were lost, and the sender sent the messages again",

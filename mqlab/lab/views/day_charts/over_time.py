@@ -49,7 +49,7 @@ class _OverTime(DayChart):
         log: bool = True,
     ) -> None:
         if len(lines) > MOST + 1:
-            raise UsageError(f"{len(lines)} lines in one chart cannot be told apart", hint=f"at most {MOST + 1}")
+            raise UsageError(f"{len(lines)} lines in one chart cannot be distinguished", hint=f"at most {MOST + 1}")
         self.title, self.unit, self._said, self._log = title, unit, said, log
         self.lines = {str(name): _points(points) for name, points in lines.items()}
         times = [time for points in self.lines.values() for time, _ in points]

@@ -104,8 +104,8 @@ def _said(request: RemotingCommand) -> dict[str, str]:
     try:
         value = loads(body(request))
     except ValueError as error:
-        raise Refused(ResponseCode.INVALID_PARAMETER, f"the body is no user: {error}") from None
+        raise Refused(ResponseCode.INVALID_PARAMETER, f"the body must be a user object: {error}") from None
     if not isinstance(value, dict):
-        raise Refused(ResponseCode.INVALID_PARAMETER, "the body is no user: expected an object")
+        raise Refused(ResponseCode.INVALID_PARAMETER, f"the body must be a user object: found {type(value).__name__}")
     said = {name: str(value.get(name) or "") for name in ("password", "userType", "userStatus")}
     return {**said, "userType": type_of(said["userType"]), "userStatus": status_of(said["userStatus"])}

@@ -94,7 +94,7 @@ class DeepCheck:
         if record.body and crc32(record.body) != record.body_crc:
             yield "check sum", f"the body's CRC-32 is {crc32(record.body):08x}, the unit says {record.body_crc:08x}"
         if record.physical_offset != piece.physical_offset:
-            yield "place", f"the unit says it stands at {record.physical_offset}"
+            yield "place", f"the unit says it is at {record.physical_offset}"
         # 2. Its queue unit. Half messages and those of deleted topics have none.
         queue = self._queues.get((record.topic, record.queue_id))
         if transaction_type(record.sys_flag) in _NOT_IN_QUEUES or self._is_of_a_deleted_topic(piece, record, queue):

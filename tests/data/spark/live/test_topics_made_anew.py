@@ -102,7 +102,7 @@ def test_a_topic_made_anew_is_a_loss_however_many_messages_it_has(
     if count == 5:  # as many as were read: told with the next message
         assert reader.latestOffset(at, EVERYTHING) == at
         send(cluster, queue, ["новое 5"])
-    with pytest.raises(LostMessages, match="made anew"):
+    with pytest.raises(LostMessages, match="created again"):
         reader.latestOffset(at, EVERYTHING)
 
 
@@ -116,7 +116,7 @@ def test_where_losses_are_allowed_a_topic_made_anew_is_read_from_its_first_messa
     queue = one_queue(cluster, "anew-lenient", old=True)
     send(cluster, queue, new(9))
     got = []
-    with pytest.warns(DataLossWarning, match="made anew"):
+    with pytest.warns(DataLossWarning, match="created again"):
         turn = reader.latestOffset(at, EVERYTHING)
     got += rows(reader, at, turn)
     with warnings.catch_warnings():
@@ -149,7 +149,7 @@ def test_a_stream_that_has_not_read_yet_knows_its_topic(cluster: Cluster, reader
     start = readers(topic, startingOffsets=word).initialOffset()
     queue = one_queue(cluster, topic, old=True)
     send(cluster, queue, new(9))
-    with pytest.raises(LostMessages, match="made anew"):
+    with pytest.raises(LostMessages, match="created again"):
         readers(topic).latestOffset(start, EVERYTHING)
 
 

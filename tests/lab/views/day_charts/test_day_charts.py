@@ -60,7 +60,7 @@ def test_a_line_takes_what_a_notebook_has() -> None:
     assert of_series.table().column("x") == [1, 2, None, 4, 5]
     naive = datetime(2026, 1, 1, 12)
     assert {time_ms(naive), time_ms(naive.replace(tzinfo=UTC)), time_ms(numpy.datetime64(naive))} == {NOON}
-    with pytest.raises(UsageError, match="9 lines in one chart cannot be told apart"):
+    with pytest.raises(UsageError, match="9 lines in one chart cannot be distinguished"):
         Lines({f"group {n}": {NOON: n} for n in range(9)})
 
 
