@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from mqlab.lazy_names import lazy_names
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from mqlab.cluster.connected import connect
     from mqlab.lab.world.crashes import every_crash

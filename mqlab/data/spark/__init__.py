@@ -23,6 +23,7 @@ from mqlab.data.spark.query_state import state_of
 from mqlab.data.spark.rows import rows_of
 from mqlab.data.spark.selected_messages import messages
 from mqlab.data.spark.session import register, session
+from mqlab.data.spark.shipping import ship
 from mqlab.data.spark.stages import stages_of
 
-__all__ = ["messages", "plan_of", "progress_of", "register", "rows_of", "session", "stages_of", "state_of"]
+__all__ = ["messages", "plan_of", "progress_of", "register", "rows_of", "session", "ship", "stages_of", "state_of"]

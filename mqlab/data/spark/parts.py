@@ -82,6 +82,7 @@ class StorePartSource(ReadingOnly):
         selection = QueueSelection(
             tuple(words_of(self.given, "topic")), queue_ids_of(self.given), tags_of(self.given.get("tags", "*"))
         )
+        self.check_seen(paths_of(self.given))
         return StorePartReader(self.table, paths_of(self.given), words_of(self.given, "brokerName"), selection)
 
 

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mqlab.data.spark.executors import listen
 from mqlab.data.spark.java import Java, cache_directory, find_java
 from mqlab.data.spark.kernel_end import end_with_the_kernel
 from mqlab.data.spark.shipping import is_remote, ship
@@ -185,8 +186,10 @@ def register(spark: SparkSession) -> SparkSession:
     from mqlab.data.spark.source import RocketMQSource
 
     parallelism = parallelism_of(spark)
+    elsewhere = not is_remote(spark) and not is_here(spark.sparkContext.master or DEFAULT_MASTER)
+    executors = listen(spark, parallelism) if elsewhere else None
     for source in (RocketMQSource, QueuesSource, ConfigSource):
-        spark.dataSource.register(for_session(source, parallelism))
+        spark.dataSource.register(for_session(source, parallelism, executors))
     return spark
 
 

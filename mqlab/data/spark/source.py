@@ -75,7 +75,7 @@ class RocketMQSource(ReadingOnly):
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of this schema: some of the columns, in any order.
 
-        Raises UsageError for others, and for options without a meaning in a batch.
+        Raises UsageError for others, for options without a meaning in a batch, and for a store that executors lack.
         """
         if is_live(self.options):
             from mqlab.data.spark.live.reader import LiveReader  # a client of the cluster: workers on stores do without
@@ -83,6 +83,7 @@ class RocketMQSource(ReadingOnly):
             return LiveReader(parse_live(self.options), _names_of(schema), self.parallelism)
         options = parse(self.options)
         options.check_batch()
+        self.check_seen(options.paths)
         return RocketMQReader(options, _names_of(schema), self.parallelism)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -91,7 +92,9 @@ class RocketMQSource(ReadingOnly):
             from mqlab.data.spark.live.stream import LiveStreamReader
 
             return LiveStreamReader(parse_live(self.options), _names_of(schema), self.parallelism)
-        return RocketMQStreamReader(parse(self.options), _names_of(schema), self.parallelism)
+        options = parse(self.options)
+        self.check_seen(options.paths)
+        return RocketMQStreamReader(options, _names_of(schema), self.parallelism)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer to a cluster (mqlab.data.spark.live.sink) or into a store (mqlab.data.spark.store_sink)."""

@@ -41,6 +41,7 @@ from mqlab.rocketmq.wire.message import Message, MessageQueue
 
 WRITING = ("path", "topic", "queues")
 QUEUES, MOST_QUEUES = 4, 65_535
+SAME_DISK = 'driver and workers must see the same disk, or send to a running cluster: option("nameServer", "host:9876")'
 ROWS_A_BATCH = 5_000
 SCHEMA = pyarrow.schema(
     [
@@ -167,6 +168,8 @@ def written(options: StoreSinkOptions, names: list[str], write: str, folder: str
     partition, attempt = (context.partitionId(), context.taskAttemptId()) if context is not None else (0, 0)
     maker = MessageMaker(names, options.topic, write, partition)
     file = Path(folder, f"{partition:06}-{attempt}.arrow")
+    if not file.parent.is_dir():
+        raise UsageError(f"the folder of this write is not here: {folder}", hint=SAME_DISK)
     with pyarrow.OSFile(str(file), "wb") as sink, pyarrow.ipc.new_file(sink, SCHEMA) as writer:
         for some in _in_batches(maker.make(row) for row in rows):
             writer.write_batch(pyarrow.RecordBatch.from_pylist(some, SCHEMA))
@@ -220,7 +223,7 @@ def _messages_of(part: Written) -> Iterator[tuple[Message, str | None]]:
     if not Path(part.file).is_file():
         raise UsageError(
             f"the file of partition {part.partition} is not here: {part.file}",
-            hint="driver and workers must see the same disk, or send to a running cluster",
+            hint=SAME_DISK,
         )
     with pyarrow.memory_map(part.file) as source:
         file = pyarrow.ipc.open_file(source)

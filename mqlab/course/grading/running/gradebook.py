@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import mqlab
+from mqlab import __version__
 from mqlab.course.grading.judging.verdict import KERNEL_DIED, MALFORMED, MISSING, TAMPERED, TIMEOUT, GradeRecord, Note
 from mqlab.course.grading.running.copies import Copies, Copy
 from mqlab.course.grading.running.execute import (
@@ -253,7 +254,7 @@ def fingerprint(plan: GradingPlan, lab: CourseLab, submission: Submission) -> st
     digest = hashlib.sha256()
     # Not where folders are: a class that was moved is the same class.
     sandbox = plan.sandbox.level, asdict(plan.sandbox.limits), len(plan.sandbox.readable)
-    facts = [mqlab_version(), lab.id, plan.seed, plan.hidden, plan.seconds, submission.note, sandbox]
+    facts = [__version__, lab.id, plan.seed, plan.hidden, plan.seconds, submission.note, sandbox]
     digest.update(json.dumps(facts, sort_keys=True, default=str).encode())
     digest.update(_own(plan, submission).encode())
     digest.update(lab.notebook.data)
@@ -294,13 +295,6 @@ def _pieces(path: Path) -> Iterator[bytes]:
                     yield piece
     except OSError:
         yield b"unreadable"
-
-
-def mqlab_version() -> str:
-    """The version of mqlab that grades."""
-    from importlib.metadata import version
-
-    return version("mqlab")
 
 
 def _unfit(path: Path) -> tuple[str, str] | None:

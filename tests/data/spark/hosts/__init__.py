@@ -1,0 +1,1 @@
+"""Spark on several hosts: each with an address, a file system and failures of its own."""
