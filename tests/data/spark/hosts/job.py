@@ -98,9 +98,9 @@ def sent(spark: SparkSession, name_server: str) -> dict[str, Any]:
 
 def pipeline(spark: SparkSession, stores: str, out: str) -> dict[str, Any]:
     """The tables of a day."""
-    from mqlab.data.spark.pipeline import run, snapshot
+    from mqlab.data.spark.pipeline import run
 
-    run(snapshot([stores]), Path(out), spark=spark)
+    run([stores], Path(out), spark=spark)
     tables = {}
     for table in ("messages", "deliveries", "life"):
         frame = spark.read.parquet(f"{out}/{table}")

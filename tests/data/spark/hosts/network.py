@@ -5,7 +5,7 @@
       ├── 10.77.0.2  driver     /tmp and /host are the host's own; other folders only where the case shares them
       └── 10.77.0.3  worker-1   "killed" is kill -9 of all that runs on the host
 
-Needs the rights of root, ``ip`` and ``bwrap``; ``why_not`` says what is missing.
+Needs the rights of root, ``ip``, ``tc`` and ``bwrap``; ``why_not`` says what is missing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def ip(*arguments: str) -> None:
 
 def why_not() -> str:
     """Why hosts cannot be made here; empty if they can."""
-    for program in ("ip", "bwrap"):
+    for program in ("ip", "tc", "bwrap"):
         if shutil.which(program) is None:
             return f"{program} is not installed"
     if os.geteuid() != 0:
@@ -115,10 +115,10 @@ class Host:
         for program in self._programs:
             program.kill()
 
-    def slow_down(self, delay: str, rate: str) -> None:
-        """Let whatever leaves this host wait ``delay`` and go at ``rate``, as ``tc`` writes them."""
-        netem = ["qdisc", "replace", "dev", "eth0", "root", "netem", "delay", delay, "rate", rate]
-        subprocess.run(["ip", "netns", "exec", self.namespace, "tc", *netem], check=True, capture_output=True)
+    def slow_down(self, rate: str) -> None:
+        """Let whatever leaves this host go at ``rate``, as ``tc`` writes it, and wait for the rest up to 400 ms."""
+        bucket = ["qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "16kbit", "latency", "400ms"]
+        subprocess.run(["ip", "netns", "exec", self.namespace, "tc", *bucket], check=True, capture_output=True)
 
     def _file_system(self) -> Iterator[str]:
         yield from ("bwrap", "--die-with-parent", "--unshare-pid", "--proc", "/proc", "--dev", "/dev")

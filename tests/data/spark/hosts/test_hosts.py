@@ -114,10 +114,11 @@ def alone(network: Network, stores: Path, out: Path) -> Callable[..., Any]:
     return lambda case, *where: found_by(job(host, case, "local[2]", *where))
 
 
-def kill_and_start_again(spark: Spark, until: Callable[[Host], bool]) -> None:
+def kill_and_start_again(spark: Spark, program: Program, until: Callable[[Host], bool]) -> None:
     """One worker loses its host as soon as work has begun there, and comes back with an empty disk."""
     worker = spark.workers[1]
-    wait_for(lambda: until(worker))
+    wait_for(lambda: until(worker) or program.process.poll() is not None)
+    assert program.process.poll() is None, program.log.read_text("utf-8")
     worker.kill()
     shutil.rmtree(worker.disk / "host" / "work", ignore_errors=True)
     spark.start_worker(worker).says("Successfully registered with master")
@@ -141,14 +142,14 @@ def test_stores_on_a_shared_mount_are_read_by_all(spark: Spark, alone: Callable[
 
 def test_a_worker_dies_in_a_batch(spark: Spark, alone: Callable[..., Any], out: Path) -> None:
     _, program = spark.driver("slow_batch", STORES / "edges", OUT / "begun")
-    kill_and_start_again(spark, has_begun(out / "begun"))
+    kill_and_start_again(spark, program, has_begun(out / "begun"))
     assert found_by(program) == alone("batch", STORES / "edges")
 
 
 def test_a_worker_dies_in_a_stream(spark: Spark, alone: Callable[..., Any], out: Path) -> None:
     (out / "stream").mkdir()
     _, program = spark.driver("stream", STORES / "clean", OUT / "stream", "slowly")
-    kill_and_start_again(spark, has_begun(out / "stream" / "begun"))
+    kill_and_start_again(spark, program, has_begun(out / "stream" / "begun"))
     assert found_by(program) == alone("batch", STORES / "clean")
 
 
@@ -167,7 +168,7 @@ def test_a_worker_dies_while_the_pipeline_writes(
     generate = [sys.executable, "-m", "mqlab.cli", "traffic", "--messages", "6000", "--brokers", "2", "--out"]
     subprocess.run([*generate, str(out / "day")], cwd=ROOT, check=True, capture_output=True)
     _, program = spark.driver("pipeline", OUT / "day", OUT / "tables")
-    kill_and_start_again(spark, lambda _: any((out / "tables").rglob("*.parquet*")))
+    kill_and_start_again(spark, program, lambda _: any((out / "tables").rglob("*.parquet*")))
     assert found_by(program) == alone("pipeline", OUT / "day", OUT / "tables-alone")
 
 
@@ -199,8 +200,8 @@ def served(network: Network) -> Iterator[str]:
         host.run(*serve, *only, *name, PYTHONPATH=str(ROOT))
         wait_for((host.disk / "host" / "ports").exists)
     admin = [sys.executable, "-m", "mqlab.cli", "admin", "updateTopic", "-n", address]
-    for host in brokers:
-        topic = ["-b", f"{host.address}:10911", "-t", "orders", "-r", "2", "-w", "2"]
+    for number, _ in enumerate(brokers, 1):
+        topic = ["-b", f"broker-{number}", "-t", "orders", "-r", "2", "-w", "2", "--yes"]
         names.run(*admin, *topic, PYTHONPATH=str(ROOT)).ends()
     try:
         yield address
@@ -213,7 +214,7 @@ def test_brokers_on_their_own_hosts_are_asked_over_a_slow_link(spark: Spark, net
     with served(network) as address:
         assert spark.finds("sent", address) == {"rows": 200, "distinct": 200}
         for worker in spark.workers:
-            worker.slow_down("40ms", "2mbit")
+            worker.slow_down("2mbit")
         found = spark.finds("asked", address)
         (out / "asked").mkdir()
         assert spark.finds("asked_in_a_stream", address, OUT / "asked") == found and found["rows"] == 200
