@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from mqlab import __version__
+import mqlab
 from mqlab.errors import MqlabError, UsageError
 
 VERBS = {  # verb -> where its click command is, and its summary in the list of verbs
@@ -86,7 +86,7 @@ class LazyVerbs(click.Group):
 
 
 @click.group(cls=LazyVerbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="mqlab", message="%(prog)s %(version)s")
+@click.version_option(mqlab.__version__, prog_name="mqlab", message="%(prog)s %(version)s")
 def main() -> None:
     """A small Apache RocketMQ in Python: a lab that can be stopped, stepped, replayed and broken.
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Client, Connection, Listener
 from typing import TYPE_CHECKING, Any
 
-from mqlab import __version__
+import mqlab
 from mqlab.errors import MqlabError, UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class Executors:
 def refuse_missing(sights: Sequence[Sight]) -> None:
     """Raise UsageError for the first thing that executors lack, with their hosts.
 
-    >>> refuse_missing([Sight("10.0.0.3", __version__, ()), Sight("10.0.0.4", __version__, ("/stores/broker-a",))])
+    >>> ours = mqlab.__version__
+    >>> refuse_missing([Sight("10.0.0.3", ours, ()), Sight("10.0.0.4", ours, ("/stores/broker-a",))])
     Traceback (most recent call last):
     mqlab.errors.UsageError: /stores/broker-a is on the driver, and not on the executors of 10.0.0.4
       hint: mount it on all hosts under this path, or ask its broker: option("nameServer", "host:9876")
@@ -67,10 +68,10 @@ def refuse_missing(sights: Sequence[Sight]) -> None:
         raise UsageError(
             f"mqlab is not installed on the executors of {without}", hint="mqlab.data.spark.ship(spark) sends it there"
         )
-    for version in sorted({sight.version or "" for sight in sights} - {__version__}):
+    for version in sorted({sight.version or "" for sight in sights} - {mqlab.__version__}):
         hosts = _hosts(sights, lambda sight, version=version: sight.version == version)  # type: ignore[misc]
         raise UsageError(
-            f"the executors of {hosts} have mqlab {version}, and this driver has {__version__}",
+            f"the executors of {hosts} have mqlab {version}, and this driver has {mqlab.__version__}",
             hint="install the same version everywhere, or send this one: mqlab.data.spark.ship(spark)",
         )
     for path in sorted({path for sight in sights for path in sight.missing}):
@@ -113,7 +114,7 @@ def _answer_one(caller: Connection, spark: SparkSession, tasks: int, seen: set[s
         sights = look(spark, paths, tasks)
     except Exception as error:  # Spark raises errors of many kinds; the one who asks tells it
         return caller.send(str(error).splitlines()[0])
-    if all(sight.version == __version__ and not sight.missing for sight in sights):
+    if all(sight.version == mqlab.__version__ and not sight.missing for sight in sights):
         seen.update(paths)
     return caller.send(sights)
 
@@ -130,10 +131,10 @@ def look(spark: SparkSession, paths: Sequence[str], tasks: int) -> list[Sight]:
         time.sleep(0.2)  # longer than the start of the other tasks, which so find this core taken
         host = os.environ.get("SPARK_LOCAL_IP") or socket.gethostname()
         try:
-            from mqlab import __version__ as version
+            import mqlab
         except ImportError:
             return host, None, ()
-        return host, version, tuple(path for path in wanted if not os.path.exists(path))
+        return host, mqlab.__version__, tuple(path for path in wanted if not os.path.exists(path))
 
     wanted: Any = tuple(paths)
     asked = spark.sparkContext.parallelize(range(tasks), tasks).map(seen_by).collect()

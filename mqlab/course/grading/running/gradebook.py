@@ -26,7 +26,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import mqlab
-from mqlab import __version__
 from mqlab.course.grading.judging.verdict import KERNEL_DIED, MALFORMED, MISSING, TAMPERED, TIMEOUT, GradeRecord, Note
 from mqlab.course.grading.running.copies import Copies, Copy
 from mqlab.course.grading.running.execute import (
@@ -254,7 +253,7 @@ def fingerprint(plan: GradingPlan, lab: CourseLab, submission: Submission) -> st
     digest = hashlib.sha256()
     # Not where folders are: a class that was moved is the same class.
     sandbox = plan.sandbox.level, asdict(plan.sandbox.limits), len(plan.sandbox.readable)
-    facts = [__version__, lab.id, plan.seed, plan.hidden, plan.seconds, submission.note, sandbox]
+    facts = [mqlab.__version__, lab.id, plan.seed, plan.hidden, plan.seconds, submission.note, sandbox]
     digest.update(json.dumps(facts, sort_keys=True, default=str).encode())
     digest.update(_own(plan, submission).encode())
     digest.update(lab.notebook.data)
