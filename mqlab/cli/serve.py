@@ -64,7 +64,8 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--grpc-as-in-5.3.3",
         "grpc_as_in_5_3_3",
         is_flag=True,
-        help="With the two faults of the release: leases are not renewed, a changed handle acknowledges nothing.",
+        help="With the faults of the release: leases are not renewed, a changed handle acknowledges nothing, and a "
+        "receive right after the start fails.",
     ),
     click.option(
         "--brokers",

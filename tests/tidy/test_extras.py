@@ -21,6 +21,7 @@ BROUGHT = {  # modules that a listed package brings along
     "grpcio": ("grpc",),
     "protobuf": ("google", "google.protobuf"),
 }
+LOADED_BY_PYTEST = {"mqlab.cluster.pytest_plugin"}  # pytest finds it by its entry point
 IN_A_BROWSER = {"pyodide"}  # there it is part of Python
 EXTRAS_OF = {
     "rocketmq": (),
@@ -42,6 +43,7 @@ def allowed(*extras: str) -> set[str]:
 def foreign(module: Module) -> list[str]:
     """What a module imports when it is loaded that neither Python, mqlab nor its wing's extras have."""
     known = {*sys.stdlib_module_names, "mqlab", *IN_A_BROWSER, *allowed(*EXTRAS_OF.get(module.wing, ()))}
+    known |= {"pytest"} if module.name in LOADED_BY_PYTEST else set()
     return [
         f"{module.at(found.line)}: {found.target} is in no extra of this wing"
         for found in imports(module)

@@ -134,7 +134,7 @@ class Receiving:
 
     def _checked(self, request: Any, caller: Caller) -> _Asked:
         state, client = self._state, self._state.clients.of(caller)
-        if client.settings is None:
+        if client.settings is None and state.config.as_in_5_3_3:
             raise StatusError(Code.INTERNAL_SERVER_ERROR, NO_SETTINGS)
         poll_ms = self._poll_ms(request, client, caller)
         topic, group = checked_topic(request.message_queue.topic.name), checked_group(request.group.name)
@@ -155,8 +155,12 @@ class Receiving:
 
     def _poll_ms(self, request: Any, client: GrpcClient, caller: Caller) -> int:
         """How long a request may be held. StatusError when the client does not wait long enough."""
-        wanted = request if request.HasField("long_polling_timeout") else client.settings.subscription
-        poll_ms = min(max(milliseconds_of(wanted.long_polling_timeout), FEWEST_POLLING_MS), MOST_POLLING_MS)
+        wanted_ms = MOST_POLLING_MS
+        if request.HasField("long_polling_timeout"):
+            wanted_ms = milliseconds_of(request.long_polling_timeout)
+        elif client.settings is not None:
+            wanted_ms = milliseconds_of(client.settings.subscription.long_polling_timeout)
+        poll_ms = min(max(wanted_ms, FEWEST_POLLING_MS), MOST_POLLING_MS)
         if caller.left_ms is not None and poll_ms > caller.left_ms:
             if caller.left_ms < FEWEST_POLLING_MS:
                 raise StatusError(

@@ -21,7 +21,8 @@ MIXED = "MIXED"
 class FrontConfig:
     """``port``: where clients reach the front, at the address of the broker that they are sent to.
 
-    ``as_in_5_3_3``: leases are never renewed, and a changed receipt handle acknowledges nothing, as in the release.
+    ``as_in_5_3_3``: leases are never renewed, a changed receipt handle acknowledges nothing, and a receive that comes
+    before the settings of its client fails, as in the release.
     """
 
     port: int

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mqlab.cluster.runtime.loop_clock import LoopClock
+from mqlab.cluster.runtime.loop_clock import AdvancingClock, LoopClock
 from mqlab.cluster.runtime.loop_workers import LoopWorkers
 from mqlab.cluster.runtime.recorder import Recorder
 from mqlab.cluster.runtime.tcp import PeerLimits, Peers, TcpNetwork
@@ -54,10 +54,11 @@ class EventLoop:
     ``not_before_ms``: the earliest time the clock may show.
     """
 
-    def __init__(self, *, limits: PeerLimits | None = None, not_before_ms: int = 0) -> None:
+    def __init__(self, *, limits: PeerLimits | None = None, not_before_ms: int = 0, can_advance: bool = False) -> None:
         self.loop = asyncio.new_event_loop()
         self.loop.set_exception_handler(self._failed)
-        self.clock = LoopClock(self.loop, not_before_ms=not_before_ms)
+        clock = AdvancingClock if can_advance else LoopClock
+        self.clock: LoopClock = clock(self.loop, not_before_ms=not_before_ms)
         self.peers = Peers(self.loop, limits)
         self.notes: Counter[str] = Counter()
         self.failures = 0

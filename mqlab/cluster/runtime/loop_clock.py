@@ -29,6 +29,15 @@ class LoopDeadline:
         """Prevent it; harmless when it has already happened."""
         self._handle.cancel()
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was prevented."""
+        return self._handle.cancelled()
+
+    def follow(self, moved: LoopDeadline) -> None:
+        """Be the deadline that was armed in its place."""
+        self._handle = moved._handle
+
     def __repr__(self) -> str:
         return f"<{self.kind} at {self.due_ms}>"
 
@@ -56,3 +65,36 @@ class LoopClock:
     def call_later(self, delay_ms: int, action: Callable[[], None], kind: str) -> LoopDeadline:
         """Run an action after a delay, as a step of its own."""
         return self.call_at(self.now_ms() + delay_ms, action, kind)
+
+
+class AdvancingClock(LoopClock):
+    """A clock that a test can put forward: what is due by then happens at once, the rest that much earlier."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, not_before_ms: int = 0) -> None:
+        super().__init__(loop, not_before_ms=not_before_ms)
+        self._armed: dict[int, tuple[LoopDeadline, Callable[[], None]]] = {}
+        self._number = 0
+
+    def call_at(self, due_ms: int, action: Callable[[], None], kind: str) -> LoopDeadline:
+        """Run an action at a moment, as a step of its own."""
+        self._number += 1
+        number = self._number
+
+        def happens() -> None:
+            del self._armed[number]
+            action()
+
+        deadline = super().call_at(due_ms, happens, kind)
+        self._armed[number] = (deadline, happens)
+        return deadline
+
+    def advance(self, ms: int) -> None:
+        """Put the clock forward; for a step of the loop's own thread."""
+        self._origin_ms += ms
+        for number, (deadline, happens) in list(self._armed.items()):
+            if deadline.is_cancelled:
+                del self._armed[number]
+            else:
+                deadline.cancel()
+                moved = super().call_at(deadline.due_ms, happens, deadline.kind)
+                deadline.follow(moved)

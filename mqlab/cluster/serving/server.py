@@ -55,9 +55,16 @@ class Tls:
 class Server:
     """A name server and brokers in this process, built when it starts. A failed start leaves nothing open."""
 
-    def __init__(self, plan: ServingPlan, *, limits: PeerLimits | None = None, tls: Tls | None = None) -> None:
+    def __init__(
+        self,
+        plan: ServingPlan,
+        *,
+        limits: PeerLimits | None = None,
+        tls: Tls | None = None,
+        can_advance: bool = False,
+    ) -> None:
         self.plan = plan
-        self.loop = EventLoop(limits=limits, not_before_ms=_after_last_message(plan))
+        self.loop = EventLoop(limits=limits, not_before_ms=_after_last_message(plan), can_advance=can_advance)
         self.name_server: NameServer | None = None
         self.brokers: list[Broker] = []
         self.grpc: GrpcService | None = None
@@ -197,6 +204,14 @@ class Server:
             self.on_loop(self._end_nodes)
             self.loop.stop()
             self._release_files()
+
+    def kill(self) -> None:
+        """End as SIGKILL would: nobody is told, nothing is saved; for tests with a server in their own process."""
+        self._is_ending = True
+        if self.grpc is not None:
+            self.on_loop(self.grpc.stop)
+        self.loop.stop()
+        self._release_files()
 
     def _signalled(self, number: int) -> None:
         if self._is_ending:

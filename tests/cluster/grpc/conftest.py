@@ -1,0 +1,7 @@
+"""The fixture that mqlab gives to others, from its module: an environment may be older than its entry point."""
+
+from __future__ import annotations
+
+from mqlab.cluster.pytest_plugin import rocketmq, rocketmq_server, rocketmq_settings
+
+__all__ = ["rocketmq", "rocketmq_server", "rocketmq_settings"]
