@@ -21,7 +21,7 @@ BROUGHT = {  # modules that a listed package brings along
     "grpcio": ("grpc",),
     "protobuf": ("google", "google.protobuf"),
 }
-LOADED_BY_PYTEST = {"mqlab.cluster.pytest_plugin"}  # pytest finds it by its entry point
+LOADED_BY_PYTEST = {"mqlab.cluster.testing.plugin"}  # pytest finds it by its entry point
 IN_A_BROWSER = {"pyodide"}  # there it is part of Python
 EXTRAS_OF = {
     "rocketmq": (),

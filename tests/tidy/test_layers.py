@@ -47,7 +47,7 @@ FLOORS = [
     (APART, {"lab.inspector", "lab.parts", "data.arrow"}),
     (APART, {"lab.world", "cluster.serving", "cluster.connected"}),
     (APART, {"lab.simulation", "data.traffic", "data.spark"}),
-    (APART, {"cluster", "data"}),
+    (APART, {"cluster", "cluster.testing", "data"}),
     (APART, {"course.widgets"}),
     (
         TOGETHER,

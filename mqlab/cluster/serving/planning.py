@@ -19,7 +19,6 @@ from mqlab.cluster.serving.config_file import FileSettings, parse_set, read_conf
 from mqlab.cluster.serving.plan import BROKER_PORT, BrokerPlan, ServingPlan, broker_addresses, free_port, own_address
 from mqlab.cluster.serving.users import access_of
 from mqlab.errors import RemotingError, UsageError
-from mqlab.rocketmq.admin.requests import AdminNode
 from mqlab.rocketmq.broker.config import BrokerConfig
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.nameserver.config import NameServerConfig
@@ -187,6 +186,8 @@ class Master:
 
 def master_of(address: str, access: NodeAccess | None = None) -> Master:
     """Ask a broker for its settings: name, cluster, the port for slaves. RemotingError when it does not answer."""
+    from mqlab.rocketmq.admin.requests import AdminNode  # only a slave asks; a server of tests starts a fifth faster
+
     where = address_of(address)
     loop = EventLoop()
     loop.start()

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from mqlab.cluster.pytest_plugin import rocketmq, rocketmq_server, rocketmq_settings
+from mqlab.cluster.testing.plugin import rocketmq, rocketmq_server, rocketmq_settings
 
 __all__ = ["rocketmq", "rocketmq_server", "rocketmq_settings"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rocketmq import TransactionChecker, TransactionResolution
 
-from mqlab.cluster.pytest_server import RocketMQ
+from mqlab.cluster.testing.server import RocketMQ
 from tests.cluster.grpc.official import Listener, message, producer, push, simple, until
 
 

@@ -182,8 +182,10 @@ class RocketMQ:
                 for queue_id in range(queues)
                 for offset in range(broker.store.min_offset(topic, queue_id), broker.store.max_offset(topic, queue_id))
             ]
-            found = [broker.store.message_at(unit.physical_offset) for unit in units if unit is not None]
-            return [MessageExt.from_record(record, broker.config.broker_name) for record in found if record is not None]
+            records = [broker.store.message_at(unit.physical_offset) for unit in units if unit is not None]
+            return [
+                MessageExt.from_record(record, broker.config.broker_name) for record in records if record is not None
+            ]
 
         messages: list[MessageExt] = self._on_loop(read)
         return messages

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from mqlab.cluster.pytest_server import RocketMQ, ServerOfTests
+    from mqlab.cluster.testing.server import RocketMQ, ServerOfTests
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +35,7 @@ def rocketmq_server(
     rocketmq_settings: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServerOfTests]:
     """The server of the session."""
-    from mqlab.cluster.pytest_server import ServerOfTests
+    from mqlab.cluster.testing.server import ServerOfTests
 
     server = ServerOfTests(tmp_path_factory.mktemp("rocketmq"), rocketmq_settings)
     try:
@@ -46,7 +46,7 @@ def rocketmq_server(
 
 @pytest.fixture
 def rocketmq(rocketmq_server: ServerOfTests) -> Iterator[RocketMQ]:
-    """RocketMQ, as one test sees it: see mqlab.cluster.pytest_server.RocketMQ."""
+    """RocketMQ, as one test sees it: see mqlab.cluster.testing.server.RocketMQ."""
     one_test = rocketmq_server.for_a_test()
     yield one_test
     one_test.end()

@@ -1,4 +1,4 @@
-"""The pytest plugin in a project of its own: what the fixture costs, and what it does not load before it is asked for."""
+"""The pytest plugin in a project of its own: what the fixture costs, and that nothing is loaded before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run(folder: Path, program: str, *words: str) -> subprocess.CompletedProcess[
     """pytest with the plugin, in a folder with one file of tests."""
     (folder / "test_it.py").write_text(textwrap.dedent(program), "utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words, str(folder)]
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/nowhere", "PYTEST_PLUGINS": "mqlab.cluster.pytest_plugin"}
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/nowhere", "PYTEST_PLUGINS": "mqlab.cluster.testing.plugin"}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
 
@@ -29,9 +29,10 @@ def test_nothing_is_loaded_before_a_test_asks_for_the_fixture(tmp_path: Path) ->
         import sys
 
         def test_other_peoples_tests():
-            assert "mqlab.cluster.pytest_plugin" in sys.modules
+            assert "mqlab.cluster.testing.plugin" in sys.modules
             loaded = [name for name in sys.modules if name.startswith(("grpc", "google", "asyncio", "mqlab."))]
-            assert sorted(loaded) == ["mqlab.cluster", "mqlab.cluster.pytest_plugin", "mqlab.lazy_names"]
+            plugin = ["mqlab.cluster", "mqlab.cluster.testing", "mqlab.cluster.testing.plugin"]
+            assert sorted(loaded) == [*plugin, "mqlab.lazy_names"]
         """,
     )
     assert answer.returncode == 0, answer.stdout
@@ -51,7 +52,7 @@ def test_a_session_starts_in_a_moment_and_a_test_in_less(tmp_path: Path) -> None
 
         @pytest.fixture(scope="session")
         def began():
-            import mqlab.cluster.pytest_server
+            import mqlab.cluster.testing.server
             return time.monotonic()
 
         @pytest.mark.parametrize("number", range(20))

@@ -1,0 +1,1 @@
+"""The pytest plugin: a RocketMQ in the process of a project's tests."""
