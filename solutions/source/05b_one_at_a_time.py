@@ -153,6 +153,43 @@ moments = [(call.began_ms, call.ended_ms) for call in board.run.calls]
 most = max(sum(a <= at < b for a, b in moments) for at, _ in moments)
 reveal("lab05.threads_of_order", most)
 
+# %% [prediction] lab05.slice
+# Billing has one thread and two queues. Ten orders wait in each, and each order takes ten seconds. The thread begins with
+# queue 0. When does queue 1 get its first turn?
+#
+# - 10: after ten seconds; the queues take turns, order by order
+#   > A thread that has entered a queue takes the next message of the same queue.
+# - 70: after 70 seconds
+#   = When an order ends and the thread has been in the queue for more than a minute, it lets the other queue run.
+# - 100: after 100 seconds, when queue 0 is empty
+#   > A long queue would then stop all others. After a minute the thread leaves the queue.
+# note: The minute is checked between two calls. It does not interrupt a listener.
+
+
+# %% tags=["parameter"]
+def ten_seconds(messages, context):
+    context.sleep("10s")
+    return SUCCESS
+
+
+def one_thread(lab):
+    lab.create_topic("orders", read_queue_nums=2, write_queue_nums=2)
+    shop = lab.producer("shop")
+    for number in range(20):
+        shop.send(Message("orders", b"a book", tags="created", keys=f"order-{number}"))
+    read_in_order(lab, ten_seconds, consume_thread_min=1, consume_thread_max=1)
+    lab.run_for("4m")
+
+
+# %% tags=["picture"]
+lab = play(one_thread, seed=7, client=no_trace)
+begun = lab.deliveries("billing", absences=False)[0].started_ms
+lab.queue_owners("billing", from_ms=begun - 5_000, until_ms=begun + 210_000)
+
+# %%
+first = next(call for call in calls(lab) if call["queue_id"] == 1)
+reveal("lab05.slice", first["begins"] // 1000)
+
 # %% [exercise] lab05.life_of_an_order
 # ### Exercise 2: the life of an order
 #

@@ -238,13 +238,14 @@ reveal("lab06.pull_carries", carries)
 
 # %% [markdown]
 # The 4 in `sysFlag` (6 is 4 + 2, and a lite pull's 22 is 16 + 4 + 2) says that a text is in the request. Without it the
-# broker uses the text of the last heartbeats. Here is the first second of billing: two heartbeats, then pulls, which
-# the broker holds (the bars).
+# broker uses the text of the last heartbeats. Here are billing's first heartbeats, and then its pulls, which the broker
+# holds (the bars).
 
 # %%
 lab = play(lambda lab: one_member(lab, "paid"), seed=7, client=no_trace)
 beats = [step.step for step in lab.journal if step.of("subscription.changed")]
-lab.space_time(beats[0] - 4, beats[0] + 34)
+shown = ("HEART_BEAT", "PULL_MESSAGE")
+lab.space_time(beats[0], beats[0] + 30, only=shown)
 
 # %% [markdown]
 # ## One group, two tags

@@ -10,7 +10,7 @@ Left out: frames that changed nothing that is shown, except requests whose answe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -98,13 +98,25 @@ def _chosen(journal: Journal, message: str | None, choose: _Follower | _Overview
     return collected
 
 
-def space_time(journal: Journal, first_step: int = 0, last_step: int | None = None, *, scale: str = "rows") -> Timeline:
-    """Every frame between two steps as an arrow from node to node, and what it changed: the space-time diagram."""
+def space_time(
+    journal: Journal,
+    first_step: int = 0,
+    last_step: int | None = None,
+    *,
+    only: Collection[str] = (),
+    scale: str = "rows",
+) -> Timeline:
+    """Every frame between two steps as an arrow from node to node, and what it changed: the space-time diagram.
+
+    ``only``: names of requests; other frames, and what they changed, are left out.
+    """
     last = len(journal) - 1 if last_step is None else last_step
     collected = _Collected(journal)
     with collecting_rarely():
         for record in journal:
             collected.see(record)
+            if only and record.about is not None and collected.request_name(record) not in only:
+                continue
             collected.frame(record)
             collected.changes(record, [change for change in record.changes if change.kind in SENTENCES])
             collected.faults(record)
@@ -161,6 +173,10 @@ class _Collected:
     def is_answer(self, record: StepRecord) -> bool:
         """True for a step in which an answer arrived."""
         return record.about is not None and bool(record.about.flag & 1)
+
+    def request_name(self, record: StepRecord) -> str:
+        """The name of the request that arrived in this step, or whose answer did."""
+        return _name((self.is_answer(record) and self._request_of(record)) or record)
 
     def frame(self, record: StepRecord) -> None:
         """Add the frame that arrived in this step, if there is one, with the node that sent it."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,11 +160,16 @@ class WhatHappened(LabState):
             title = f"no message {message!r} in these steps"
         return Timeline(shown, title=title, scale=scale)
 
-    def space_time(self, first_step: int = 0, last_step: int | None = None, *, scale: str = "rows") -> Timeline:
-        """Every frame between two steps as an arrow from node to node; ``scale`` as in ``timeline``."""
+    def space_time(
+        self, first_step: int = 0, last_step: int | None = None, *, only: Collection[str] = (), scale: str = "rows"
+    ) -> Timeline:
+        """Every frame between two steps as an arrow from node to node; ``scale`` as in ``timeline``.
+
+        ``only``: names of requests, such as HEART_BEAT; other frames, and what they changed, are left out.
+        """
         from mqlab.lab.views.moments import space_time
 
-        return space_time(self.journal, first_step, last_step, scale=scale)
+        return space_time(self.journal, first_step, last_step, only=only, scale=scale)
 
     def offset_strip(self, group: str) -> OffsetStrip:
         """The offsets of a group on each queue: smallest, committed, pulled and largest offset as a strip."""

@@ -128,6 +128,11 @@ def test_space_time_has_every_frame(lab: Lab) -> None:
     assert sum(m.kind == "frame" for m in some.moments) == 3
 
 
+def test_space_time_of_some_requests_has_their_answers_and_no_other_frame(lab: Lab) -> None:
+    told = [m.text for m in space_time(lab.journal, only=("HEART_BEAT",)).moments if m.kind == "frame"]
+    assert set(told) == {"HEART_BEAT", "SUCCESS to HEART_BEAT"} and told.count("HEART_BEAT") == len(told) / 2
+
+
 def test_a_failure_and_its_retry_belong_to_the_message() -> None:
     def fails_once(lab: Lab) -> None:
         lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
