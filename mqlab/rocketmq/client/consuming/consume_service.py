@@ -110,7 +110,7 @@ class ListenerRunner:
             "group": self._state.group,
             "batch": self._batches,
             "message_queue": queue,
-            "messages": [message_note(message, queue) for message in messages],
+            "messages": [message_note(message, queue, self._state.group) for message in messages],
         }
         self._ports.note("listener.started", **noted)
         return ListenerCallUnderWay(self._batches, messages, queue, now_ms, noted, hook_context)

@@ -134,7 +134,7 @@ class PopLoop:
             self._note(
                 "message.filtered",
                 pop_queue.queue,
-                messages=[message_note(message, message.message_queue) for message in result.filtered],
+                messages=[message_note(message, pop_queue.queue, state.group) for message in result.filtered],
             )
         # A message that came too often is acknowledged, and gone: POP has no dead letters here.
         limit = state.max_reconsume_times

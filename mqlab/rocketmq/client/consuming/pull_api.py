@@ -26,6 +26,7 @@ from mqlab.rocketmq.wire.bodies import SubscriptionData
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.message import MessageExt, MessageQueue, decode_messages
 from mqlab.rocketmq.wire.names import MASTER_ID
+from mqlab.rocketmq.wire.pop import Handle, real_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class PullApi:
                 group=self.group,
                 client=self._cluster.ports.node,
                 queue=queue,
-                messages=[message_note(message, queue) for message in dropped],
+                messages=[message_note(message, queue, self.group) for message in dropped],
             )
         return PullResult(
             answer.pull_status,
@@ -136,12 +137,26 @@ def note_polled(ports: Ports, group: str, queue: MessageQueue, messages: Sequenc
         client=ports.node,
         group=group,
         queue=queue,
-        messages=[message_note(message, queue) for message in messages],
+        messages=[message_note(message, queue, group) for message in messages],
     )
 
 
-def message_note(message: MessageExt, queue: MessageQueue) -> dict[str, object]:
-    """What the journal records of a message in a consumer's hands; of a retry also the original's offset id."""
+def place_of(message: MessageExt, queue: MessageQueue, group: str) -> MessageQueue:
+    """The queue in which a popped message is; ``queue`` for one whose handle is the invention of its producer."""
+    try:
+        handle = Handle.parse(message.properties[property_names.POP_CK])
+        return MessageQueue(real_topic(queue.topic, group, handle.kind), handle.broker_name, handle.queue_id)
+    except ValueError:
+        return queue
+
+
+def message_note(message: MessageExt, queue: MessageQueue, group: str) -> dict[str, object]:
+    """What the journal records of a message in a consumer's hands; of a retry also the original's offset id.
+
+    ``queue`` was asked; a popped message says in its handle in which queue it is.
+    """
+    if property_names.POP_CK in message.properties:
+        queue = place_of(message, queue, group)
     origin = message.properties.get(property_names.ORIGIN_MESSAGE_ID)
     noted: dict[str, object] = {
         "msg_id": message.msg_id,
