@@ -183,6 +183,25 @@ def test_what_is_out_and_until_when() -> None:
     assert lab.admin.timer_check_point("broker-a")["queue_offset"] == 2
 
 
+def test_two_held_pops_end_together_and_the_first_wakes_the_second() -> None:
+    """The first one finds a revived message, more are left, so it wakes the next: that one is not held any more."""
+    lab = _lab(1)
+    producer = lab.producer("shop")
+    for number in range(2):
+        producer.send(Message("orders", b"%d" % number))
+    first, second = (
+        lab.simple_consumer("billing", name=f"billing-{number}", await_duration="15s") for number in (1, 2)
+    )
+    for consumer in (first, second):
+        consumer.subscribe("orders")
+        consumer.start()
+    first.receive(2, "5s")
+    lab.run_for("1s")
+    pending = [consumer.receive_async(1, "30s") for consumer in (first, second)]
+    lab.run_for("20s")
+    assert [message.reconsume_times for each in pending for message in each.result()] == [1, 1]
+
+
 def test_what_a_simple_consumer_refuses() -> None:
     lab = _lab(1)
     consumer = lab.simple_consumer("audit")

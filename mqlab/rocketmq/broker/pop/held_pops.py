@@ -168,5 +168,6 @@ class HeldPops:
         now_ms = self._state.now_ms()
         for key, waiting in list(self._held.items()):
             for held in [held for held in waiting if now_ms > held.expires_ms - EARLY_MS]:
-                self._run(key, held, "its time is over")
+                if held in self._held.get(key, ()):  # the one before it may have woken it
+                    self._run(key, held, "its time is over")
         self._arm()
