@@ -767,5 +767,5 @@ check("lab08.rebuild")
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# In [lab 09](09a-falling-behind.ipynb) the consumers fall behind. Timed messages are also what holds the leases of POP
-# together. All labs: [index](index.ipynb).
+# In [lab 09](09a-falling-behind.ipynb) the consumers fall behind. Timed messages are also what the leases of
+# [lab 15](15a-leased-not-owned.ipynb) are made of. All labs: [index](index.ipynb).

@@ -87,6 +87,7 @@
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | acknowledgement | 确认 | a listener's `CONSUME_SUCCESS`; it moves the group's offset and does not delete anything | `ConsumeConcurrentlyStatus` | [00](00-a-messages-day.ipynb) |
+# | acknowledgement of a lease | 消息确认（ACK） | a popping consumer says that one message is done; the handle names the lease | `ACK_MESSAGE` | [15](15a-leased-not-owned.ipynb) |
 # | allocation strategy | 分配策略 | the rule by which the members of a group share a topic's queues, each computing it alone | `AllocateMessageQueueStrategy` | [03](03a-who-reads-which-queue.ipynb) |
 # | at least once | 至少一次 | the promise that an acknowledged message is not lost, and the warning that it may be delivered again | | [00](00-a-messages-day.ipynb) |
 # | averagely, averagely by circle | 平均分配, 环形平均分配 | the two strategies that share queues evenly: contiguous blocks, or one queue at a time in a circle | `AllocateMessageQueueAveragely`, `AllocateMessageQueueAveragelyByCircle` | [03](03a-who-reads-which-queue.ipynb) |
@@ -102,22 +103,27 @@
 # | duplicate | 重复消费 | a delivery of a message that was handled already | | [00](00-a-messages-day.ipynb) |
 # | flow control | 流控 | a consumer stops pulling from a queue while it holds too many of the queue's messages | `pullThresholdForQueue`, `consumeConcurrentlyMaxSpan` | [04](04a-how-far-have-we-read.ipynb) |
 # | global order | 全局顺序 | one queue for all messages of a topic; its price is one thread of one member | | [05](05b-one-at-a-time.ipynb) |
+# | handle | 消息句柄（POP_CK） | the name of a lease: start offset, pop time, invisible time, queue and offset | `POP_CK`, `extraInfo` | [15](15a-leased-not-owned.ipynb) |
 # | heartbeat | 心跳 | what a client reports to every broker every 30 s: its id, its groups, what they subscribe to | `HEART_BEAT`, `HeartbeatData` | [03](03c-when-queues-move.ipynb) |
 # | hook | 钩子 | user code that a client or a broker calls before and after something, such as a call of the listener | `ConsumeMessageHook`, `SendMessageHook` | [05](05a-many-at-a-time.ipynb) |
 # | idempotent | 幂等 | handling a message twice has the same result as handling it once | | [04](04b-beginning-again.ipynb) |
 # | initial position | 初始位点 | where a group begins in a queue for which it has no offset at the broker | `consumeFromWhere` | [04](04b-beginning-again.ipynb) |
+# | invisible time | 不可见时间 | how long a popped message stays on lease before the group gets it again | `invisibleTime` | [15](15b-when-it-comes-back.ipynb) |
 # | lag | 消费堆积, 堆积 | how many messages of a queue a group has not acknowledged: the largest offset minus the committed offset | `consumerProgress`, `ConsumeStats` | [09](09a-falling-behind.ipynb) |
+# | lease | 租约（不可见期） | the time for which a popped message is out; it ends by an ack, by a change, or by the clock | `PopCheckPoint` | [15](15a-leased-not-owned.ipynb) |
 # | listener | 监听器 | the function or object to which a consumer hands messages; its result says whether it handled them | `MessageListener` | [00](00-a-messages-day.ipynb) |
 # | Little's law | 利特尔法则 | calls in progress = calls per second times seconds per call; it holds for every listener and every queue | | [09](09a-falling-behind.ipynb) |
 # | long polling | 长轮询 | a pull that finds nothing is held by the broker, up to 15 s from a push consumer, and answered when a message arrives | `PullRequestHoldService`, `suspendTimeoutMillis` | [00](00-a-messages-day.ipynb) |
 # | machine room | 机房 | a data centre or zone with brokers and members; two strategies keep reading within it | `AllocateMessageQueueByMachineRoom` | [03](03a-who-reads-which-queue.ipynb) |
 # | message queue selector | 队列选择器 | the function by which a producer chooses the queue of a message, so that all events of an order are in one | `MessageQueueSelector` | [05](05b-one-at-a-time.ipynb) |
 # | orderly consumption | 顺序消费 | the messages of a queue are handled one after another, under a lock that the broker grants | `MessageListenerOrderly` | [05](05b-one-at-a-time.ipynb) |
+# | POP | POP 消费 | to consume without owning queues: messages are leased to whoever asks, and acknowledged one by one | `POP_MESSAGE` | [15](15a-leased-not-owned.ipynb) |
 # | process queue | 处理队列 | the messages of one queue that a consumer has pulled and not yet finished; the smallest of their offsets is the group's progress | `ProcessQueue` | [04](04a-how-far-have-we-read.ipynb) |
 # | pull | 拉取 | the request for messages of a queue from an offset on; the answer has messages and the next offset to ask for | `PULL_MESSAGE`, `nextBeginOffset` | [00](00-a-messages-day.ipynb) |
 # | queue lock | 队列锁 | the broker's promise that for the next 60 s only one client reads a queue, for orderly consumption | `RebalanceLockManager` | [05](05b-one-at-a-time.ipynb) |
 # | rebalance | 重平衡 | each member computes again which queues it owns, after a change and every 20 s | `RebalanceImpl`, `RebalanceService` | [03](03c-when-queues-move.ipynb) |
 # | reset | 重置位点 | setting a group's offsets to those of a point in time, forwards or backwards | `resetOffsetByTime` | [04](04b-beginning-again.ipynb) |
+# | revival | 消息重新投递（Revive） | the broker stores a message whose lease ended without an ack again, in the retry topic of group and topic | `PopReviveService` | [15](15b-when-it-comes-back.ipynb) |
 # | scaling out and in | 扩缩容 | members are added to a group or removed, and queues move | | [03](03b-what-a-change-moves.ipynb) |
 # | thread | 线程 | a listener is called in several threads of its client at once, by default 20 | `consumeThreadMin`, `consumeThreadMax` | [00](00-a-messages-day.ipynb) |
 

@@ -75,6 +75,8 @@
 # | [13a Post-mortem: what went wrong](13a-what-went-wrong.ipynb) | a bad day from its disks alone: whom it harmed, from when to when, which process did it, what only looks like trouble | labs 04b and 07a, some pandas | {minutes:13a} |
 # | [13b Repair and alarm: what now](13b-what-now.ipynb) | a repair that is counted, carried out and judged by deliveries; an alarm that rings in time and is quiet on good days | lab 13a | {minutes:13b} |
 # | [14 Simulation: find the bug](14-find-the-bug.ipynb) | three clusters with one defect each: seeds, a schedule made short, rules that hold at every step, a cause and its consequences | labs 01, 04 and 07 | {minutes:14} |
+# | [15a POP consumption: leased, not owned](15a-leased-not-owned.ipynb) | messages on lease, acks, what lag 0 hides, stuck and joining members, a lease table that survives a crash | labs 04a and 08c | {minutes:15a} |
+# | [15b POP redelivery: when it comes back](15b-when-it-comes-back.ipynb) | revival, held pops, how long a lease should be, poison without a dead letter, a killed broker | lab 15a | {minutes:15b} |
 #
 # There are three more pages. The [explorers](explorers.ipynb) are a tour of what can be clicked and dragged, without
 # exercises. The [glossary](glossary.ipynb) (术语表) has every term in English and Chinese with RocketMQ's own name for it.

@@ -60,6 +60,7 @@ HASHES = (
     "mqlab.rocketmq.filter.tags.parse",
 )
 TAG_FILTERS = ("mqlab.rocketmq.filter.tags", "mqlab.rocketmq.client.consuming.subscriptions")
+POPS = (*WHOLE_BROKER, "mqlab.rocketmq.wire.pop")
 RESETS = ("mqlab.rocketmq.admin.offset_resets",)
 DEATHS = ("mqlab.lab.world.faults.Faults.kill", "mqlab.lab.world.faults.Faults.power_off")
 TRUTHS = ("mqlab.data.traffic.trouble.capstone", "mqlab.data.traffic.trouble.truth")
@@ -118,6 +119,7 @@ FORBIDS = {
     ),
     **dict.fromkeys(("lab11.life", "lab11.slow_when", "lab11.why_again", "lab11.storm"), (*REPORTS, *DAY_TABLES)),
     "lab12.lag_now": REPORTS,
+    **dict.fromkeys(("lab15.out_now", "lab15.lease_table", "lab15.invisible_for", "lab15.revive"), POPS),
     "lab14.shrink": ("mqlab.lab.simulation.shrinking",),
     "lab14.finding": ("mqlab.lab.simulation.planted",),
     **dict.fromkeys(

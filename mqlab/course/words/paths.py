@@ -68,7 +68,7 @@ PATHS = (
     LabPath(
         "running",
         "Running it",
-        ("02", "05", "08", "09", "13"),
+        ("02", "05", "08", "09", "13", "15"),
         "Size a group, change it under traffic, and find out what went wrong last night.",
     ),
     LabPath(
@@ -80,7 +80,7 @@ PATHS = (
     LabPath(
         "building",
         "Building it",
-        ("01", "03b", "08b", "08c", "14"),
+        ("01", "03b", "08b", "08c", "14", "15a"),
         "Write parts of a broker and of its clients, and find the defect in one by seeds and rules.",
     ),
     LabPath("all", "All", ("0", "1"), "All of this."),
