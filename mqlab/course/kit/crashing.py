@@ -22,9 +22,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from mqlab.course.kit.days import Day, NotMade, Played
-from mqlab.course.kit.form import seeded
+from mqlab.course.kit.form import exercise_of
 from mqlab.course.kit.promises import Promise
-from mqlab.course.kit.values import told
 from mqlab.course.teach.exercises import Answers, Exercise, Finding
 from mqlab.course.words import ExerciseWords
 from mqlab.lab.runtime.line_watch import LineWatch
@@ -182,7 +181,7 @@ def EveryCrash(
     meeting: Meeting | None = None,
 ) -> Exercise:
     """An exercise whose answer must hold wherever a node dies; the head of this file has an example."""
-    said, name = told(id, words), signature.partition("(")[0]
+    name = signature.partition("(")[0]
     form = Crashing(
         id,
         name,
@@ -198,16 +197,4 @@ def EveryCrash(
         weights or {},
         meeting,
     )
-    return Exercise(
-        id,
-        said.title,
-        points,
-        (name,),
-        seeded(form),
-        tuple(seeds),
-        said.hints,
-        said.note,
-        limits or {},
-        tuple(forbids),
-        form,
-    )
+    return exercise_of(form, points=points, seeds=seeds, words=words, limits=limits, forbids=forbids)

@@ -10,19 +10,25 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mqlab.course.teach.exercises import Answers, Case, Exercise, Finding
+from mqlab.course.words import ExerciseWords, has_words, words_of
 
 SECONDS = 5.0
 """How long a public check may take."""
-"""How long one may take that asks Spark, in a session that is warm."""
+
+NO_WORDS = ExerciseWords("", ("", "", ""), "")
 
 
 class Form(Protocol):
     """What makes an exercise's cases."""
+
+    @property
+    def id(self) -> str:
+        """The exercise's id, such as "lab07.schedule"."""
 
     @property
     def name(self) -> str:
@@ -68,6 +74,37 @@ def case_of(form: Form, name: str, make: Callable[[], Any], weight_of: str | Non
 def seeded(form: Form) -> Callable[[int], Case]:
     """The maker of an exercise's cases from seeds."""
     return lambda seed: case_of(form, f"{form.about}, seed {seed}", lambda: form.make(seed), "")
+
+
+def exercise_of(
+    form: Form,
+    *,
+    points: int,
+    seeds: Sequence[int],
+    beside: Sequence[str] = (),
+    words: ExerciseWords | None = None,
+    limits: Mapping[str, float] | None = None,
+    forbids: Sequence[str] = (),
+) -> Exercise:
+    """The exercise that a form judges. It asks for the form's name and those ``beside`` it.
+
+    ``words``: title, hints and note; without them those of the lab's source.
+    """
+    lab = form.id.partition(".")[0]
+    said = words or (words_of(lab).exercises.get(form.id, NO_WORDS) if has_words(lab) else NO_WORDS)
+    return Exercise(
+        form.id,
+        said.title,
+        points,
+        (form.name, *beside),
+        seeded(form),
+        tuple(seeds),
+        said.hints,
+        said.note,
+        limits or {},
+        tuple(forbids),
+        form,
+    )
 
 
 def variants(asked: Exercise, *special: Variant) -> Callable[[int], tuple[Case, ...]]:

@@ -27,9 +27,8 @@ from typing import Any
 
 from mqlab.course.kit import slips as general
 from mqlab.course.kit.calls import hearing, marked
-from mqlab.course.kit.form import first, seeded
+from mqlab.course.kit.form import exercise_of, first
 from mqlab.course.kit.slips import Slip
-from mqlab.course.kit.values import told
 from mqlab.course.teach.exercises import Answers, Call, Exercise, Finding
 from mqlab.course.words import ExerciseWords
 from mqlab.scales import SECOND, time_text
@@ -314,20 +313,7 @@ def Rows(
     """
     name = signature.partition("(")[0]
     by_part = {"": rules} if isinstance(rules, str) and rules else dict(rules or {})
-    said = told(id, words)
     asked = (id, name, signature, about, calls, tuple(columns), tuple(by), through)
     form = Tables(*asked, by_part, slips, explain, promises, again, close or {}, weights or {})
-    defines = (name, through) if through else (name,)
-    return Exercise(
-        id,
-        said.title,
-        points,
-        defines,
-        seeded(form),
-        tuple(seeds),
-        said.hints,
-        said.note,
-        limits or {},
-        tuple(forbids),
-        form,
-    )
+    beside = (through,) if through else ()
+    return exercise_of(form, points=points, seeds=seeds, beside=beside, words=words, limits=limits, forbids=forbids)

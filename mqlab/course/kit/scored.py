@@ -23,10 +23,9 @@ from typing import Any
 
 from mqlab.course.kit import slips as general
 from mqlab.course.kit.calls import hearing, marked
-from mqlab.course.kit.form import first, seeded
+from mqlab.course.kit.form import exercise_of, first
 from mqlab.course.kit.rows import Store
 from mqlab.course.kit.shapes import Misfit, described, fitted
-from mqlab.course.kit.values import told
 from mqlab.course.teach.exercises import Answers, Call, Exercise, Finding
 from mqlab.course.words import ExerciseWords
 
@@ -118,7 +117,6 @@ def Scored(
 ) -> Exercise:
     """An exercise whose answer is measured; the head of this file has an example. Weights default to equal ones."""
     name = signature.partition("(")[0]
-    said = told(id, words)
     form = Scores(
         id,
         name,
@@ -132,17 +130,5 @@ def Scored(
         floor,
         told_by,
     )
-    defines = (name, opens) if opens else (name,)
-    return Exercise(
-        id,
-        said.title,
-        points,
-        defines,
-        seeded(form),
-        tuple(seeds),
-        said.hints,
-        said.note,
-        limits or {},
-        tuple(forbids),
-        form,
-    )
+    beside = (opens,) if opens else ()
+    return exercise_of(form, points=points, seeds=seeds, beside=beside, words=words, limits=limits, forbids=forbids)

@@ -20,7 +20,7 @@ from typing import Any
 
 from mqlab.course.kit import slips as general
 from mqlab.course.kit.calls import ask
-from mqlab.course.kit.form import seeded
+from mqlab.course.kit.form import exercise_of
 from mqlab.course.kit.shapes import (
     Difference,
     Misfit,
@@ -34,7 +34,7 @@ from mqlab.course.kit.shapes import (
 )
 from mqlab.course.kit.slips import PartSlip, Slip
 from mqlab.course.teach.exercises import Answers, Call, Exercise, Finding
-from mqlab.course.words import ExerciseWords, has_words, refutation, words_of
+from mqlab.course.words import ExerciseWords, refutation
 
 Calls = Callable[[int], Iterable[Call]]
 Explain = Callable[[Call, Any, Difference], str]  # call, the whole value, the first difference -> a rule, or ""
@@ -43,7 +43,6 @@ Place = Callable[[Call, Difference | None], str]
 Compare = Callable[[Call, Any], Difference | None]  # a call, the value in the right form -> the first difference
 Show = Callable[[str, Any], object]  # a part's name, a value of it -> what a finding shows
 LONG_BYTES = 24
-NO_WORDS = ExerciseWords("", ("", "", ""), "")
 
 
 @dataclass(frozen=True)
@@ -226,14 +225,6 @@ def _shown(value: object) -> object:
     return f"{len(value)} bytes: {value[:8].hex(' ', 4)} … {value[-8:].hex(' ', 4)}"
 
 
-def told(exercise_id: str, words: ExerciseWords | None) -> ExerciseWords:
-    """An exercise's title, hints and note: as given, or from the lab's source."""
-    lab = exercise_id.partition(".")[0]
-    if words is not None or not has_words(lab):
-        return words or NO_WORDS
-    return words_of(lab).exercises.get(exercise_id, NO_WORDS)
-
-
 def Pure(
     id: str,
     signature: str,
@@ -265,24 +256,11 @@ def Pure(
     """
     name = signature.partition("(")[0]
     by_part = {"": rules} if isinstance(rules, str) and rules else dict(rules or {})
-    said = told(id, words)
     weighed = weights or {}
     form = Values(
         id, name, signature, about, calls, returns, by_part, slips, explain, place_of, also, compares, shows, weighed
     )
-    return Exercise(
-        id,
-        said.title,
-        points,
-        (name,),
-        seeded(form),
-        tuple(seeds),
-        said.hints,
-        said.note,
-        limits or {},
-        tuple(forbids),
-        form,
-    )
+    return exercise_of(form, points=points, seeds=seeds, words=words, limits=limits, forbids=forbids)
 
 
 def Fields(id: str, signature: str, *, fields: Mapping[str, tuple[Any, str]], **more: Any) -> Exercise:

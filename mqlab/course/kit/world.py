@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from mqlab.course.kit.days import Day, NotMade
-from mqlab.course.kit.form import seeded
+from mqlab.course.kit.form import exercise_of
 from mqlab.course.kit.promises import Promise
-from mqlab.course.kit.values import told
 from mqlab.course.teach.exercises import Answers, Exercise, Finding
 from mqlab.course.words import ExerciseWords
 
@@ -67,18 +66,6 @@ def World(
     forbids: Sequence[str] = (),
 ) -> Exercise:
     """An exercise whose answer takes part in a Lab; the head of this file has an example."""
-    said, name = told(id, words), signature.partition("(")[0]
+    name = signature.partition("(")[0]
     form = Worlds(id, name, signature, about, day, tuple(promises), weights or {})
-    return Exercise(
-        id,
-        said.title,
-        points,
-        (name,),
-        seeded(form),
-        tuple(seeds),
-        said.hints,
-        said.note,
-        limits or {},
-        tuple(forbids),
-        form,
-    )
+    return exercise_of(form, points=points, seeds=seeds, words=words, limits=limits, forbids=forbids)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from mqlab.course.kit.form import NO_WORDS
 from mqlab.course.kit.rows import Store
 from mqlab.course.kit.scored import Scored
 from mqlab.course.kit.shapes import tuple_of
-from mqlab.course.kit.values import NO_WORDS
 from mqlab.course.teach.exercises import Call, Finding
 
 

@@ -19,10 +19,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mqlab.course.kit.days import DatabaseTables, Day, Does, LabDatabases, NotMade, Played, Topics, parameters_of, takes
-from mqlab.course.kit.form import seeded
+from mqlab.course.kit.form import exercise_of
 from mqlab.course.kit.promises import COMMIT_RULE
-from mqlab.course.kit.values import told
-from mqlab.course.teach.exercises import Answers, Exercise, Finding
+from mqlab.course.teach.exercises import Answers, Finding
 from mqlab.course.teach.lives import anew
 from mqlab.course.words import refutation
 from mqlab.errors import MqlabError
@@ -333,21 +332,4 @@ class BothDie:
         return None
 
 
-def _exercise() -> Exercise:
-    form, said = BothDie(), told("lab08.transaction", None)
-    return Exercise(
-        form.id,
-        said.title,
-        6,
-        (form.name,),
-        seeded(form),
-        (1, 2),
-        said.hints,
-        said.note,
-        {},
-        (),
-        form,
-    )
-
-
-TRANSACTION = _exercise()
+TRANSACTION = exercise_of(BothDie(), points=6, seeds=(1, 2))

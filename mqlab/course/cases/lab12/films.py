@@ -15,10 +15,9 @@ from typing import Any
 from mqlab.course.cases.lab12.moments import shown
 from mqlab.course.given.lab12.streams import make_film
 from mqlab.course.kit.calls import hearing, marked
-from mqlab.course.kit.form import first, seeded
+from mqlab.course.kit.form import exercise_of, first
 from mqlab.course.kit.rows import Store
 from mqlab.course.kit.stores import shared_folder
-from mqlab.course.kit.values import told
 from mqlab.course.teach.exercises import Answers, Call, Exercise, Finding
 from mqlab.course.words import refutation
 from mqlab.scales import MINUTE
@@ -60,6 +59,11 @@ class FilmRun:
     def waits_longer(self, bound_ms: int) -> bool:
         """Whether the watermark is before a moment in the end: the delay is longer than it has to be."""
         return bool(self.batches[-1]["watermark"] < shown(bound_ms // 1000 * 1000))
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows Spark keeps after the last batch."""
+        return int(self.batches[-1]["rows_in_state"])
 
     def of(self, batch: int) -> list[Row]:
         """The rows of one batch."""
@@ -137,21 +141,9 @@ def OverFilm(
     seeds: Sequence[int] = (1,),
 ) -> Exercise:
     """An exercise whose answer is a stream; its calls have a film as first argument, and a Film in ``given``."""
-    name, said = signature.partition("(")[0], told(id, None)
+    name = signature.partition("(")[0]
     form = Films(id, name, about, calls, columns, refused, promises, weights or {})
-    return Exercise(
-        id,
-        said.title,
-        points,
-        (name, THROUGH),
-        seeded(form),
-        tuple(seeds),
-        said.hints,
-        said.note,
-        {},
-        (),
-        form,
-    )
+    return exercise_of(form, points=points, seeds=seeds, beside=(THROUGH,))
 
 
 def film_folder(film: Film, types: Mapping[str, str], about: str) -> Store:
@@ -173,10 +165,15 @@ def told_by(call: Call, belief: str, batch: int, expected: object, found: object
     return Finding(refutation(belief), place(call, batch, what), expected, found, call=call, belief=belief)
 
 
-def state_at_the_end(run: FilmRun) -> tuple[int, int]:
-    """Number of the last batch, and the rows that Spark kept after it."""
-    last = run.batches[-1]
-    return last["batch"], last["rows_in_state"]
+def kept_too_many(call: Call, run: FilmRun, most: int, why: Callable[[], str]) -> Finding | None:
+    """What is wrong if Spark keeps more rows in the end; ``why`` is the id of a belief, or a rule in words."""
+    if run.kept_rows <= most:
+        return None
+    batch, rule = run.batches[-1]["batch"], why()
+    expected, actual = f"at most {most} rows in state", f"{run.kept_rows} rows in state"
+    if rule.startswith("lab12."):
+        return told_by(call, rule, batch, expected, actual)
+    return Finding(rule, place(call, batch), expected, actual, call=call)
 
 
 def clock(moment_ms: int) -> str:

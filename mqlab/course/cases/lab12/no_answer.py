@@ -20,9 +20,9 @@ from mqlab.course.cases.lab12.films import (
     OverFilm,
     clock,
     film_folder,
+    kept_too_many,
     minutes_ms,
     place,
-    state_at_the_end,
     told_by,
 )
 from mqlab.course.cases.lab12.moments import NINE
@@ -178,8 +178,8 @@ def _not_told(call: Call, run: FilmRun, batch: int, key: CallKey, began: int) ->
     film: Film = call.given
     what, expected = f"call {key[0]} of {key[1]}", f"told: it began at {clock(began)}"
     again = [row for row in film.until(batch) if row["msg_id"] == key[1] and row["request_id"] != key[0]]
-    if not run.rows and _kept(run) > 2 * len(film.slices[0]):
-        actual = f"nothing is reported, and {_kept(run)} rows are in state"
+    if not run.rows and run.kept_rows > 2 * len(film.slices[0]):
+        actual = f"nothing is reported, and {run.kept_rows} rows are in state"
         return told_by(call, "lab12.one_watermark_is_enough", batch, expected, actual, what)
     if not run.rows:
         return told_by(call, "lab12.inner_join_tells", batch, expected, "nothing is reported", what)
@@ -189,21 +189,11 @@ def _not_told(call: Call, run: FilmRun, batch: int, key: CallKey, began: int) ->
     return Finding(SOON, place(call, batch, what), expected, "not told", call=call)
 
 
-def _kept(run: FilmRun) -> int:
-    return state_at_the_end(run)[1]
-
-
 def _state_is_bounded(call: Call, run: FilmRun) -> Finding | None:
     film: Film = call.given
     bound = film.newest_ms() - 2 * (minutes_ms(call, "late") + PATIENCE_MS)
     most = sum(row["time"] > bound for row in film.until(len(film.slices))) + SLACK_ROWS
-    batch, kept = state_at_the_end(run)
-    if kept <= most:
-        return None
-    expected, actual = f"at most {most} rows in state", f"{kept} rows in state"
-    if run.mode == "append":
-        return told_by(call, "lab12.range_has_one_end", batch, expected, actual)
-    return Finding(LONG_MEMORY, place(call, batch), expected, actual, call=call)
+    return kept_too_many(call, run, most, lambda: "lab12.range_has_one_end" if run.mode == "append" else LONG_MEMORY)
 
 
 def _refused(words: str) -> str:

@@ -21,9 +21,9 @@ from mqlab.course.cases.lab12.films import (
     FilmRun,
     OverFilm,
     film_folder,
+    kept_too_many,
     minutes_ms,
     place,
-    state_at_the_end,
     told_by,
 )
 from mqlab.course.cases.lab12.moments import BROKERS, DAY, NINE, shown
@@ -130,17 +130,15 @@ def _state_is_bounded(call: Call, run: FilmRun) -> Finding | None:
     # Twice as long as anything can be late is enough for every way to say it.
     bound = film.newest_ms() - 2 * late_ms
     most = sum(minute > shown(bound - bound % SECOND) for minute, _ in counts(film, len(film.slices)))
-    batch, kept = state_at_the_end(run)
-    if kept <= most:
-        return None
-    expected, actual = f"at most {most} rows in state", f"{kept} rows in state"
-    if run.mode == "complete":
-        return told_by(call, "lab12.complete_is_small", batch, expected, actual)
-    if not run.has_watermark:
-        return told_by(call, "lab12.state_forgets", batch, expected, actual)
-    if run.waits_longer(bound):
-        return Finding(LONG_DELAY, place(call, batch), expected, actual, call=call)
-    return told_by(call, "lab12.start_is_the_window", batch, expected, actual)
+
+    def why() -> str:
+        if run.mode == "complete":
+            return "lab12.complete_is_small"
+        if not run.has_watermark:
+            return "lab12.state_forgets"
+        return LONG_DELAY if run.waits_longer(bound) else "lab12.start_is_the_window"
+
+    return kept_too_many(call, run, most, why)
 
 
 PER_MINUTE = OverFilm(

@@ -20,9 +20,9 @@ from mqlab.course.cases.lab12.films import (
     OverFilm,
     Row,
     film_folder,
+    kept_too_many,
     minutes_ms,
     place,
-    state_at_the_end,
     told_by,
 )
 from mqlab.course.cases.lab12.moments import BROKERS, NINE
@@ -130,15 +130,13 @@ def _state_is_bounded(call: Call, run: FilmRun) -> Finding | None:
     within_ms = minutes_ms(call, "within")
     bound = film.newest_ms() - 2 * within_ms
     most = sum(row["store_timestamp"] > bound for row in film.until(len(film.slices)))
-    batch, kept = state_at_the_end(run)
-    if kept <= most:
-        return None
-    expected, actual = f"at most {most} rows in state", f"{kept} rows in state"
-    if not run.has_watermark:
-        return told_by(call, "lab12.duplicates_end", batch, expected, actual)
-    if run.waits_longer(bound):
-        return Finding(LONG_DELAY, place(call, batch), expected, actual, call=call)
-    return told_by(call, "lab12.watermark_ends_all", batch, expected, actual)
+
+    def why() -> str:
+        if not run.has_watermark:
+            return "lab12.duplicates_end"
+        return LONG_DELAY if run.waits_longer(bound) else "lab12.watermark_ends_all"
+
+    return kept_too_many(call, run, most, why)
 
 
 WITHOUT_REPEATS = OverFilm(
