@@ -184,7 +184,10 @@ class Remoting:
     def ask(self, channel: Channel, command: RemotingCommand) -> Promise[RemotingCommand]:
         """Answer a request of such a client; who it is was asked elsewhere."""
         answered: Promise[RemotingCommand] = Promise()
-        self._handle(self._handlers[command.code], channel, command, answered.resolve)
+        try:
+            self._handlers[command.code](channel, command, answered.resolve)
+        except Exception as error:
+            self._failed(command, error, answered.resolve)
         return answered
 
     def _accepted(self, connection: Connection) -> None:
@@ -249,16 +252,17 @@ class Remoting:
         if self._access is not None and (problem := self._access.problem_of(command)) is not None:
             reply(command.reply(ResponseCode.NO_PERMISSION, problem))
             return
-        self._handle(handler, channel, command, reply)
-
-    def _handle(self, handler: Handler, channel: Channel, command: RemotingCommand, reply: Reply) -> None:
         try:
             handler(channel, command, reply)
-        except Exception as error:  # a node answers whatever its handler raises; the journal keeps the traceback
-            import traceback  # here: most nodes never need it
+        except Exception as error:
+            self._failed(command, error, reply)
 
-            self.ports.note("handler.failed", code=command.code, error=traceback.format_exc())
-            reply(command.reply(ResponseCode.SYSTEM_ERROR, f"{type(error).__name__}: {error}"))
+    def _failed(self, command: RemotingCommand, error: Exception, reply: Reply) -> None:
+        """A handler raised this: a node answers all the same, and the journal keeps the traceback."""
+        import traceback  # here: most nodes never need it
+
+        self.ports.note("handler.failed", code=command.code, error=traceback.format_exc())
+        reply(command.reply(ResponseCode.SYSTEM_ERROR, f"{type(error).__name__}: {error}"))
 
     def lose(self, connection: Connection, reason: str) -> None:
         """A connection was closed: fail the requests that wait on it, and call the owner."""

@@ -19,7 +19,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mqlab.rocketmq.client.consuming.consume_service import ListenerCallUnderWay, ListenerRunner, restore_original_topic
+from mqlab.rocketmq.client.consuming.consume_service import (
+    ListenerCallUnderWay,
+    ListenerRunner,
+    restore_original_topic,
+    thread_is_free,
+)
 from mqlab.rocketmq.client.consuming.listener import ConsumeConcurrentlyContext, as_call
 from mqlab.rocketmq.client.consuming.member_state import PushState
 from mqlab.rocketmq.client.consuming.process_queue import ProcessQueue
@@ -77,7 +82,7 @@ class ConsumeConcurrently:
         size = self.state.config.consume_message_batch_max_size
         for start in range(0, len(messages), size):
             batch = Batch(self, list(messages[start : start + size]), process_queue, queue)
-            self.pool.submit(batch.call, batch.done, label=str(queue))
+            self.pool.submit(batch.call, thread_is_free, label=str(queue))
 
     def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[ListenerAnswer]:
         """Consume one message that an operator sent, now."""
@@ -213,12 +218,8 @@ class Batch:
 
     def call(self) -> None:
         """In a thread of the pool; the thread stays taken while failed messages are sent back."""
-        runner, workers = self._service.runner, self._service.workers
         context = ConsumeConcurrentlyContext(self._service.works, self.queue)
-        call = workers.call(lambda: Promise.of(self._begin()))
-        if call is not None:
-            answer, error = runner.listen(call, context)
-            workers.call(lambda: self._end(call, context, answer, error))
+        self._service.runner.run(self._begin, context, self._end)
 
     def _begin(self) -> ListenerCallUnderWay | None:
         if self.process_queue.dropped:
@@ -262,8 +263,3 @@ class Batch:
                 service.resubmit_later(left, self.process_queue, self.queue)
         service.remove(finished, self.process_queue, self.queue)
         service.runner.finished()
-
-    def done(self, _: None, error: BaseException | None) -> None:
-        """The thread is free. Errors of the learner were caught before: one that comes here is mqlab's own."""
-        if error is not None:
-            raise error

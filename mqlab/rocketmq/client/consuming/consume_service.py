@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from mqlab.rocketmq.client.consuming.consume_hooks import (
     EXCEPTION,
@@ -33,6 +34,8 @@ from mqlab.rocketmq.promises import Flow, Promise, flow
 from mqlab.rocketmq.wire import property_names
 from mqlab.rocketmq.wire.message import MessageExt, MessageQueue
 from mqlab.rocketmq.wire.names import RETRY_PREFIX, retry_topic
+
+Context = TypeVar("Context", bound=ListenerContext)
 
 
 class ConsumeService(Protocol):
@@ -122,6 +125,22 @@ class ListenerRunner:
         except Exception as failure:
             return None, learners_traceback(failure)
 
+    def run(
+        self,
+        begin: Callable[[], ListenerCallUnderWay | None],
+        context: Context,
+        end: Callable[[ListenerCallUnderWay, Context, Any, str | None], Promise[None]],
+    ) -> None:
+        """In a thread: one call with its beginning and end on the node; ``begin`` answers None where there is none.
+
+        The thread stays taken until ``end`` is over, such as while failed messages are sent back.
+        """
+        workers = self._ports.workers
+        call = workers.call(lambda: Promise.of(begin()))
+        if call is not None:
+            answer, error = self.listen(call, context)
+            workers.call(partial(end, call, context, answer, error))
+
     def end(self, call: ListenerCallUnderWay, answer: Any, error: str | None) -> ListenerOutcome:
         """On the node: what the answer counts as; record it and call the hooks."""
         # 1. None, an exception and an unknown word count as the failing status.
@@ -199,6 +218,12 @@ class ListenerRunner:
         if took_ms >= self._state.config.consume_timeout:
             return TIME_OUT
         return FAILED if status == self._on_error else RETURN_SUCCESS
+
+
+def thread_is_free(_: None, error: BaseException | None) -> None:
+    """A task of the pool is over. Errors of the learner were caught before: one that comes here is mqlab's own."""
+    if error is not None:
+        raise error
 
 
 def restore_original_topic(messages: Sequence[MessageExt], group: str) -> None:

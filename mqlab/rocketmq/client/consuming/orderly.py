@@ -18,7 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mqlab.rocketmq.client.consuming.consume_service import ListenerCallUnderWay, ListenerRunner, restore_original_topic
+from mqlab.rocketmq.client.consuming.consume_service import (
+    ListenerCallUnderWay,
+    ListenerRunner,
+    restore_original_topic,
+    thread_is_free,
+)
 from mqlab.rocketmq.client.consuming.listener import ConsumeOrderlyContext, as_call
 from mqlab.rocketmq.client.consuming.member_state import PushState
 from mqlab.rocketmq.client.consuming.process_queue import REBALANCE_LOCK_INTERVAL_MS, ProcessQueue, move
@@ -105,7 +110,7 @@ class ConsumeOrderly:
         """Start a task for the queue. ``dispatch`` False: one is under way, which takes these messages, too."""
         if dispatch:
             task = QueueTask(self, process_queue, queue)
-            self.pool.submit(task.call, task.done, label=str(queue))
+            self.pool.submit(task.call, thread_is_free, label=str(queue))
 
     def submit_later(self, process_queue: ProcessQueue, queue: MessageQueue, delay_ms: int) -> None:
         """Start a task for a queue after a rest, between 10 ms and 30 s."""
@@ -316,8 +321,3 @@ class QueueTask:
         if not go_on:
             service.leave(self._process_queue, self._queue)
         return go_on
-
-    def done(self, _: None, error: BaseException | None) -> None:
-        """The thread is free. Errors of the learner were caught before: one that comes here is mqlab's own."""
-        if error is not None:
-            raise error

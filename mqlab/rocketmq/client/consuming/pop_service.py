@@ -16,7 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mqlab.rocketmq.client.consuming.consume_service import ListenerCallUnderWay, ListenerRunner, restore_original_topic
+from mqlab.rocketmq.client.consuming.consume_service import (
+    ListenerCallUnderWay,
+    ListenerRunner,
+    restore_original_topic,
+    thread_is_free,
+)
 from mqlab.rocketmq.client.consuming.listener import ConsumeConcurrentlyContext, as_call
 from mqlab.rocketmq.client.consuming.member_state import PushState
 from mqlab.rocketmq.client.consuming.pop_loop import PopQueue
@@ -53,7 +58,7 @@ class ConsumePop:
         size = self.state.config.consume_message_batch_max_size
         for start in range(0, len(messages), size):
             batch = PopBatch(self, list(messages[start : start + size]), pop_queue, result)
-            self.pool.submit(batch.call, batch.done, label=str(pop_queue.queue))
+            self.pool.submit(batch.call, thread_is_free, label=str(pop_queue.queue))
 
     def ack(self, message: MessageExt) -> None:
         """Acknowledge a message; a failure is only noted, as in RocketMQ."""
@@ -98,12 +103,8 @@ class PopBatch:
 
     def call(self) -> None:
         """In a thread of the pool."""
-        runner, workers = self._service.runner, self._service.workers
         context = ConsumeConcurrentlyContext(self._service.works, self.queue)
-        call = workers.call(lambda: Promise.of(self._begin()))
-        if call is not None:
-            answer, error = runner.listen(call, context)
-            workers.call(lambda: self._end(call, context, answer, error))
+        self._service.runner.run(self._begin, context, self._end)
 
     def _begin(self) -> ListenerCallUnderWay | None:
         if self.pop_queue.dropped:
@@ -142,8 +143,3 @@ class PopBatch:
             count(CONSUME_FAILED_TPS, group, topic, len(self.messages) - good - 1, now_ms)
         service.runner.finished()
         yield Promise.of(None)
-
-    def done(self, _: None, error: BaseException | None) -> None:
-        """The thread is free. Errors of the learner were caught before: one that comes here is mqlab's own."""
-        if error is not None:
-            raise error
