@@ -198,13 +198,12 @@ class CheckPoint:
             "so": self.start_offset,
             "t": self.topic,
         }
-        return java_json.to_json({name: field for name, field in value.items() if field is not None})
+        return _written(value)
 
     @classmethod
     def decode(cls, body: bytes) -> CheckPoint:
         """Read the body of its message. Raises CorruptionError."""
         value = _object(body, "a check point")
-        distances = _field(value, "d", "queueOffsetDiff")
         return cls(
             str(_field(value, "t", "topic") or ""),
             str(_field(value, "c", "cid") or ""),
@@ -213,7 +212,7 @@ class CheckPoint:
             _number(value, "pt", "popTime"),
             _number(value, "it", "invisibleTime"),
             _number(value, "n", "num"),
-            tuple(int(distance) for distance in distances) if isinstance(distances, list) else None,
+            _numbers(value, "d", "queueOffsetDiff"),
             _field(value, "bn", "brokerName"),
             _number(value, "ro", "reviveOffset"),
             _field(value, "rp", "rePutTimes"),
@@ -270,13 +269,12 @@ class Ack:
             "so": self.start_offset,
             "t": self.topic,
         }
-        return java_json.to_json({name: field for name, field in value.items() if field is not None})
+        return _written(value)
 
     @classmethod
     def decode(cls, body: bytes) -> Ack:
         """Read the body of its message. Raises CorruptionError."""
         value = _object(body, "an ack")
-        offsets = _field(value, "aol", "ackOffsetList")
         return cls(
             str(_field(value, "t", "topic") or ""),
             str(_field(value, "c", "consumerGroup") or ""),
@@ -285,7 +283,7 @@ class Ack:
             _number(value, "pt", "popTime"),
             _field(value, "bn", "brokerName"),
             _number(value, "ao", "ackOffset"),
-            tuple(int(offset) for offset in offsets) if isinstance(offsets, list) else None,
+            _numbers(value, "aol", "ackOffsetList"),
         )
 
 
@@ -386,3 +384,13 @@ def _number(value: Mapping[str, Any], short: str, long: str) -> int:
     if isinstance(field, bool) or not isinstance(field, int):
         raise CorruptionError(f"{long} must be a whole number", found=field)
     return field
+
+
+def _numbers(value: Mapping[str, Any], short: str, long: str) -> tuple[int, ...] | None:
+    numbers = _field(value, short, long)
+    return tuple(map(int, numbers)) if isinstance(numbers, list) else None
+
+
+def _written(value: Mapping[str, Any]) -> bytes:
+    """The body: fields that are null are left out."""
+    return java_json.to_json({name: field for name, field in value.items() if field is not None})

@@ -52,6 +52,10 @@ class Acking:
 
     def _ack(self, topic: str, group: str, queue_id: int, offset: int, handle: Handle) -> bool:
         ack = Ack(topic, group, queue_id, handle.start_offset, handle.pop_time, handle.broker_name, offset)
+        self._note_acked(topic, group, queue_id, offset, handle)
+        return self._buffer.acknowledge(ack) or self._revive_log.put_ack(ack, handle.revive_queue, handle.visible_ms)
+
+    def _note_acked(self, topic: str, group: str, queue_id: int, offset: int, handle: Handle) -> None:
         self._state.ports.note(
             "message.acked",
             group=group,
@@ -61,7 +65,6 @@ class Acking:
             pop_time=handle.pop_time,
             late=self._state.now_ms() >= handle.visible_ms,
         )
-        return self._buffer.acknowledge(ack) or self._revive_log.put_ack(ack, handle.revive_queue, handle.visible_ms)
 
     def _ack_orderly(
         self, topic: str, group: str, queue_id: int, offset: int, handle: Handle, channel: Channel
@@ -79,15 +82,7 @@ class Acking:
             )
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, remark)
         if following >= 0:
-            self._state.ports.note(
-                "message.acked",
-                group=group,
-                topic=topic,
-                queue_id=queue_id,
-                queue_offset=offset,
-                pop_time=handle.pop_time,
-                late=self._state.now_ms() >= handle.visible_ms,
-            )
+            self._note_acked(topic, group, queue_id, offset, handle)
             if not table.has_reset(group, topic, queue_id):
                 table.commit(group, topic, queue_id, following)
             if not self._orders.is_blocked(None, topic, group, queue_id, handle.invisible_time):

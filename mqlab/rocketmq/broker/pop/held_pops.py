@@ -17,9 +17,11 @@ from bisect import insort
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from mqlab.rocketmq.broker.pop.checks import PopHeader
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.ports import Deadline, next_on_grid
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
+from mqlab.rocketmq.remoting.requests import Answer, Refused
 from mqlab.rocketmq.store.getting import MessageFilter
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.pop import RETRY_V2, kind_of_topic, normal_topic
@@ -31,7 +33,7 @@ HELD, FULL, TOO_LATE, NOT_WANTED = "HELD", "FULL", "TOO_LATE", "NOT_WANTED"
 
 @dataclass(slots=True, eq=False)
 class HeldRequest:
-    """One request that waits. ``run_again`` answers it, or holds it once more."""
+    """One request that waits. ``handler`` answers it, or holds it once more."""
 
     topic: str
     group: str
@@ -40,9 +42,33 @@ class HeldRequest:
     channel: Channel
     request: RemotingCommand
     reply: Reply
-    message_filter: MessageFilter | None
-    run_again: Callable[[HeldRequest], None]
+    handler: Callable[[Channel, RemotingCommand, Reply], Answer]
+    message_filter: MessageFilter | None = None
     number: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        header: PopHeader,
+        channel: Channel,
+        request: RemotingCommand,
+        reply: Reply,
+        handler: Callable[[Channel, RemotingCommand, Reply], Answer],
+        message_filter: MessageFilter | None = None,
+    ) -> HeldRequest:
+        """A request with this header, held until its time to poll is over."""
+        expires_ms = header.born_time + header.poll_time
+        asked = (header.topic, header.group, header.queue_id, expires_ms)
+        return cls(*asked, channel, request, reply, handler, message_filter)
+
+    def run_again(self) -> None:
+        """Run it as a new one. Mirrors wakeUp."""
+        try:
+            answer = self.handler(self.channel, self.request, self.reply)
+        except Refused as refusal:
+            answer = refusal.answer_to(self.request)
+        if answer is not None:
+            self.reply(answer)
 
     def __lt__(self, other: HeldRequest) -> bool:
         return (self.expires_ms, self.number) < (other.expires_ms, other.number)
@@ -141,7 +167,7 @@ class HeldPops:
     def _run(self, key: tuple[str, str, int], held: HeldRequest, why: str) -> None:
         self._remove(key, held)
         self._state.ports.note("pop.woken", group=held.group, topic=held.topic, queue_id=held.queue_id, why=why)
-        held.run_again(held)
+        held.run_again()
 
     def _remove(self, key: tuple[str, str, int], held: HeldRequest) -> None:
         waiting = self._held[key]

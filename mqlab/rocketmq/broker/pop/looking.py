@@ -47,29 +47,11 @@ class PopLooking:
             has_message = retry is not None and self._has_message(header, retry.topic_name, 0)
         outcome = ""
         if not has_message:
-            held = HeldRequest(
-                header.topic,
-                header.group,
-                header.queue_id,
-                header.born_time + header.poll_time,
-                channel,
-                request,
-                reply,
-                None,
-                self._run_again,
-            )
+            held = HeldRequest.of(header, channel, request, reply, self.notification)
             outcome = self._held.hold(held, header.poll_time)
             if outcome == HELD:
                 return None
         return request.reply(ResponseCode.SUCCESS, NOT_SET, hasMsg=has_message, pollingFull=outcome == FULL)
-
-    def _run_again(self, held: HeldRequest) -> None:
-        try:
-            answer = self.notification(held.channel, held.request, held.reply)
-        except Refused as refusal:
-            answer = refusal.answer_to(held.request)
-        if answer is not None:
-            held.reply(answer)
 
     def _has_message(self, header: PopHeader, topic: str, queue_id: int) -> bool:
         if header.is_orderly and self._orders.is_blocked(header.attempt_id, topic, header.group, queue_id, 0):

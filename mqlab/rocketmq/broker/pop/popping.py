@@ -82,15 +82,6 @@ class Popping:
                 refusal.fields = {**NOTHING, **refusal.fields}
             raise
 
-    def run_again(self, held: HeldRequest) -> None:
-        """A held pop runs as a new one. Mirrors wakeUp."""
-        try:
-            answer = self.pop_message(held.channel, held.request, held.reply)
-        except Refused as refusal:
-            answer = refusal.answer_to(held.request)
-        if answer is not None:
-            held.reply(answer)
-
     def _pop(self, header: PopHeader, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         state = self._state
         # 1. May the group read here, now, and with which filter?
@@ -107,17 +98,7 @@ class Popping:
         # 3. Nothing: hold the request. What is left wakes another one.
         code, status = ResponseCode.SUCCESS, "FOUND"
         if not work.units:
-            held = HeldRequest(
-                header.topic,
-                header.group,
-                header.queue_id,
-                header.born_time + header.poll_time,
-                channel,
-                request,
-                reply,
-                message_filter,
-                self.run_again,
-            )
+            held = HeldRequest.of(header, channel, request, reply, self.pop_message, message_filter)
             outcome = self._held.hold(held, header.poll_time)
             if outcome == HELD:
                 if work.rest > 0:
