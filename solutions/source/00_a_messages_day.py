@@ -620,8 +620,8 @@ lab.diagram()
 #
 # Now you drive. *Step* moves to the next event, *Back* undoes it, and the slider goes anywhere. Below the picture are
 # the files at that moment: the queue, the bytes of a message, and each group's next offset in the client's memory, at
-# the broker, and in the file. Click an entry, a message or a moment to highlight everything that belongs to it. *late*
-# sets how long after billing audit starts; *Play again* replays the day.
+# the broker, and in the file. Click an entry, a message or a moment to highlight everything that belongs to it.
+# Under *More settings*, *late* sets how long after billing audit starts; *Play again* replays the day.
 
 # %% tags=["explorer"]
 explorer = explore(night, seed=7, client=no_trace)

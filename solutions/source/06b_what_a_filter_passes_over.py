@@ -332,7 +332,7 @@ answer("lab06.woken", 2, other_tag)
 #
 # The board has two readers of one queue: the broker holds the pulls of the first, the second asks every second. Dashed
 # bars are held pulls; the mark at the end of one says what woke it. Compare requests and waiting times. Then set
-# *Messages a second* to 4 and *Rare tag* to 20, so that only every 20th fits, and press *Play*.
+# *Messages a second* to 4 and, under *More settings*, *Rare tag* to 20, so that only every 20th fits.
 #
 # How many pulls of the first reader, whose pulls are held, return without a message?
 #

@@ -336,7 +336,7 @@ print(f"the group's own: {of_the_group.retry_max_times}, the client's: {RETRIES}
 # ### Your turn: the bank is away for two hours
 #
 # This clock has all settings of a retry. *Play* plays a new day with your settings. The bank is away for two hours from
-# the moment at which the order was sent: leave *Bank down from* at 0s, and write 2h into *to*.
+# the moment at which the order was sent: under *More settings*, leave *Bank down from* at 0s, and write 2h into *to*.
 #
 # Before you press *Play*: is the order paid as soon as the bank is back? Set the pin where you expect it. Then press
 # *Play*: at which delivery is it paid (the first one is number 1)?

@@ -57,9 +57,9 @@ def day(lab, orders=4, bad="order-2"):
 # The story under a slider: which node sent what to which, next to the log, the queues and the offsets at that moment. A
 # click on a moment or on a message lights up everything that belongs to it.
 #
-# **Try:** drag *Stop* to the first failure and look for the copy of `order-2` in the log. Then choose *kill* and
-# `billing-1` at an early stop, press *Make this fault*, and see what differs first. Or write another order into *bad*
-# and press *Play again*.
+# **Try:** drag *Stop* to the first failure and look for the copy of `order-2` in the log. Then go to an early stop. Under
+# *More settings* choose *kill* and `billing-1`, press *Make this fault*, and see what differs first. Or write another
+# order into *bad* and press *Play again*.
 
 # %% tags=["explorer"]
 machine = explore(day, seed=7)
@@ -99,8 +99,8 @@ clock
 # what has just moved, the ring where CONSISTENT_HASH looks.
 #
 # **Try:** restart `billing-1` under the name `billing-9`, as a deployment does, and see how many queues move under each
-# strategy. Choose CONSISTENT_HASH and drag *Virtual nodes* from 1 to 100. Then untick *Members are told*, press *Play
-# the group*, and read how long queue 6 had two owners.
+# strategy. Choose CONSISTENT_HASH and, under *More settings*, drag *Virtual nodes* from 1 to 100. Then untick *Members
+# are told*, press *Play the group*, and read how long queue 6 had two owners.
 
 # %% tags=["explorer"]
 allocation = allocation_board(history=[("join", "billing-4"), ("leave", "billing-2")])

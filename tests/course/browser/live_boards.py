@@ -106,6 +106,12 @@ def _opened(page: Any, body: str, path: Path) -> Any:
     return page
 
 
+def open_more_settings(page: Any) -> None:
+    """Unfold what a beginner need not see."""
+    assert page.locator("details.mq-more[open]").count() == 0
+    page.locator("summary", has_text="More settings").click()
+
+
 def fits(page: Any) -> bool:
     """Whether the page is not wider than its window."""
     return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))

@@ -9,7 +9,7 @@ import pytest
 
 from mqlab.course.widgets import AllocationBoard, allocation_board
 from mqlab.course.widgets.boards.allocation import HandoverSettings
-from tests.course.browser.live_boards import fits, live_page, still_page, unnamed_controls
+from tests.course.browser.live_boards import fits, live_page, open_more_settings, still_page, unnamed_controls
 
 pytestmark = pytest.mark.browser
 
@@ -35,6 +35,7 @@ def same_numbers(page: Any, board: AllocationBoard) -> None:
 def test_members_come_and_go_by_mouse_and_by_keyboard(chromium: Any, tmp_path: Path) -> None:
     board = allocation_board(history=HISTORY, recorded=RECORDED)
     page = live_page(chromium, board, tmp_path)
+    open_more_settings(page)
     status = page.get_by_role("status")
     status.filter(has_text="moment 3: billing-1 comes back as billing-9. 3 members, difference 1, 8 of 8").wait_for()
     same_numbers(page, board)

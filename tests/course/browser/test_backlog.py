@@ -9,7 +9,7 @@ import pytest
 
 from mqlab.course.widgets import backlog_tank
 from mqlab.course.widgets.boards.backlog.runs import TankSettings
-from tests.course.browser.live_boards import fits, live_page, still_page, unnamed_controls
+from tests.course.browser.live_boards import fits, live_page, open_more_settings, still_page, unnamed_controls
 
 pytestmark = pytest.mark.browser
 
@@ -19,6 +19,7 @@ PEAK = (2, 12, 12, 2, 2, 2, 0, 0, 0, 0, 0, 0)
 def test_a_curve_is_drawn_and_played_by_mouse_and_by_keyboard(chromium: Any, tmp_path: Path) -> None:
     tank = backlog_tank(traffic=PEAK, threads=6, recorded={})
     page = live_page(chromium, tank, tmp_path)
+    open_more_settings(page)
     page.get_by_text("The limit that binds: threads.").wait_for()
 
     page.get_by_label("Threads each").fill("14")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.course.browser.conftest import JupyterLab
+from tests.course.browser.live_boards import open_more_settings
 from tests.course.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and_check
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -29,6 +30,7 @@ def test_lab14_is_run_searched_and_answered(chromium: Any, jupyterlab: JupyterLa
     stop = machine.get_by_role("status").filter(has_text="stop ")
     stop.filter(has_text=re.compile(r"stop [1-9]\d* of 178, .* step 205: ")).wait_for()
     machine.get_by_text("Message 9", exact=True).first.wait_for()
+    open_more_settings(machine)
     machine.get_by_label("seed", exact=True).fill("2")
     machine.get_by_label("follow", exact=True).fill("4")
     machine.get_by_role("button", name="Play again").click()

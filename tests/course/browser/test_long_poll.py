@@ -9,7 +9,7 @@ import pytest
 
 from mqlab.course.widgets import long_poll_scope
 from mqlab.course.widgets.boards.long_poll.runs import PollSettings
-from tests.course.browser.live_boards import fits, live_page, still_page, unnamed_controls
+from tests.course.browser.live_boards import fits, live_page, open_more_settings, still_page, unnamed_controls
 
 pytestmark = pytest.mark.browser
 
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.browser
 def test_settings_are_changed_by_mouse_and_by_keyboard(chromium: Any, tmp_path: Path) -> None:
     scope = long_poll_scope(recorded={})
     page = live_page(chromium, scope, tmp_path)
+    open_more_settings(page)
     page.get_by_text("Requests a second: 0.93 held, 1.00 asking.").wait_for()
 
     page.get_by_label("The other asks every").fill("100ms")
@@ -43,7 +44,7 @@ def test_settings_are_changed_by_mouse_and_by_keyboard(chromium: Any, tmp_path: 
 
     page.get_by_label("Held at most").fill("soon")
     page.keyboard.press("Enter")
-    page.get_by_role("alert").filter(has_text="not a duration").wait_for()
+    page.get_by_role("alert").filter(has_text="\"Held at most\": 'soon' is not a duration").wait_for()
     assert unnamed_controls(page) == [] and page.problems == []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab.course.widgets import offset_strip
-from tests.course.browser.live_boards import fits, live_page, still_page, unnamed_controls
+from tests.course.browser.live_boards import fits, live_page, open_more_settings, still_page, unnamed_controls
 
 pytestmark = pytest.mark.browser
 
@@ -16,6 +16,7 @@ pytestmark = pytest.mark.browser
 def test_messages_are_finished_by_mouse_and_by_keyboard(chromium: Any, tmp_path: Path) -> None:
     strip = offset_strip(threads=4, messages=40, span=20, actions=[])
     page = live_page(chromium, strip, tmp_path)
+    open_more_settings(page)
     status = page.get_by_role("status")
     queue = page.get_by_role("region", name="One queue")
 

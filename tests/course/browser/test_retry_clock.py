@@ -9,7 +9,7 @@ import pytest
 
 from mqlab.course.widgets import retry_clock
 from mqlab.course.widgets.boards.retry_clock.runs import RetrySettings
-from tests.course.browser.live_boards import fits, live_page, still_page, unnamed_controls
+from tests.course.browser.live_boards import fits, live_page, open_more_settings, still_page, unnamed_controls
 
 pytestmark = pytest.mark.browser
 
@@ -19,6 +19,7 @@ RECORDED = {"two retries": RetrySettings(max_retries=2), "in order": RetrySettin
 def test_a_run_is_played_by_mouse_and_by_keyboard(chromium: Any, tmp_path: Path) -> None:
     clock = retry_clock(max_retries=1, recorded=RECORDED, prediction="10s")
     page = live_page(chromium, clock, tmp_path)
+    open_more_settings(page)
     page.get_by_text("2 deliveries; dead after 10 s").wait_for()
     page.get_by_text("Nearest event: delivery 2").wait_for()
 

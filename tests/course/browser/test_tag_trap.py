@@ -9,7 +9,7 @@ import pytest
 
 from mqlab.course.widgets import tag_trap_board
 from mqlab.course.widgets.boards.tag_trap.board import every_choice
-from tests.course.browser.live_boards import fits, live_page, still_page, unnamed_controls
+from tests.course.browser.live_boards import fits, live_page, open_more_settings, still_page, unnamed_controls
 
 pytestmark = pytest.mark.browser
 
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.browser
 def test_settings_are_changed_by_mouse_and_by_keyboard(chromium: Any, tmp_path: Path) -> None:
     board = tag_trap_board(recorded=())
     page = live_page(chromium, board, tmp_path)
+    open_more_settings(page)
     page.get_by_text("billing received 2, shipping received 0. Nobody received 6. Lag in monitoring: 0.").wait_for()
 
     page.get_by_label("post_subscription_when_pull").check()

@@ -14,7 +14,7 @@ from mqlab import Lab
 from mqlab.course.widgets import explore
 from mqlab.lab.views.queue import show_queue
 from tests.course.browser.conftest import ROOT, JupyterLab
-from tests.course.browser.live_boards import live_page
+from tests.course.browser.live_boards import live_page, open_more_settings
 from tests.course.browser.pages import RED, open_and_run_all
 from tests.course.widgets.stories import NO_TRACE, day
 
@@ -113,6 +113,8 @@ def test_times_stay_in_view_and_an_empty_panel_is_one_line(chromium: Any, tmp_pa
     assert abs(time.bounding_box()["x"] - before) < 1
     panel = page.get_by_role("region", name="Bytes")
     assert panel.bounding_box()["height"] < 90 and page.get_by_text("Nothing yet.").count() == 0  # words of the style
+    assert page.get_by_role("button", name="Play again").count() == 0  # until its settings are unfolded
+    open_more_settings(page)
     assert page.get_by_role("button", name="Play again").bounding_box()["y"] < picture.bounding_box()["y"]
     page.get_by_role("button", name="End", exact=True).click()
     page.get_by_role("button", name=re.compile("^0, заказ-1")).click()
@@ -158,6 +160,7 @@ def test_in_jupyterlab_the_time_machine_is_dragged_clicked_and_forked(chromium: 
 def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, tmp_path: Path) -> None:
     explorer = explore(day, seed=7, show=queue_now, client=NO_TRACE, knobs={"orders": (1, 5)})
     page = live_page(chromium, explorer, tmp_path)
+    open_more_settings(page)
     session = page.context.new_cdp_session(page)
     sent: list[Any] = []
     to_board = page.to_board

@@ -4,7 +4,7 @@ import { buttonControl, choiceControl, numberControl, textControl } from "../../
 import { count, divisions } from "./divisions.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { handover } from "./handover.js";
-import { onceChanged } from "../../frame/page/settings.js";
+import { inKnobWords, moreSettings, onceChanged, toTry } from "../../frame/page/settings.js";
 import { RING_POINTS_NAMED, ink, letter, nextPoint, ringPicture, ringPoints } from "./ring.js";
 import { slider } from "../../frame/page/slider.js";
 
@@ -119,10 +119,11 @@ class Allocation {
     this.group = handover({ model: this.model, ask: (what, args) => this.ask(what, args), kernel: this.kernel, ink,
       runs: () => this.data.runs, changes: this.data.changes });
     this.knows = element("p", { class: "mq-note" });
+    const nodes = element("div", { class: "mq-row" }, this.nodes.el, this.nodesShown);
     this.el.append(element("style", {}, STYLE),
-      element("div", { class: "mq-row" }, this.strategy.el, this.nodes.el, this.nodesShown));
-    if (this.kernel) this.el.append(this.sizes);
-    this.el.append(
+      toTry("let a member leave, then choose other strategies: which one moves the fewest queues?"),
+      element("div", { class: "mq-row" }, this.strategy.el),
+      moreSettings(nodes, this.kernel ? this.sizes : null),
       element("fieldset", {}, element("legend", {}, "Members come and go"),
         element("div", { class: "mq-row" }, this.member.el, this.buttons[0].el, this.name.el,
         this.buttons.slice(1).map((each) => each.el))),
@@ -189,7 +190,7 @@ class Allocation {
     try {
       await this.model.ask(what, args);
     } catch (error) {
-      this.tell(error.message);
+      this.tell(inKnobWords(error.message, { queues: this.queues, brokers: this.brokers, topics: this.topics }));
     }
     this.answering = false;
     this.draw();

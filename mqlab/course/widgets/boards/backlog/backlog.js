@@ -2,6 +2,7 @@
 import { buttonControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
 import { durationText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
+import { inKnobWords, moreSettings, toTry } from "../../frame/page/settings.js";
 import { named } from "../../frame/page/named.js";
 import { slider } from "../../frame/page/slider.js";
 
@@ -74,7 +75,10 @@ class Backlog {
     this.status = element("div", { role: "status", "aria-live": "polite" });
     this.listed = element("div", { class: "bt-scroll" });
     this.el.append(element("style", {}, STYLE));
-    if (this.kernel) this.el.append(this.settings.el);
+    if (this.kernel) {
+      this.el.append(toTry("add threads until no message waits; then let a call compute longer, under More settings."),
+        this.settings.el);
+    }
     this.el.append(element("div", { class: "mq-row" }, this.recorded.el), this.problem, this.set, this.result, this.box,
       element("div", { class: "mq-row" }, this.moment.el), this.status, this.listed);
   }
@@ -103,7 +107,7 @@ class Backlog {
       if (mine === this.asking) this.showRun(unfolded(next));
     } catch (error) {
       if (mine === this.asking) {
-        this.problem.textContent = error.message;
+        this.problem.textContent = inKnobWords(error.message, this.settings.named);
         this.problem.hidden = false;
         this.status.textContent = this.describe(this.model.get("second"));
       }
@@ -258,11 +262,10 @@ function settingControls(steps, { step_s: stepS, most_per_second: most }, onWish
   const button = buttonControl("Play", send);
   const curve = element("div", { class: "bt-curve", role: "group", "aria-label": "Traffic" },
     rates.map((each) => each.el));
+  const row = (...controls) => element("div", { class: "mq-row" }, controls.map((each) => each.el));
   const el = element("div", { role: "group", "aria-label": "Settings" },
     element("div", { class: "mq-note" }, `Traffic in messages a second, for each ${stepS} s: drag, then press Play`),
-    curve,
-    element("div", { class: "mq-row" }, [instances, threads, cores, compute, wait, queues, slots, batch, interval,
-    button].map((each) => each.el)));
+    curve, row(instances, threads, queues, button), moreSettings(row(cores, compute, wait, slots, batch, interval)));
   el.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.tagName === "INPUT") send();
   });
@@ -290,7 +293,8 @@ function settingControls(steps, { step_s: stepS, most_per_second: most }, onWish
     batch.put(set.batch);
     interval.put(plain(set.pull_interval_ms));
   }
-  return { el, put, button: button.input };
+  return { el, put, button: button.input,
+    named: { instances, threads, cores, queues, slots, batch, compute, wait, pull_interval: interval } };
 }
 
 export default { render };

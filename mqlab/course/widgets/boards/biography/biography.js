@@ -1,6 +1,7 @@
 // The biography board: a message's events in their order, a line for the log and one for each group, and the event looked at.
 import { textControl } from "../../frame/page/controls.js";
 import { element, freshId, svgElement } from "../../frame/page/element.js";
+import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
@@ -61,7 +62,9 @@ class Biography {
     this.said = element("p", { class: "bi-said", role: "status", "aria-live": "polite" });
     this.box = element("div", { class: "bi-scroll" });
     this.became = element("ul", { class: "bi-became", "aria-label": "What became of it" });
-    this.el.append(element("style", {}, STYLE), known, element("div", { class: "mq-row" }, this.key.el, this.event.el),
+    this.el.append(element("style", {}, STYLE),
+      toTry("type a message's key, then move through its events."),
+      known, element("div", { class: "mq-row" }, this.key.el, this.event.el),
       this.problem, this.said, this.box, this.became,
       element("p", { class: "mq-note" }, "● stored, ▭ parked until its time, ■ dead letter, ▲ called, ✓ succeeded, ✕ failed, ? no result. " +
         "Events stand in their order; the time between two of them is written above."));

@@ -1,6 +1,7 @@
 // The crash matrix: one button for each run, its sign is how the run ended; a chosen run opens in the time machine.
 import { buttonControl, choiceControl } from "../../frame/page/controls.js";
 import { element } from "../../frame/page/element.js";
+import { toTry } from "../../frame/page/settings.js";
 
 const STYLE = `
 .cm-row { display: flex; flex-wrap: wrap; gap: 3px; margin: 2px 0 8px; }
@@ -12,7 +13,7 @@ const STYLE = `
 .cm-text { margin: 4px 0; padding-left: 0; list-style: none; font: 12px/1.5 ui-monospace, "DejaVu Sans Mono", monospace;
   overflow-wrap: anywhere; }
 .cm-crash { font-weight: 700; border-left: 4px solid var(--mq-4); padding-left: 4px; }
-.cm-opened { border-top: 1px solid var(--mq-rule); margin-top: 6px; }
+.cm-opened:not(:empty) { border-top: 1px solid var(--mq-rule); margin-top: 6px; }
 `;
 const CRASHED = /: (killed|powered off|disk lost)/;
 const FILTERS = [["all", "all points"], ["step", "before steps"], ["line", "before lines"], ["bad",
@@ -48,7 +49,8 @@ class CrashMatrix {
     this.lines = element("ol", { class: "cm-text", "aria-label": "What happened around the crash" });
     this.opening = buttonControl("Open in the time machine", () => this.open());
     this.opened = element("div", { class: "cm-opened" });
-    this.el.append(element("style", {}, STYLE), element("div", { class: "mq-row" }, filter.el,
+    this.el.append(element("style", {}, STYLE),
+      toTry("choose a sign: the lines under it say what happened around that crash."), element("div", { class: "mq-row" }, filter.el,
       ...(this.kernel ? [this.go.el, this.stop.el, this.bar] : [])), this.legend, this.problem, this.grid, this.status,
       this.lines,
     element("div", { class: "mq-row" }, this.opening.el), this.opened);

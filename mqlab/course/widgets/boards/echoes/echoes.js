@@ -1,6 +1,7 @@
 // The echo chart: calls by when their message was stored and when they came; the calls of a cell are listed beside it.
 import { choiceControl } from "../../frame/page/controls.js";
 import { element, svgElement } from "../../frame/page/element.js";
+import { toTry } from "../../frame/page/settings.js";
 
 const STYLE = `
 .ec-room { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
@@ -43,7 +44,9 @@ class Echoes {
     this.said = element("p", { class: "ec-said", role: "status", "aria-live": "polite" });
     this.box = element("div", { class: "ec-chart" });
     this.side = element("div", { class: "ec-side" });
-    this.el.append(element("style", {}, STYLE), element("div", { class: "mq-row" }, this.group.el, this.cause.el,
+    this.el.append(element("style", {}, STYLE),
+      toTry("choose a row away from the diagonal: those calls came long after their messages were stored."),
+      element("div", { class: "mq-row" }, this.group.el, this.cause.el,
       this.stretch.el), this.said,
       element("div", { class: "ec-room" }, this.box, this.side),
       element("p", { class: "mq-note" }, "On the outlined diagonal a call came in the stretch in which its message was stored. " +

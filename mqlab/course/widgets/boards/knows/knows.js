@@ -3,6 +3,7 @@ import { chosenRun } from "../../frame/page/chosen_run.js";
 import { choiceControl } from "../../frame/page/controls.js";
 import { afterText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
+import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
@@ -70,6 +71,7 @@ class Knows {
     this.status = element("div", { role: "status", "aria-live": "polite" });
     this.listed = element("div", { class: "kn-scroll" });
     this.el.append(element("style", {}, STYLE),
+      toTry("move the moment: who still believes in broker-b? Then let clients poll more often."),
       element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
       Object.values(this.controls).map((each) => each.el)),
       this.runs.problem, this.result, this.box,

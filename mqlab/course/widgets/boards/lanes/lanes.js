@@ -4,6 +4,7 @@ import { checkControl, choiceControl } from "../../frame/page/controls.js";
 import { afterText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { named } from "../../frame/page/named.js";
+import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
@@ -76,6 +77,7 @@ class Lanes {
     this.status = element("div", { role: "status", "aria-live": "polite" });
     this.listed = element("div", { class: "ln-scroll" });
     this.el.append(element("style", {}, STYLE),
+      toTry("choose orderly, then lanes: which events still overtake, and when is all done?"),
       element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
         Object.values(this.controls).map((each) => each.el)), this.runs.problem, this.result, this.box,
       element("p", { class: "mq-note" }, "A number is an order; c created, p paid, s shipped. ✕ failed, ▲ overtook the event " +

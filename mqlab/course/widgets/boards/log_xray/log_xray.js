@@ -4,6 +4,7 @@ import { bytesOf, placesOf } from "./bytes.js";
 import { element } from "../../frame/page/element.js";
 import { inTurn } from "../../frame/page/in_turn.js";
 import { roving } from "../../frame/page/roving.js";
+import { moreSettings, toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
@@ -23,14 +24,14 @@ const STYLE = `
 .lx-steps tr[aria-selected="true"] td { background: var(--mq-light); font-weight: 600; }
 .lx-steps tr { cursor: pointer; }
 .mqlab-board .lx-steps { width: 100%; table-layout: fixed; overflow-wrap: anywhere; }
-.lx-steps th:first-child { width: 3.5em; }
+.lx-steps th:first-child { width: 4em; }
 .lx-steps code { white-space: pre-wrap; }
 .mqlab-board fieldset { border: 1px solid var(--mq-rule); border-radius: 6px; margin: 4px 0; padding: 2px 8px; min-width: 0; }
 .lx-code { white-space: pre; overflow-x: auto; }
 `;
 const WAITS = ["1ms", "100ms", "500ms", "1s", "10s", "1m"];
 const PAGE_BYTES = 4096;
-const TO_TRY = "Next stores a message, then writes its queue entry. Then try a power cut, under More settings.";
+const TO_TRY = "Next stores a message, then writes its queue entry; then a power cut, under More settings.";
 
 // What usually comes next: a message's entry in its queue, if it has none yet, else one message more.
 export function nextAction({ message, units }, last) {
@@ -109,14 +110,14 @@ class LogXray {
       onValue: (flush) => this.ask("change", () => ({ flush })) });
     this.fileSize = choiceControl({ label: "Log file size", value: this.data().settings.file_size,
       choices: this.data().choices.file_size, onValue: (value) => this.ask("change", () => ({ file_size: value })) });
-    const more = element("details", { class: "lx-more" }, element("summary", {}, "More settings"),
+    const more = moreSettings(
       element("fieldset", {}, element("legend", {}, "Append"),
         element("div", { class: "mq-row" }, [topic, tags, keys, size, count, append].map((each) => each.el))),
       element("div", { class: "mq-row", role: "group", "aria-label": "Actions" }, buttons.map((each) => each.el)),
       element("div", { class: "mq-row", role: "group", "aria-label": "Settings: all steps are done again" },
         this.policy.el, this.fileSize.el));
     this.controls = element("div", {}, element("div", { class: "mq-row" }, next.el, undo.el,
-      element("span", { class: "mq-note" }, TO_TRY)), more);
+      toTry(TO_TRY)), more);
     this.problem = element("div", { class: "mq-error", role: "alert", hidden: true });
     this.position = slider({ label: "Step", max: this.data().steps.length - 1, value: this.model.get("position"),
       text: (at) => this.sentence(at), onValue: (at) => this.goTo(at) });

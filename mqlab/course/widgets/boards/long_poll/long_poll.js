@@ -2,7 +2,7 @@
 import { choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
 import { afterText, durationText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
-import { onceChanged } from "../../frame/page/settings.js";
+import { inKnobWords, moreSettings, onceChanged, toTry } from "../../frame/page/settings.js";
 import { named } from "../../frame/page/named.js";
 import { slider } from "../../frame/page/slider.js";
 
@@ -97,7 +97,10 @@ class LongPoll {
     this.status = element("div", { role: "status", "aria-live": "polite" });
     this.counts = element("div");
     this.el.append(element("style", {}, STYLE));
-    if (this.kernel) this.el.append(this.settings.el);
+    if (this.kernel) {
+      this.el.append(toTry("let a message come every 10 s (0.1 a second): who asks in vain? Then let 5 a second come."),
+        this.settings.el);
+    }
     this.el.append(element("div", { class: "mq-row" }, this.recorded.el), this.problem, this.set, this.result,
       this.costs, this.box,
       element("div", { class: "mq-row" }, this.pull.el, this.window.el), this.status, this.counts);
@@ -123,7 +126,7 @@ class LongPoll {
       if (mine === this.asking) this.showRun(unfolded(next));
     } catch (error) {
       if (mine !== this.asking) return;
-      this.problem.textContent = error.message;
+      this.problem.textContent = inKnobWords(error.message, this.settings.named);
       this.problem.hidden = false;
       this.status.textContent = this.describe(this.model.get("pull"));
     }
@@ -314,8 +317,9 @@ function settingControls(onWish) {
   const interval = textControl({ label: "The other asks every" });
   const rare = numberControl({ label: "Rare tag: every nth message (0: all wanted)", min: 0, max: 100, step: 1 });
   [suspend, latency, interval].forEach((each) => (each.input.size = 6));
-  const el = element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
-    [rate, suspend, batch, latency, interval, rare].map((each) => each.el));
+  const row = (...controls) => element("div", { class: "mq-row" }, controls.map((each) => each.el));
+  const el = element("div", { role: "group", "aria-label": "Settings" }, row(rate, suspend, interval),
+    moreSettings(row(batch, latency, rare)));
   const plain = (ms) => (ms && ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`);
   const wish = () => ({ rate: rate.value(), suspend: suspend.value(), batch: batch.value(), latency: latency.value(),
     interval: interval.value(), rare: rare.value() });
@@ -330,7 +334,7 @@ function settingControls(onWish) {
     rare.put(set.rare);
     changed.known();
   }
-  return { el, put };
+  return { el, put, named: { rate, suspend, batch, latency, interval, rare } };
 }
 
 export default { render };

@@ -5,6 +5,7 @@ import { durationText } from "../../frame/page/durations.js";
 import { element } from "../../frame/page/element.js";
 import { inTurn } from "../../frame/page/in_turn.js";
 import { roving } from "../../frame/page/roving.js";
+import { inKnobWords, moreSettings, toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
@@ -93,11 +94,13 @@ class OffsetStrip {
       const wanted = Object.fromEntries(Object.entries(this.set).map(([name, control]) => [name, control.value()]));
       this.ask("change", () => wanted);
     });
+    const settings = element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
+      [...Object.values(this.set), anew].map((each) => each.el));
     this.controls = element("div", {},
-      element("fieldset", {}, element("legend", {}, "Settings"),
-        element("div", { class: "mq-row" }, [...Object.values(this.set), anew].map((each) => each.el))),
-      element("div", { class: "mq-row", role: "group", "aria-label": "Actions" }, actions.map((each) => each.el)));
-    this.controls.querySelector("fieldset").addEventListener("keydown", (event) => {
+      toTry("finish all but the first, go to the client's next persist, then crash the client: what comes again?"),
+      element("div", { class: "mq-row", role: "group", "aria-label": "Actions" }, actions.map((each) => each.el)),
+      moreSettings(settings));
+    settings.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && event.target.tagName === "INPUT") anew.input.click();
     });
     this.problem = element("div", { class: "mq-error", role: "alert", hidden: true });
@@ -139,7 +142,7 @@ class OffsetStrip {
         await this.model.ask(name, args ? args() : {}); // read when it is asked, not when the button was pressed
         await Promise.race([renewed, new Promise((done) => setTimeout(done, LONGEST_UNPACKING))]);
       } catch (error) {
-        this.problem.textContent = error.message;
+        this.problem.textContent = inKnobWords(error.message, this.set);
         this.problem.hidden = false;
       }
       this.asking = null;

@@ -3,6 +3,7 @@ import { alone, number, quantile, together } from "./samples.js";
 import { choiceControl } from "../../frame/page/controls.js";
 import { curves } from "./curves.js";
 import { element } from "../../frame/page/element.js";
+import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
@@ -44,7 +45,9 @@ class Percentiles {
     this.result = element("p", { class: "pb-result", role: "status", "aria-live": "polite" });
     this.box = element("div");
     const row = (...parts) => element("div", { class: "mq-row" }, parts.map((part) => part.el));
-    this.el.append(element("style", {}, STYLE), row(this.controls.first, this.controls.first_size),
+    this.el.append(element("style", {}, STYLE),
+      toTry("give the second queue more messages: the percentile of all moves, the mean of the two does not."),
+      row(this.controls.first, this.controls.first_size),
       row(this.controls.second, this.controls.second_size),
       row(this.controls.percent), this.result, this.box, element("p", { class: "mq-note" },
         "A curve says which share of the messages was done within so long. The percentile of all messages lies on the thick " +

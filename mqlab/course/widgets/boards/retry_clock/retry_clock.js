@@ -1,6 +1,7 @@
 // The retry clock: deliveries, waits and units of one order on an axis of log time, and the learner's pin.
 import { buttonControl, checkControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
 import { element, svgElement } from "../../frame/page/element.js";
+import { inKnobWords, moreSettings, toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
@@ -88,8 +89,9 @@ class RetryClock {
     this.orderly = checkControl({ label: "In order" });
     [this.from, this.to].forEach((each) => (each.input.size = 5));
     this.playing = buttonControl("Play", () => this.play());
-    this.settings = element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
-      [this.levels, this.retries, this.asked, this.from, this.to, this.orderly, this.playing].map((each) => each.el));
+    const row = (...controls) => element("div", { class: "mq-row" }, controls.map((each) => each.el));
+    this.settings = element("div", { role: "group", "aria-label": "Settings" }, row(this.retries, this.playing),
+      moreSettings(row(this.levels, this.asked, this.from, this.to, this.orderly)));
     this.settings.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && event.target.tagName === "INPUT") this.play();
     });
@@ -112,7 +114,10 @@ class RetryClock {
     this.listed = element("div", { class: "rc-table" });
     this.end = element("div", { "aria-live": "polite" });
     this.el.append(element("style", {}, STYLE));
-    if (this.kernel) this.el.append(this.settings);
+    if (this.kernel) {
+      this.el.append(toTry("move the pin to where you expect the end, then change the retries and press Play."),
+        this.settings);
+    }
     this.el.append(element("div", { class: "mq-row" }, this.recorded.el), this.problem, this.end, this.box,
       element("div", { class: "mq-row" }, this.delivery.el), this.status,
       element("div", { class: "mq-row" }, this.pin.el, this.unpin.el), this.pinWords, this.listed);
@@ -177,7 +182,8 @@ class RetryClock {
     try {
       this.showRun(await this.model.ask("play", wish));
     } catch (error) {
-      this.problem.textContent = error.message;
+      this.problem.textContent = inKnobWords(error.message, { levels: this.levels, max_retries: this.retries,
+        asked: this.asked, from: this.from, to: this.to });
       this.problem.hidden = false;
       this.status.textContent = this.describe(this.model.get("delivery"));
     }

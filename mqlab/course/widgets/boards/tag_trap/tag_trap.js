@@ -2,7 +2,7 @@
 import { checkControl, choiceControl, textControl } from "../../frame/page/controls.js";
 import { afterText, durationText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
-import { onceChanged } from "../../frame/page/settings.js";
+import { moreSettings, onceChanged, toTry } from "../../frame/page/settings.js";
 import { named } from "../../frame/page/named.js";
 import { slider } from "../../frame/page/slider.js";
 
@@ -85,8 +85,9 @@ class TagTrap {
       text: (number) => this.describe(number), onValue: (number) => this.go(number) });
     this.status = element("div", { role: "status", "aria-live": "polite" });
     this.beats = element("div");
-    this.el.append(element("style", {}, STYLE), this.settings.el, element("div", { class: "mq-row" }, this.compare.el),
-      this.problem, this.result,
+    this.el.append(element("style", {}, STYLE),
+      toTry("look at the orders that nobody received; then choose a group for each: who receives them now?"), this.settings.el,
+      element("div", { class: "mq-row" }, this.compare.el), this.problem, this.result,
       this.claimed, this.members, this.blocks, element("div", { class: "mq-row" }, this.order.el), this.status,
       element("details", {}, element("summary", {}, "Heartbeats before the orders"), this.beats));
   }
@@ -313,9 +314,10 @@ function settingControls(kernel, recorded, begin, onWish) {
   const groups = choiceControl({ label: "Groups",
     choices: [[1, "one for both"], [2, "one for each"]].filter(([count]) => kernel || values("groups").includes(count)) });
   const post = checkControl({ label: "post_subscription_when_pull" });
-  const shown = [...(kernel ? [billing, shipping, sent] : [pair]), last, groups, post,
-    ...(kernel || values("ahead").length > 1 ? [ahead] : [])];
-  const el = element("div", { class: "mq-row", role: "group", "aria-label": "Settings" }, shown.map((each) => each.el));
+  const row = (controls) => element("div", { class: "mq-row" }, controls.map((each) => each.el));
+  const folded = [...(kernel ? [sent] : []), last, post, ...(kernel || values("ahead").length > 1 ? [ahead] : [])];
+  const el = element("div", { role: "group", "aria-label": "Settings" },
+    row([...(kernel ? [billing, shipping] : [pair]), groups]), moreSettings(row(folded)));
   if (!kernel) {
     el.append(element("span", { class: "mq-note" }, recorded.length
       ? `Recorded in this page: ${recorded.length} runs. Other tags, and a clock that is ahead, need the kernel.`

@@ -3,6 +3,7 @@ import { buttonControl, checkControl, choiceControl, numberControl, textControl 
 import { afterText } from "../../frame/page/durations.js";
 import { element } from "../../frame/page/element.js";
 import { linkBook } from "./links.js";
+import { moreSettings, toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 import { spaceTime } from "./space_time.js";
 import { storePanels } from "./store_panels.js";
@@ -95,6 +96,7 @@ function frameOfMachine(machine) {
   parts.store = element("div", { class: "mq-panels", style: "margin-top:8px" });
   parts.moves = element("div", { class: "mq-row" });
   parts.kernel = element("div", {});
+  parts.progress = element("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
   parts.problem = element("div", { role: "alert" });
   parts.play = buttonControl("Play", () => playOrPause(machine, parts));
   const buttons = [["Start", -Infinity], ["Back", -1], ["Step", 1], ["End", Infinity]]
@@ -108,9 +110,11 @@ function frameOfMachine(machine) {
       value: machine.model.get("branch"), onValue: (name) => lookAt(machine, name) });
     parts.moves.replaceChildren(...buttons, parts.play.el, parts.slider.el, ...(choice ? [choice.el] : []));
     parts.targets = null;
-    parts.kernel.replaceChildren(...kernelRows(machine, parts));
+    parts.kernel.replaceChildren(...kernelRows(machine, parts)); // what holds it stays as it was, open or closed
   };
-  machine.el.append(element("style", {}, MACHINE_STYLE), parts.moves, parts.kernel, parts.problem, parts.status,
+  machine.el.append(element("style", {}, MACHINE_STYLE),
+    toTry("press Step, or click a moment: what belongs to it lights up. Under More settings you can make a fault here."),
+    parts.moves, moreSettings(parts.kernel), parts.progress, parts.problem, parts.status,
     parts.pictures, parts.way, parts.store);
   return parts;
 }
@@ -221,7 +225,7 @@ function kernelRows(machine, parts) {
   if (machine.model.get("kernel") === false) {
     return [element("p", { class: "mq-note" }, "Faults and other settings need a kernel: open the notebook and run the cell.")];
   }
-  const progress = element("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
+  const { progress } = parts;
   const ask = async (name, args) => {
     // A place that is still to be saved must not reach the kernel after its answer has set another.
     save(machine);
@@ -241,8 +245,7 @@ function kernelRows(machine, parts) {
     const answer = await ask("lab", { position: machine.model.get("position"), branch: machine.model.get("branch") });
     if (answer) parts.problem.replaceChildren(element("p", { class: "mq-note", role: "status" }, answer.words));
   }, "explorer.lab is then the world at this stop");
-  return [parameterRow(machine, parts, ask), faultRow(machine, parts, ask), element("div", { class: "mq-row" }, lab.el,
-    progress)];
+  return [parameterRow(machine, parts, ask), faultRow(machine, parts, ask), element("div", { class: "mq-row" }, lab.el)];
 }
 
 function parameterRow(machine, parts, ask) {

@@ -1,6 +1,7 @@
 // The war room: one group's day in charts under one cursor, and findings noted at a moment.
 import { buttonControl, choiceControl, textControl } from "../../frame/page/controls.js";
 import { element, svgElement } from "../../frame/page/element.js";
+import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
@@ -50,7 +51,9 @@ class WarRoom {
     this.list = element("ol", { "aria-label": "Findings" });
     const side = element("div", { class: "wr-notes" }, element("strong", {}, "Findings"), this.list,
       element("div", { class: "mq-row" }, this.words.el, add.el));
-    this.el.append(element("style", {}, STYLE), element("div", { class: "mq-row" }, this.group.el, this.moment.el),
+    this.el.append(element("style", {}, STYLE),
+      toTry("move the moment to where a lane begins to differ, and note what you see there."),
+      element("div", { class: "mq-row" }, this.group.el, this.moment.el),
       this.said,
       element("div", { class: "wr-room" }, this.box, side));
   }

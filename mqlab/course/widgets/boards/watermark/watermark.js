@@ -3,6 +3,7 @@ import { batchesPicture } from "./picture.js";
 import { countOf, ledgerOf, reckoned } from "./batches.js";
 import { choiceControl } from "../../frame/page/controls.js";
 import { element } from "../../frame/page/element.js";
+import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
@@ -47,6 +48,7 @@ class Watermark {
     this.said = element("p", { role: "status", "aria-live": "polite" });
     this.box = element("div");
     this.el.append(element("style", {}, STYLE),
+      toTry("make the delay longer: fewer messages are dropped, and more rows are kept."),
       element("div", { class: "mq-row" }, this.controls.delay_min.el, this.controls.window_min.el,
       this.controls.mode.el),
       element("div", { class: "mq-row" }, this.controls.batch.el), this.ledger, this.said, this.box, element("p",

@@ -51,5 +51,5 @@ export function choiceControl({ label, value, choices, onValue }) {
 
 function field(id, label, input, value, put) {
   const el = element("span", { class: "mq-field" }, element("label", { for: id }, label), input);
-  return { el, input, value, put };
+  return { el, input, label, value, put };
 }

@@ -41,6 +41,8 @@ const THEME = `
   vertical-align: top; }
 .mqlab-board th { background: var(--mq-card); }
 .mqlab-board progress { width: 8em; }
+.mqlab-board .mq-more { margin: 2px 0 6px; }
+.mqlab-board .mq-more > summary { cursor: pointer; }
 .mqlab-board .mqlab-readable { overflow-x: auto; }
 `;
 
