@@ -117,7 +117,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             elif end > begin > least and self._is_another(queue, begin, marks.get(queue)):
                 self._lost(
                     f"{queue!r} had been read up to {begin}, and message {begin - 1} is another one now: the topic was "
-                    f"made anew; the queue now has {least} to {end}"
+                    f"created again; the queue now has {least} to {end}"
                 )
                 anew.append(queue)
         return anew
