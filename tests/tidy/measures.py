@@ -1,8 +1,11 @@
 """The measures of the package's structure: `make measure` prints them, tests hold some of them.
 
-    files and functions   how long they are
+    files and functions   how long they are, in Python and in the boards' JavaScript
+    lines                 of each wing of the package, and of the tests
     circles               groups of files that import each other, imports for types included
     comments              lines of functions that are comments
+    class names           public ones that more than one file has
+    fmt: skip             lines that the formatter may not touch
     calls, files          from producer.send to the committed offset: function calls per message, files and lines met
     repeats               runs of lines that are in two files
 
@@ -25,6 +28,11 @@ from typing import Any
 from tests.tidy.sources import PACKAGE, ROOT, Module, imports, modules, modules_of
 
 SAME_LINES = 6
+FUNCTION_LINES = 60
+PYTHON = ("mqlab", "tests", "solutions", "benchmarks")
+JAVASCRIPT_FUNCTION = re.compile(
+    r"( *)(?! |(?:if|for|while|switch|\} else|\} catch)\b)(?:.*(?:\bfunction\b.*|=>|\w\([^;]*\))|\)) \{$"
+)
 
 
 def import_graph(every: Iterable[Module]) -> dict[str, set[str]]:
@@ -94,6 +102,40 @@ def function_lines(module: Module) -> Iterator[tuple[str, int]]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def javascript_functions(text: str) -> Iterator[int]:
+    """Number of lines of each function, by the indentation of its last brace."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if begins := JAVASCRIPT_FUNCTION.match(line):
+            last = f"{begins[1]}}}"
+            yield next((end - number + 1 for end in range(number, len(lines)) if lines[end].startswith(last)), 0)
+
+
+def double_class_names(every: Iterable[Module]) -> list[str]:
+    """Names of public classes at the top of more than one file, with the files."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for module in every:
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(module.name)
+    return [f"{name}: {', '.join(files)}" for name, files in sorted(homes.items()) if len(files) > 1]
+
+
+def lines_by_wing(every: Iterable[Module]) -> Counter[str]:
+    """Folder or file below the package -> lines of Python."""
+    lines: Counter[str] = Counter()
+    for module in every:
+        lines[module.name.split(".")[1] if "." in module.name else module.name] += module.text.count("\n")
+    return lines
+
+
+def python_texts(root: Path) -> Iterator[tuple[str, str]]:
+    """The top folder and the text of every Python file of a tree."""
+    for folder in PYTHON:
+        for path in sorted((root / folder).rglob("*.py")):
+            yield folder, path.read_text("utf-8")
 
 
 def comment_share(every: Iterable[Module]) -> float:
@@ -182,13 +224,24 @@ def measured(root: Path) -> dict[str, Any]:
     every = modules() if root == ROOT else modules_of(root / "mqlab")
     lengths = sorted(module.text.count("\n") for module in every)
     functions = sorted(lines for module in every for _, lines in function_lines(module))
+    scripts = [path.read_text("utf-8") for path in sorted((root / "mqlab").rglob("*.js"))]
+    javascript = sorted(lines for text in scripts for lines in javascript_functions(text))
+    texts = list(python_texts(root))
     return {
         "files": len(every),
         "lines": sum(lengths),
+        "lines by wing": ", ".join(f"{name} {count}" for name, count in lines_by_wing(every).most_common(6)),
+        "lines of the tests": sum(text.count("\n") for folder, text in texts if folder == "tests"),
         "longest file": lengths[-1],
         "longest function": functions[-1],
         "function, 99th percentile": functions[len(functions) * 99 // 100],
+        f"functions over {FUNCTION_LINES} lines": sum(lines > FUNCTION_LINES for lines in functions),
+        "JavaScript files and lines": f"{len(scripts)}, {sum(text.count(chr(10)) for text in scripts)}",
+        "longest function in JavaScript": javascript[-1] if javascript else 0,
+        f"JavaScript functions over {FUNCTION_LINES} lines": sum(lines > FUNCTION_LINES for lines in javascript),
         "circles of imports (files in each)": [len(group) for group in circles(import_graph(every))],
+        "public class names of several files": [line.partition(":")[0] for line in double_class_names(every)],
+        "fmt: skip": sum(len(re.findall(r"# fmt: (?:skip|off)\b", text)) for _, text in texts),
         "type: ignore[misc]": sum(module.text.count("type: ignore[misc]") for module in every),
         "comments in functions": f"{comment_share(every):.1%}",
         "pairs of files that share runs of six lines": len(repeats(every)),

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.tidy.measures import circles, comment_share, folder_sizes, import_graph, one_message, repeats
+from tests.tidy.measures import (
+    circles,
+    comment_share,
+    folder_sizes,
+    import_graph,
+    javascript_functions,
+    one_message,
+    repeats,
+)
 from tests.tidy.sources import PACKAGE, modules, parse
 
 LARGEST_CIRCLE, IGNORED_MISC, LARGEST_FOLDER, CALLS_PER_MESSAGE = 3, 5, 32, 1_000
@@ -37,6 +45,30 @@ def test_a_circle_is_found_also_where_an_import_is_only_for_types() -> None:
 def test_comments_are_counted_in_functions_alone() -> None:
     text = '# above\ndef f(a):\n    """Says."""\n    # why\n    return a  # noqa: E501\n'
     assert comment_share([parse("mqlab.a", Path(__file__), text)]) == 0.5
+
+
+def test_functions_of_javascript_are_measured_by_their_last_brace() -> None:
+    text = """
+export function first(a) {
+  if (a) {
+    return a;
+  }
+}
+class Board {
+  draw({ model, el }) {
+    for (const row of model.rows) {
+      el.append(row);
+    }
+  }
+  static named = (name) => {
+    return name;
+  };
+}
+items.forEach((item) => {
+  item.draw();
+});
+"""
+    assert list(javascript_functions(text)) == [5, 5, 3, 3]
 
 
 def test_the_same_six_lines_in_two_files_are_found() -> None:

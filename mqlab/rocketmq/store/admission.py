@@ -6,7 +6,7 @@ Mirrors: DefaultMessageStore.checkStoreStatus and RunningFlags. Lab 01 fills a d
     the store of a slave           SERVICE_NOT_AVAILABLE   it takes its master's log only
     disk full                      SERVICE_NOT_AVAILABLE
     a part of it has failed        SERVICE_NOT_AVAILABLE   see mqlab.rocketmq.store.failures
-    page cache busy                OS_PAGE_CACHE_BUSY      a fault set by a lab: the disk does not keep up
+    page cache busy                OS_PAGE_CACHE_BUSY      a fault set from outside: the disk does not keep up
 
 Left out: how RocketMQ measures a busy page cache (the time its put lock is held).
 """
@@ -20,11 +20,10 @@ from mqlab.rocketmq.store.state import StoreState
 class Admission:
     """``is_open`` says whether puts are accepted; it is decided anew when one of its causes changes."""
 
-    __slots__ = ("_is_disk_full", "_is_disk_sound", "_is_page_cache_busy", "_state", "is_open")
+    __slots__ = ("_is_disk_full", "_is_page_cache_busy", "_state", "is_open")
 
     def __init__(self, state: StoreState) -> None:
         self._state = state
-        self._is_disk_sound = True
         self._is_disk_full = False
         self._is_page_cache_busy = False
         self.is_open = False
@@ -48,22 +47,17 @@ class Admission:
         if state.config.is_slave:
             return PutResult.refused(SERVICE_NOT_AVAILABLE, "the store of a slave only takes the log of its master")
         if not self.is_writeable:
-            reason = str(state.failures) or "the disk is full or failed"
+            reason = str(state.failures) or "the disk is full"
             return PutResult.refused(SERVICE_NOT_AVAILABLE, f"the store is not writeable: {reason}")
         return PutResult.refused(OS_PAGE_CACHE_BUSY, "the page cache is busy: the disk does not keep up")
 
     @property
     def is_writeable(self) -> bool:
         """False when the disk is full or a part has failed. Mirrors RunningFlags.isWriteable."""
-        return self._is_disk_sound and not self._is_disk_full and not self._state.failures.refuse_messages
-
-    def set_writeable(self, writeable: bool) -> None:
-        """False closes the store for puts until it is set to True again."""
-        self._is_disk_sound = writeable
-        self.decide()
+        return not self._is_disk_full and not self._state.failures.refuse_messages
 
     def set_page_cache_busy(self, busy: bool) -> None:
-        """A fault that a lab sets: puts answer OS_PAGE_CACHE_BUSY."""
+        """A fault of the machine, set from outside: puts answer OS_PAGE_CACHE_BUSY, and producers are told to wait."""
         self._is_page_cache_busy = busy
         self.decide()
 

@@ -70,7 +70,7 @@ _NO_HOST_BITS = ~flags.HOST_BITS
 _V4_FIXED_SIZE, _V4_PACK = FIXED_PARTS[0].size, FIXED_PARTS[0].pack
 _I32, _I64 = struct.Struct(">i"), struct.Struct(">q")
 _PACK_I16 = struct.Struct(">h").pack
-_TWO_I32, _TWO_I64 = struct.Struct(">ii"), struct.Struct(">qq")
+_TWO_I32 = struct.Struct(">ii")
 
 
 @dataclass(slots=True)

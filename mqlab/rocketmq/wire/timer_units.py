@@ -143,8 +143,3 @@ def slot_field_map(buffer: Buffer, offset: int = 0) -> list[Field]:
 def timer_unit_field_map(buffer: Buffer, offset: int = 0) -> list[Field]:
     """The fields of a timer log's unit."""
     return number_fields(TIMER_UNIT_LAYOUT, buffer, offset)
-
-
-def check_field_map(buffer: Buffer, offset: int = 0) -> list[Field]:
-    """The fields of the timer's check file."""
-    return number_fields(CHECK_LAYOUT, buffer, offset)

@@ -174,9 +174,9 @@ def test_a_store_that_takes_no_messages_says_why(new_world: Any, new_record: New
     store.admission.set_page_cache_busy(True)
     assert store.put(new_record(1)).status == "OS_PAGE_CACHE_BUSY"
     store.admission.set_page_cache_busy(False)
-    store.admission.set_writeable(False)
+    store.admission.set_disk_full(True)
     assert store.put(new_record(1)).status == "SERVICE_NOT_AVAILABLE"
-    store.admission.set_writeable(True)
+    store.admission.set_disk_full(False)
     assert store.put(new_record(1)).is_ok
     store.shutdown()
     result = store.put(new_record(1))

@@ -15,15 +15,16 @@ from mqlab.rocketmq.store.config import StoreConfig
 from mqlab.rocketmq.store.timer import TimerMessageStore
 from mqlab.rocketmq.store.timer.delivering import converted
 from mqlab.rocketmq.store.timer.enqueuing import enqueue, roll_window
+from mqlab.rocketmq.wire.layout import number_fields
 from mqlab.rocketmq.wire.names import TIMER_TOPIC
 from mqlab.rocketmq.wire.record import Record
 from mqlab.rocketmq.wire.timer_units import (
     CHECK_FILE_SIZE,
+    CHECK_LAYOUT,
     CHECK_SIZE,
     TIMER_UNIT_SIZE,
     WHEEL_FILE_SIZE,
     TimerUnit,
-    check_field_map,
     decode_timer_unit,
     slot_field_map,
     timer_unit_field_map,
@@ -114,7 +115,7 @@ def test_the_check_file_is_read_and_written_again(tmp_path: Path, timer: TimerMe
     check.flush()
     written = (tmp_path / "store" / "config" / "timercheck").read_bytes()
     assert len(written) == CHECK_FILE_SIZE and written[:CHECK_SIZE] == data
-    assert {field.name: field.value for field in check_field_map(data)}["queue_offset"] == 20
+    assert {field.name: field.value for field in number_fields(CHECK_LAYOUT, data)}["queue_offset"] == 20
 
 
 def test_the_metrics_are_read_and_written_again(timer: TimerMessageStore) -> None:

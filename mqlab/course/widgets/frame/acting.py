@@ -50,8 +50,8 @@ class ActingBoard(Board):
     state_defaults: ClassVar[Mapping[str, Any]] = {"position": 0}
     beginning: ClassVar[str]
 
-    def new_world(self) -> Any:
-        """A World in which nothing was done yet."""
+    def new_world(self) -> ActedWorld:
+        """A world in which nothing was done yet."""
         raise NotImplementedError
 
     def action(self, verb: str, arguments: Mapping[str, Any]) -> Any:

@@ -26,7 +26,7 @@ def a_failed_dispatch_is_nobodys_business(patch: Patch) -> None:
 
 
 def a_failed_part_refuses_nothing(patch: Patch) -> None:
-    patch.setattr(Admission, "is_writeable", property(lambda self: self._is_disk_sound and not self._is_disk_full))
+    patch.setattr(Admission, "is_writeable", property(lambda self: not self._is_disk_full))
 
 
 def a_failed_part_is_not_tried_again(patch: Patch) -> None:

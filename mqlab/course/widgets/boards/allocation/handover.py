@@ -36,7 +36,6 @@ GROUP, TOPIC = "billing", "orders"
 MEMBERS, JOINER = ("billing-1", "billing-2"), "billing-3"
 CHANGES = ("join", "leave", "kill")
 BEFORE_MS, AFTER_MS = 10_000, 30_000
-SHOWN_FROM_MS, SHOWN_TO_MS = -4_000, 26_000
 MESSAGES_PER_SECOND = 4
 MOST_QUEUES, LONGEST_CALL_MS = 16, 10_000
 CALM_CLIENT = {"enable_trace": False, "heartbeat_broker_interval": "1m", "poll_name_server_interval": "10m"}
