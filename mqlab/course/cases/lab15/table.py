@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.course.cases.forbids import FORBIDS
-from mqlab.course.kit.form import seeded
-from mqlab.course.kit.values import told
-from mqlab.course.teach.exercises import Answers, Call, Exercise, Finding
+from mqlab.course.kit.form import exercise_of
+from mqlab.course.teach.exercises import Answers, Call, Finding
 from mqlab.course.words import refutation
 from mqlab.errors import UsageError
 
@@ -192,12 +191,9 @@ def spelled(step: Step) -> str:
     return f"{verb}({', '.join(map(repr, arguments))})"
 
 
-def _exercise() -> Exercise:
-    id = "lab15.lease_table"
-    said = told(id, None)
-    form = CrashingTable(id, NAME, "a group's leases, with a crash before each call", {})
-    names, forbids = (NAME,), FORBIDS[id]
-    return Exercise(id, said.title, 5, names, seeded(form), (1, 2), said.hints, said.note, {}, tuple(forbids), form)
-
-
-LEASE_TABLE = _exercise()
+LEASE_TABLE = exercise_of(
+    CrashingTable("lab15.lease_table", NAME, "a group's leases, with a crash before each call", {}),
+    points=5,
+    seeds=(1, 2),
+    forbids=FORBIDS["lab15.lease_table"],
+)
