@@ -25,11 +25,12 @@ FOLDER = Path(__file__).parent / "html"
 
 
 @cache
-def _environment() -> Environment:
+def environment_of(folder: Path) -> Environment:
+    """The templates of a folder: every value is escaped, and a template does not go without one that it names."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader(folder),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -39,4 +40,4 @@ def _environment() -> Environment:
 
 def filled(name: str, **values: Any) -> Markup:
     """A template with its values; ``theme`` is the style sheet with the colours. A value that it lacks is an error."""
-    return Markup(_environment().get_template(name).render(values, theme=Markup(SCHEMES + COLOURS)))
+    return Markup(environment_of(FOLDER).get_template(name).render(values, theme=Markup(SCHEMES + COLOURS)))

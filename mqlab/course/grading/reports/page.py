@@ -9,30 +9,19 @@ A page is one file without a script, readable on paper, on a dark screen and on 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+
+from mqlab.lab.views.templates import environment_of
 
 FOLDER = Path(__file__).parent / "html"
 
 
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(FOLDER),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-
-
 def filled(name: str, **values: Any) -> Markup:
     """A template with its values. A value that it lacks is an error."""
-    return Markup(_environment().get_template(name).render(values))
+    return Markup(environment_of(FOLDER).get_template(name).render(values))
 
 
 def frame(title: str, *body: Markup) -> str:

@@ -44,6 +44,23 @@ class DoneAction:
     picture: dict[str, Any]
 
 
+def arguments_of(
+    board: str, verb: str, arguments: Mapping[str, Any], defaults: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """An action's arguments, with the ``defaults`` of its verb. Raises UsageError for a verb or a name not among them.
+
+    >>> arguments_of("the strip", "wait", {}, {"wait": {"duration": "1s"}})
+    {'duration': '1s'}
+    """
+    if verb not in defaults:
+        raise UsageError(f"{board} has no action {verb!r}", hint=f"actions: {', '.join(defaults)}")
+    known = defaults[verb]
+    unknown = sorted(arguments.keys() - known.keys())
+    if unknown:
+        raise UsageError(f"{verb} has no {unknown[0]!r}", hint=f"it has: {', '.join(known) or 'nothing'}")
+    return {**known, **arguments}
+
+
 class ActingBoard(Board):
     """Base of boards with actions. ``steps`` count from 0, the beginning."""
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mqlab.course.widgets.frame.acting import arguments_of
 from mqlab.course.widgets.frame.whole_numbers import must_be_whole
 from mqlab.durations import exact_text, milliseconds
 from mqlab.errors import UsageError
@@ -62,13 +63,8 @@ class LogAction:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.verb not in VERBS:
-            raise UsageError(f"the log X-ray has no action {self.verb!r}", hint=f"actions: {', '.join(VERBS)}")
-        _, _, defaults = VERBS[self.verb]
-        unknown = sorted(self.arguments.keys() - defaults.keys())
-        if unknown:
-            raise UsageError(f"{self.verb} has no {unknown[0]!r}", hint=f"it has: {', '.join(defaults) or 'nothing'}")
-        values = {**defaults, **self.arguments}
+        defaults = {verb: values for verb, (*_, values) in VERBS.items()}
+        values = arguments_of("the log X-ray", self.verb, self.arguments, defaults)
         _check(self.verb, values)
         object.__setattr__(self, "arguments", values)
 
