@@ -5,7 +5,7 @@
 #   make labs   build the notebooks from their sources          make bench    measure
 #   make clean  remove what was made                            make lock     renew requirements.lock (needs uv)
 #   make site   the course as a static web site, in build/site
-#   make measure  print how long files and functions are, circles of imports, calls per message
+#   make measure  print how long files, functions and wings are, circles of imports, calls per message
 # More for pytest:  make test ARGS="tests/rocketmq/store -x"      in one process, one by one:  make test ARGS=-n0
 
 VENV := .venv
