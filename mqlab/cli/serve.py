@@ -97,6 +97,11 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--tls-cert", type=A_FILE, help="Encrypt all connections, with this certificate (PEM)."),
     click.option("--tls-key", type=A_FILE, help="The key of --tls-cert, when it is in a file of its own."),
     click.option(
+        "--parts",
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        help="Your own broker: a folder of parts such as mybroker. See docs/your-broker.md.",
+    ),
+    click.option(
         "--record", type=A_NEW_FILE, help="Write every frame to this file; mqlab.cluster.connected.Recording shows it."
     ),
     click.option("--allow-remote", is_flag=True, help="Allow addresses that other machines can reach."),
@@ -122,6 +127,7 @@ def serve(
     allow_remote: bool,
     verbose: bool,
     processes: bool,
+    parts: Path | None,
     **asked: Any,
 ) -> None:
     """Run a name server and brokers over TCP. RocketMQ's clients and mqadmin can use them.
@@ -133,6 +139,7 @@ def serve(
     """
     from mqlab.cluster.serving import Server
     from mqlab.cluster.serving.planning import Wanted, plan_of
+    from mqlab.lab.parts import parts_in
 
     if port_file is not None:  # who waits for it must not be given the ports of an earlier process
         port_file.unlink(missing_ok=True)
@@ -147,16 +154,17 @@ def serve(
             log.warning("settings without effect here: %s", ", ".join(unused))
         _must_be_allowed(plan, allow_remote)
         if processes:
-            if plan.name_server is None or not plan.brokers or plan.grpc or metrics is not None or record is not None:
+            if plan.name_server is None or not plan.brokers or plan.grpc or any((metrics, record, parts)):
                 raise UsageError(
-                    "--processes needs a name server and brokers, and has no gRPC, no metrics and no recording",
-                    hint="leave out --only, --replica-of, --grpc, --metrics and --record",
+                    "--processes needs a name server and brokers, and has no gRPC, metrics, recording or parts",
+                    hint="leave out --only, --replica-of, --grpc, --metrics, --record and --parts",
                 )
             common = _passed_on(asked, tls_cert, tls_key, allow_remote=allow_remote, verbose=verbose)
             _serve_apart(plan, Path(scratch), common, port_file, _tls(tls_cert, tls_key))
             return
         # 2. The server; it answers once every broker is registered.
-        server = Server(plan, tls=_tls(tls_cert, tls_key))
+        own = parts_in(parts) if parts is not None else None
+        server = Server(plan, tls=_tls(tls_cert, tls_key), parts=own)
         if record is not None:
             server.loop.record(record)
         server.run(lambda: _ready(server, port_file, metrics), status=True)

@@ -5,6 +5,7 @@ RocketMQ has no such tool in its repository; openchaos does the like to a real c
     mqlab sim --seeds 1000              one run per seed
     mqlab sim --seed 17                 this run alone
     mqlab sim --replay sim-17.json      a kept plan, again; --look opens it in the time machine
+    mqlab sim --mine --seeds 100        on your own broker, the parts in mybroker
 
     exit code  0 every promise was kept   1 one was broken   2 the command line is wrong   130 interrupted
 """
@@ -36,9 +37,17 @@ SHOWN = 8
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path(), help="Where the plans of failing seeds go. Default: here."
 )
+@click.option("--mine", is_flag=True, help="Run on your own broker, the parts in the folder mybroker here.")
 @click.option("--no-shrink", is_flag=True, help="Keep the plan of a failing seed as it was drawn.")
 def sim(
-    seeds: int | None, first: int, seed: int | None, replay: Path | None, look: bool, out: Path, no_shrink: bool
+    seeds: int | None,
+    first: int,
+    seed: int | None,
+    replay: Path | None,
+    look: bool,
+    out: Path,
+    mine: bool,
+    no_shrink: bool,
 ) -> None:
     """Run random work and random faults over simulated clusters and check that every promise was kept.
 
@@ -48,7 +57,7 @@ def sim(
     Examples:  mqlab sim --seeds 1000
                mqlab sim --replay sim-17.json --look
     """
-    from mqlab.lab.simulation import RunPlan, draw
+    from mqlab.lab.simulation import RunPlan
 
     if sum(option is not None for option in (seeds, seed, replay)) > 1:
         raise UsageError("--seeds, --seed and --replay contradict each other", hint="choose one")
@@ -57,13 +66,20 @@ def sim(
     if not out.is_dir():
         raise UsageError(f"{out} is not a directory", hint="--out names the directory for the plans of failing seeds")
     if replay is not None or seed is not None:
-        plan = RunPlan.load(replay) if replay is not None else draw(seed or 0)
+        plan = RunPlan.load(replay) if replay is not None else _drawn(seed or 0, mine=mine)
         if look:
             _look(plan)
             return
         _one(plan)
         return
-    _many(range(first, first + (seeds or 100)), out, shrinking=not no_shrink)
+    _many(range(first, first + (seeds or 100)), out, shrinking=not no_shrink, mine=mine)
+
+
+def _drawn(seed: int, *, mine: bool) -> RunPlan:
+    """The plan of a seed, for mqlab's own cluster or for the learner's broker."""
+    from mqlab.lab.simulation import draw, on_own_parts
+
+    return on_own_parts(draw(seed)) if mine else draw(seed)
 
 
 def _one(plan: RunPlan) -> None:
@@ -77,11 +93,11 @@ def _one(plan: RunPlan) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _many(numbers: range, out: Path, *, shrinking: bool) -> None:
+def _many(numbers: range, out: Path, *, shrinking: bool, mine: bool) -> None:
     need("lab")
     from tqdm import tqdm
 
-    from mqlab.lab.simulation import draw, run
+    from mqlab.lab.simulation import run
 
     began, done, kinds, failed, sent = time.monotonic(), 0, Counter[str](), list[int](), 0
     interrupted = False
@@ -89,7 +105,7 @@ def _many(numbers: range, out: Path, *, shrinking: bool) -> None:
     try:
         with bar:
             for number in numbers:
-                outcome = run(draw(number))
+                outcome = run(_drawn(number, mine=mine))
                 done, sent = done + 1, sent + len(outcome.notes.sent)
                 bar.update()
                 if outcome.wrong:

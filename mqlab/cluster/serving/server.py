@@ -26,6 +26,8 @@ from mqlab.cluster.serving.front import start_front
 from mqlab.cluster.serving.plan import BrokerPlan, ServingPlan, numeric
 from mqlab.cluster.serving.users import of_one_broker
 from mqlab.errors import LimitReached, MqlabError
+from mqlab.lab.parts.folder import OwnParts
+from mqlab.lab.parts.plug import ServingPlug
 from mqlab.rocketmq.broker import Broker
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.nameserver import NameServer
@@ -53,7 +55,10 @@ class Tls:
 
 
 class Server:
-    """A name server and brokers in this process, built when it starts. A failed start leaves nothing open."""
+    """A name server and brokers in this process, built when it starts. A failed start leaves nothing open.
+
+    ``can_advance``: its clock can be set forward. ``parts``: a learner's own, in each broker.
+    """
 
     def __init__(
         self,
@@ -62,6 +67,7 @@ class Server:
         limits: PeerLimits | None = None,
         tls: Tls | None = None,
         can_advance: bool = False,
+        parts: OwnParts | None = None,
     ) -> None:
         self.plan = plan
         self.loop = EventLoop(limits=limits, not_before_ms=_after_last_message(plan), can_advance=can_advance)
@@ -69,6 +75,7 @@ class Server:
         self.brokers: list[Broker] = []
         self.grpc: GrpcService | None = None
         self._tls = tls
+        self._parts = parts
         self._outside = self.loop.ports("server", "127.0.0.1", RealFiles()).workers  # of callers from other threads
         self._files: list[RealFiles] = []
         self._is_ending = False
@@ -133,6 +140,7 @@ class Server:
             name_servers=self.plan.name_servers,
             memory_bytes=plan.memory_bytes,
             users=users,
+            plug_in=ServingPlug(self._parts) if self._parts is not None and self._parts.of_a_broker else None,
         )
         broker.state.told_name_servers = self.plan.name_servers
         self.brokers.append(broker)  # before it starts: a start that fails is ended, too

@@ -9,5 +9,6 @@ docs/your-broker.md says what each part is called with, when, and what must be t
 """
 
 from mqlab.lab.parts.folder import FOLDER, KINDS, OwnParts, PartKind, parts_in
+from mqlab.lab.parts.units import copied, placed, stored_ms, tag_of, unit_of
 
-__all__ = ["FOLDER", "KINDS", "PartKind", "OwnParts", "parts_in"]
+__all__ = ["FOLDER", "KINDS", "OwnParts", "PartKind", "copied", "parts_in", "placed", "stored_ms", "tag_of", "unit_of"]

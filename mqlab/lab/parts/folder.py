@@ -37,6 +37,11 @@ KINDS: Mapping[str, PartKind] = {
         PartKind("strategy", "lab02.strategy", "MyFaults"),
         PartKind("sticky", "lab03.sticky", "sticky"),
         PartKind("process_queue", "lab04.process_queue", "MyProcessQueue"),
+        PartKind("store", "lab16.store", "MyStore"),
+        PartKind("pulls", "lab16.pulls", "MyPulls"),
+        PartKind("groups", "lab16.groups", "MyGroups"),
+        PartKind("retries", "lab16.retries", "MyRetries"),
+        PartKind("handlers", "lab16.handlers", "HANDLERS"),
     )
 }
 """Every kind of part by its exercise, in the order of the labs."""
@@ -46,12 +51,22 @@ KINDS: Mapping[str, PartKind] = {
 class OwnParts:
     """A learner's parts; what is None is mqlab's own.
 
-    ``strategy`` and ``process_queue`` are classes, ``sticky`` is a function (queues, members) -> {member: queues}.
+    ``sticky`` is a function (queues, members) -> {member: queues}, ``handlers`` a table, the others are classes.
     """
 
     strategy: Callable[[], Any] | None = None
     sticky: Callable[..., Any] | None = None
     process_queue: Callable[[], Any] | None = None
+    store: Callable[..., Any] | None = None
+    pulls: Callable[..., Any] | None = None
+    groups: Callable[..., Any] | None = None
+    retries: Callable[..., Any] | None = None
+    handlers: Mapping[int, Callable[..., Any]] | None = None
+
+    @property
+    def of_a_broker(self) -> bool:
+        """Whether one of them belongs into a broker."""
+        return any((self.store, self.pulls, self.groups, self.retries, self.handlers))
 
     @property
     def names(self) -> list[str]:

@@ -107,6 +107,7 @@ class CrashFiles(RealFiles):
     def __init__(self) -> None:
         super().__init__(disk_used=LAB_DISK_USED)
         self.life = 0
+        self.power_cuts = 0
         self.refuse_sync: OSError | None = None
         self.refuse_open: OSError | None = None
         self._contents: dict[str, _Content] = {}
@@ -190,6 +191,7 @@ class CrashFiles(RealFiles):
         Without ``keep`` all of it is lost. The process that used these files counts as ended.
         """
         self.process_ended()
+        self.power_cuts += 1
         lost: list[Unsynced] = []
         for path in sorted(self._contents):
             lost.extend(self._cut_content(self._contents[path], path, keep))

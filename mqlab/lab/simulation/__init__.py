@@ -11,9 +11,10 @@ Left out: reset offsets, broadcasting groups, pop.
 """
 
 from mqlab.lab.simulation.drawing import draw
+from mqlab.lab.simulation.mine import on_own_parts
 from mqlab.lab.simulation.model import Wrong
 from mqlab.lab.simulation.plan import RunPlan
 from mqlab.lab.simulation.running import Outcome, run
 from mqlab.lab.simulation.shrinking import shrink
 
-__all__ = ["Outcome", "RunPlan", "Wrong", "draw", "run", "shrink"]
+__all__ = ["Outcome", "RunPlan", "Wrong", "draw", "on_own_parts", "run", "shrink"]

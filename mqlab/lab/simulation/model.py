@@ -46,7 +46,9 @@ from mqlab.lab.simulation.scene import (
 )
 from mqlab.lab.views.verdict import LOST, SKIPPED, STUCK
 from mqlab.lab.world.lab import Lab
+from mqlab.rocketmq.wire.message import MessageExt
 from mqlab.rocketmq.wire.names import DLQ_PREFIX
+from mqlab.rocketmq.wire.record import decode
 
 GROUPS = {BILLING: ORDERS, AUDIT: ORDERS, LEDGER: STEPS}
 ASKED_FOR = {AUDIT: TAGS[0]}
@@ -93,15 +95,21 @@ def unsettled(lab: Lab, notes: Notes) -> bool:
     return any(True for _ in chain(waiting, behind(lab), disagreeing(lab, evidence), owners(lab)))
 
 
+def _messages(lab: Lab, name: str) -> list[Any]:
+    """What a master has stored: in RocketMQ's files, or in whatever form a learner's store has."""
+    own = getattr(lab.handles[name].node.store, "memory", None)
+    if own is None:
+        return list(lab.store(name).messages())
+    return [MessageExt.from_record(decode(unit), name) for _, unit in sorted(own.by_place.items())]
+
+
 class Found:
     """The messages in the logs of the masters, read from their files."""
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.units = {
-            handle.name: list(lab.store(handle.name).messages())
-            for handle in lab.handles.values()
-            if handle.role == "broker"
+            handle.name: _messages(lab, handle.name) for handle in lab.handles.values() if handle.role == "broker"
         }
 
     def of(self, topic: str) -> list[tuple[str, Any]]:

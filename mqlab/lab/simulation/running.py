@@ -12,10 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from mqlab.errors import MqlabError
+from mqlab.lab.parts import FOLDER, parts_in
+from mqlab.lab.parts.broken import BrokenPart
+from mqlab.lab.simulation.mine import MINE
 from mqlab.lab.simulation.model import Wrong, judge, unsettled
 from mqlab.lab.simulation.notes import Notes, body_of, harmless
 from mqlab.lab.simulation.plan import Event, RunPlan
@@ -64,6 +68,7 @@ def lab_settings(plan: RunPlan) -> dict[str, Any]:
     if world["small_files"]:
         broker |= {"mapped_file_size_commit_log": SMALL_LOG, "mapped_file_size_consume_queue": 200}
     return {
+        **({"parts": parts_in(Path(FOLDER))} if world.get(MINE) else {}),
         "brokers": world["brokers"],
         "replicas": world["replicas"],
         "name_servers": world["name_servers"],
@@ -78,6 +83,8 @@ def run(plan: RunPlan) -> Outcome:
     run = Run(plan)
     try:
         lab = play(run.story, **plan.settings)
+    except BrokenPart as error:
+        return Outcome(plan, [Wrong("PART", str(error))], None, run.notes)
     except MqlabError as error:
         return Outcome(plan, [Wrong("ERROR", f"{type(error).__name__}: {error}")], None, run.notes)
     except Exception as error:

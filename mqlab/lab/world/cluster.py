@@ -192,6 +192,7 @@ def _start_broker(
     broker_config, store_config = split_settings(settings, BrokerConfig(trace_topic_enable=True), LAB_STORE)
     addresses = name_server_addresses(state)
     files = state.machine_files()
+    plug_in = state.plug_in(role)
 
     def build(ports: Ports) -> Broker:
         return Broker(
@@ -201,6 +202,7 @@ def _start_broker(
             store_config=store_config,
             name_servers=addresses,
             memory_bytes=memory_bytes(memory),
+            plug_in=plug_in,
         )
 
     state.handles[name] = NodeHandle(name, role, files, state.world.add_node(name, files), state.fitted(role, build))

@@ -28,6 +28,7 @@ from mqlab.rocketmq.ports import Ports
 
 if TYPE_CHECKING:
     from mqlab.lab.world.shared_resources import Resource
+    from mqlab.rocketmq.broker.plug_in import PlugIn
 
 Fitter = Callable[[str, Any], None]
 """What changes parts of a node: called with the node's role and the node object."""
@@ -95,6 +96,14 @@ class LabState:
             return node
 
         return build_and_fit
+
+    def plug_in(self, role: str) -> PlugIn | None:
+        """What takes the place of parts of a new broker: a learner's own, in a master."""
+        if role != "broker" or not self.parts.of_a_broker:
+            return None
+        from mqlab.lab.parts.plug import BrokerPlug
+
+        return BrokerPlug(self.parts)
 
     @property
     def now_ms(self) -> int:

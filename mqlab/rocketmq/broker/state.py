@@ -120,6 +120,7 @@ def open_state(
     store_directory: str,
     memory_bytes: int | None,
     users: UserTable | None = None,
+    store_kind: type[MessageStore] = MessageStore,
 ) -> BrokerState:
     """The state of a broker that has not loaded its files yet. Nothing in it knows the parts that will use it."""
     now_ms, note, has_timer = ports.clock.now_ms, ports.note, store_config.timer_wheel_enable
@@ -129,7 +130,15 @@ def open_state(
     identity = Identity(ip, address_text(ip, port), ha_address, (ip, port), store_config.is_slave)
     unique_ids = UniqueIdMaker(ports.ip, ports.rng.randrange(1 << 16), ports.rng.randrange(1 << 31))
     # 2. The store. It reads no file before load().
-    store = _new_store(ports, store_config, store_directory, identity, memory_bytes)
+    store = store_kind(
+        store_directory,
+        files=ports.files,
+        clock=ports.clock,
+        config=store_config,
+        store_host=identity.store_host,
+        note=ports.note,
+        memory_bytes=memory_bytes,
+    )
     timer = TimerMessageStore(store, ports.files, ports.clock, note=note) if has_timer else None
     # 3. The tables. SQL filters follow the heartbeats of consumers.
     topics = TopicTable(config, now_ms, has_timer=has_timer, note=note)
@@ -166,20 +175,6 @@ def open_state(
         now_ms=now_ms,
         started_ms=now_ms(),
         users=users,
-    )
-
-
-def _new_store(
-    ports: Ports, config: StoreConfig, directory: str, identity: Identity, memory_bytes: int | None
-) -> MessageStore:
-    return MessageStore(
-        directory,
-        files=ports.files,
-        clock=ports.clock,
-        config=config,
-        store_host=identity.store_host,
-        note=ports.note,
-        memory_bytes=memory_bytes,
     )
 
 

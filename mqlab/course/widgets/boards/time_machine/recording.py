@@ -20,6 +20,7 @@ from mqlab.course.widgets.boards.time_machine.facts import FactBook
 from mqlab.course.widgets.boards.time_machine.happened import Happened
 from mqlab.course.widgets.frame.packing import TextPool
 from mqlab.errors import MqlabError
+from mqlab.lab.parts.broken import BrokenPart
 from mqlab.lab.views.moments import SENTENCES, moments
 from mqlab.lab.views.view import View
 from mqlab.lab.world.lab import play
@@ -70,7 +71,7 @@ class StoryRecording:
 
     def _play(self, story: Story, seed: int, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         bound_story = partial(story, **parameters) if parameters else story
-        raised: list[Exception] = []
+        raised: list[BaseException] = []
 
         @wraps(story)
         def watched(lab: Lab) -> None:
@@ -79,7 +80,7 @@ class StoryRecording:
             lab.simulation("explore").before_step = lambda step: self._before(lab, step, before_step)
             try:
                 bound_story(lab)
-            except Exception as error:
+            except (Exception, BrokenPart) as error:
                 # A fork may end in the story's own error: what happened until then is still shown.
                 raised.append(error)
             lab.simulation("explore").before_step = before_step
@@ -161,7 +162,7 @@ class StoryRecording:
         }
 
 
-def _words(error: Exception) -> str:
+def _words(error: BaseException) -> str:
     return error.text if isinstance(error, MqlabError) else str(error)
 
 

@@ -1,0 +1,169 @@
+"""A learner's broker in a Lab: three right ones carry the day as RocketMQ does, wrong ones stop it with their rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mqlab import Lab
+from mqlab.errors import UsageError
+from mqlab.lab.parts import OwnParts, copied
+from mqlab.lab.parts.broken import BrokenPart
+from mqlab.lab.parts.disk import Disk
+from mqlab.rocketmq.machine.files import RealFiles
+from tests.lab.parts.brokers import dicts_and_lists, of_files, rocketmq_shape
+from tests.lab.parts.day import of, outcome, played
+
+Store: Any = rocketmq_shape.MyStore
+Pulls: Any = rocketmq_shape.MyPulls
+Groups: Any = rocketmq_shape.MyGroups
+Retries: Any = rocketmq_shape.MyRetries
+
+
+@pytest.mark.parametrize("broker", [rocketmq_shape, dicts_and_lists, of_files], ids=lambda one: one.__name__)
+def test_a_right_broker_carries_the_day_as_rocketmqs_own_does(broker: Any) -> None:
+    ends = sorted(statuses[-1] for statuses in outcome(played(of(broker))).values())
+    assert ends == sorted(statuses[-1] for statuses in outcome(played(OwnParts())).values())
+
+
+@pytest.mark.parametrize("name", ["store", "pulls", "groups", "retries"])
+def test_each_part_takes_its_place_alone(name: str) -> None:
+    alone = {one: None for one in ("store", "pulls", "groups", "retries", "handlers") if one != name}
+    lab = played(of(rocketmq_shape, **alone))
+    assert len(outcome(lab)) == 6
+
+
+def test_the_files_of_rocketmqs_shape_are_read_by_the_inspector() -> None:
+    lab = played(of(rocketmq_shape))
+    stored = [one.keys for one in lab.store().messages("orders")]
+    assert len(stored) == 12 and stored[0] == "order-0"
+    assert lab.store().queue("orders", 0).max_offset == lab.broker().store.max_offset("orders", 0) == 6
+
+
+class NumbersTheWholeStore(Store):
+    def put(self, topic: str, queue_id: int, unit: bytes) -> Any:
+        return sum(self.numbers.values()), super().put(topic, queue_id, unit)[1]
+
+
+class OffersBeforeDispatch(Store):
+    def max_offset(self, topic: str, queue_id: int) -> int:
+        return int(self.numbers.get((topic, queue_id), 0))
+
+
+class ForgetsToFlush(Store):
+    def flush(self) -> None:
+        pass
+
+
+class BeginsAnew(Store):
+    def recover(self) -> None:
+        pass
+
+
+class ReadsBackwards(Store):
+    def get(self, *asked: Any) -> Any:
+        return super().get(*asked)[::-1]
+
+
+class StaysBehindTheFilter(Pulls):
+    def read(self, pull: Any) -> Any:
+        units, next_offset = super().read(pull)
+        return units, next_offset if units else pull["queue_offset"]
+
+
+class LooksNoFurther(Pulls):
+    def arrived(self, topic: str, queue_id: int) -> Any:
+        return []
+
+
+class HoldsForEver(Pulls):
+    def look(self, now_ms: int) -> Any:
+        return []
+
+
+class MovesWithThePull(Groups):
+    def committed(self, group: str, topic: str, queue_id: int) -> int:
+        return int(super().committed(group, topic, queue_id)) + 1
+
+
+class KeepsInMemory(Groups):
+    def save(self) -> None:
+        pass
+
+
+class NobodyLeaves(Groups):
+    def left(self, group: str, member: str) -> None:
+        pass
+
+
+class RetriesAtOnce(Retries):
+    def send_back(self, group: str, unit: bytes, level: int, most: int, now_ms: int) -> str:
+        self.store.put(f"%RETRY%{group}", 0, copied(unit))
+        return "retry"
+
+
+class NeverDead(Retries):
+    def send_back(self, group: str, unit: bytes, level: int, most: int, now_ms: int) -> str:
+        return str(super().send_back(group, unit, level, 99, now_ms))
+
+
+class WaitsInMemory(Retries):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.waiting: list[Any] = []
+
+    def send_back(self, group: str, unit: bytes, level: int, most: int, now_ms: int) -> str:
+        self.waiting.append(unit)
+        return "retry"
+
+
+class Unready(Retries):
+    def look(self, now_ms: int) -> None:
+        raise ValueError("not written yet")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"store": NumbersTheWholeStore}, "The first message of a queue has number 0"),
+        ({"store": OffersBeforeDispatch}, "max_offset is one past the last message that dispatch"),
+        ({"store": ForgetsToFlush}, "survives a power cut"),
+        ({"store": BeginsAnew}, "A crash loses nothing acknowledged"),
+        ({"store": ReadsBackwards}, "in the order of their numbers"),
+        ({"pulls": StaysBehindTheFilter}, "one past the last message that was looked at"),
+        ({"pulls": LooksNoFurther}, "answered as soon as a wanted message"),
+        ({"pulls": HoldsForEver}, "answered when its time is over"),
+        ({"groups": MovesWithThePull}, "never passes what the group has committed"),
+        ({"groups": KeepsInMemory}, "What was saved is there in the next life"),
+        ({"groups": NobodyLeaves}, "members lists each client"),
+        ({"retries": RetriesAtOnce}, "does not come before its time"),
+        ({"retries": NeverDead}, "A message is dead when"),
+        ({"retries": WaitsInMemory}, "Retries come"),
+        ({"retries": Unready}, "ValueError: not written yet"),
+        ({"handlers": {}}, "the six request codes"),
+        ({"handlers": {**rocketmq_shape.HANDLERS, 310: lambda *_: (0, {"queueOffset": 7}, None)}}, "names the queueId"),
+    ],
+    ids=lambda one: next(iter(one.values())).__name__ if isinstance(one, dict) and "handlers" not in one else None,
+)
+def test_a_wrong_broker_stops_the_world_with_the_rule_it_breaks(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(BrokenPart) as stopped:
+        played(of(rocketmq_shape, **wrong))
+    assert says in str(stopped.value)
+
+
+def test_handlers_alone_name_the_parts_they_need() -> None:
+    with pytest.raises(UsageError, match="handlers need pulls, groups and retries"):
+        Lab(parts=OwnParts(handlers=rocketmq_shape.HANDLERS))
+
+
+def test_a_disk_stays_in_its_directory(tmp_path: Any) -> None:
+    disk = Disk(RealFiles(), str(tmp_path))
+    for name in ("/etc/passwd", "../outside", "log/../../outside", ""):
+        with pytest.raises(UsageError, match="not the name of a file"):
+            disk.load(name)
+    disk.create("log/1", 8)
+    with pytest.raises(UsageError, match="do not fit"):
+        disk.write("log/1", 4, b"12345")
+    disk.write("log/1", 3, b"12345")
+    assert (disk.read("log/1", 3, 9), disk.names("log"), disk.size("log/1")) == (b"12345", ["log/1"], 8)
