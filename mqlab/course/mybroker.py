@@ -37,7 +37,7 @@ def fill(before: str = "") -> Said:
     if before and before not in exercises:
         raise AskedWrongly(f"{before} is not a part of a broker", hint=f"parts are {', '.join(exercises)}")
     earlier = exercises[: exercises.index(before)] if before else exercises
-    wanted = [one for one in earlier if KINDS[one].file in OWN_PARTS]
+    wanted = [exercise for exercise in earlier if KINDS[exercise].file in OWN_PARTS]
     folder = Path(FOLDER)
     folder.mkdir(exist_ok=True)
     if not (folder / "__init__.py").exists():

@@ -140,7 +140,7 @@ class Server:
             name_servers=self.plan.name_servers,
             memory_bytes=plan.memory_bytes,
             users=users,
-            plug_in=ServingPlug(self._parts) if self._parts is not None and self._parts.of_a_broker else None,
+            plug_in=ServingPlug(self._parts or OwnParts()),
         )
         broker.state.told_name_servers = self.plan.name_servers
         self.brokers.append(broker)  # before it starts: a start that fails is ended, too

@@ -26,11 +26,11 @@ class Disk:
     def names(self, folder: str) -> list[str]:
         """The names of all files in a folder and in the folders in it, sorted; none if it does not exist."""
         path = self._path(folder)
-        found: list[str] = []
+        files_found: list[str] = []
         for name in self._files.list(path) if self._files.is_dir(path) else ():
             inner = f"{folder}/{name}"
-            found += self.names(inner) if self._files.is_dir(self._path(inner)) else [inner]
-        return sorted(found)
+            files_found += self.names(inner) if self._files.is_dir(self._path(inner)) else [inner]
+        return sorted(files_found)
 
     def size(self, name: str) -> int:
         """The bytes of a file; 0 if it does not exist."""

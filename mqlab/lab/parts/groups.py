@@ -62,18 +62,18 @@ class PartGroups:
         key, table = (group, topic, queue_id), self._state.offset_table
         if table.has_reset(*key):
             return self._query(*key)
-        found = int(ask("MyGroups.committed", self._part.committed, *key, fits=is_whole, form="a whole number"))
+        answer = int(ask("MyGroups.committed", self._part.committed, *key, fits=is_whole, form="a whole number"))
         last, saved = self._memory.last.get(key, -1), self._memory.saved.get(key, -1)
-        if key in self._fresh and found != last:
-            rule = PASSED_RULE if found > last else COMMIT_RULE
-            raise broken("MyGroups.committed", rule, key, last, found)
-        if found > last:
-            raise broken("MyGroups.committed", PASSED_RULE, key, f"{last} at most", found)
-        if found < saved:
-            raise broken("MyGroups.committed", SAVED_RULE, key, f"{saved} or later", found)
-        if found >= 0:
-            self._commit(*key, found)  # the broker's own table was read from its own file
-        return found
+        if key in self._fresh and answer != last:
+            rule = PASSED_RULE if answer > last else COMMIT_RULE
+            raise broken("MyGroups.committed", rule, key, last, answer)
+        if answer > last:
+            raise broken("MyGroups.committed", PASSED_RULE, key, f"{last} at most", answer)
+        if answer < saved:
+            raise broken("MyGroups.committed", SAVED_RULE, key, f"{saved} or later", answer)
+        if answer >= 0:
+            self._commit(*key, answer)  # the broker's own table was read from its own file
+        return answer
 
     def check(self) -> None:
         """At the start of a life: every offset is between what was saved and what was committed."""
@@ -92,10 +92,10 @@ class PartGroups:
 
     def members(self, group: str) -> list[str]:
         """The members of a group, as the part lists them."""
-        found = ask("MyGroups.members", self._part.members, group, fits=_are_names, form="a list of client ids")
-        if sorted(found) != sorted(self._right(group)):
-            raise broken("MyGroups.members", MEMBERS_RULE, (group,), sorted(self._right(group)), found)
-        return list(found)
+        answer = ask("MyGroups.members", self._part.members, group, fits=_are_names, form="a list of client ids")
+        if sorted(answer) != sorted(self._right(group)):
+            raise broken("MyGroups.members", MEMBERS_RULE, (group,), sorted(self._right(group)), answer)
+        return list(answer)
 
     def _right(self, group: str) -> set[str]:
         entry = self._state.consumers.get(group)
@@ -129,4 +129,4 @@ class PartGroups:
 
 
 def _are_names(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)

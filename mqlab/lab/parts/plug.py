@@ -20,10 +20,11 @@ from mqlab.lab.parts.groups import Committed, PartGroups
 from mqlab.lab.parts.pulls import PartPulling, PartPulls
 from mqlab.lab.parts.retries import LOOK_MS, PartRetries, PartSendBack, SentBack
 from mqlab.lab.parts.store import PartStore
-from mqlab.lab.parts.stored import Stored
+from mqlab.lab.parts.stored import StoredUnits
 from mqlab.lab.parts.wire import PULL, SEND, PartHandlers, WireBroker, WireRetries, message_ids
 from mqlab.rocketmq.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.rocketmq.broker.long_polling import HeldPulls
+from mqlab.rocketmq.broker.plug_in import PlugIn
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.remoting.endpoint import Channel, Handler, Reply
 from mqlab.rocketmq.remoting.requests import answering, text, whole_or
@@ -44,12 +45,12 @@ def as_it_is(name: str, part: Any) -> Any:
     return part
 
 
-class BrokerPlug:
+class BrokerPlug(PlugIn):
     """The plug-in of one broker. ``renew`` gives a part for each further life of the broker's process."""
 
     def __init__(self, parts: OwnParts, renew: Renew = as_it_is) -> None:
         self._parts, self._renew = parts, renew
-        self._stored, self._committed, self._sent_back = Stored(), Committed(), SentBack()
+        self._stored, self._committed, self._sent_back = StoredUnits(), Committed(), SentBack()
         self._lives: dict[str, int] = {}
         self._cuts = 0
         self._pulls: PartPulls | None = None
@@ -93,7 +94,7 @@ class BrokerPlug:
         self, state: BrokerState, held_pulls: HeldPulls, broadcast: BroadcastOffsets, table: Mapping[int, Handler]
     ) -> Mapping[int, Handler]:
         """The handlers of this life: the broker's own, with those over the learner's parts in their place."""
-        code, found = RequestCode, dict(table)
+        code, handlers = RequestCode, dict(table)
         self._state = state
         disk = Disk(state.ports.files, state.store.directory)
         self._pulls = self._groups = self._retries = None
@@ -103,27 +104,27 @@ class BrokerPlug:
             part = ask("MyPulls", self._born("pulls", "MyPulls"), door, fits=anything, form="an object")
             self._pulls = PartPulls(part, door, state.now_ms)
             pulling = PartPulling(state, held_pulls, broadcast, self._pulls)
-            found[code.PULL_MESSAGE] = answering(pulling.pull_message)
+            handlers[code.PULL_MESSAGE] = answering(pulling.pull_message)
         if self._parts.groups is not None:
             part = ask("MyGroups", self._born("groups", "MyGroups"), disk, fits=anything, form="an object")
             groups = self._groups = PartGroups(part, state, self._committed)
             asked = code.GET_CONSUMER_LIST_BY_GROUP
-            found[asked] = answering(groups.list_members(found[asked]))
+            handlers[asked] = answering(groups.list_members(handlers[asked]))
             for asked in (code.HEART_BEAT, code.UNREGISTER_CLIENT):
-                found[asked] = groups.hearing(found[asked])
+                handlers[asked] = groups.hearing(handlers[asked])
         if self._parts.retries is not None:
-            self._plug_retries(state, disk, found)
+            self._plug_retries(state, disk, handlers)
         if self._parts.handlers is not None:
-            found |= self._wired(state, pulling)
-        return found
+            handlers |= self._wired(state, pulling)
+        return handlers
 
-    def _plug_retries(self, state: BrokerState, disk: Disk, found: dict[int, Handler]) -> None:
+    def _plug_retries(self, state: BrokerState, disk: Disk, handlers: dict[int, Handler]) -> None:
         door, delays_ms = StoreToWrite(state.store), parse_delay_levels(state.store.config.message_delay_level)
         kind = self._born("retries", "MyRetries")
         part = ask("MyRetries", kind, door, disk, list(delays_ms), fits=anything, form="an object")
         self._retries = PartRetries(part, door, self._sent_back, delays_ms, state.now_ms)
         code = int(RequestCode.CONSUMER_SEND_MSG_BACK)
-        found[code] = answering(PartSendBack(state, self._retries).handler(found[code]))
+        handlers[code] = answering(PartSendBack(state, self._retries).handler(handlers[code]))
 
     def _wired(self, state: BrokerState, pulling: PartPulling | None) -> dict[int, Handler]:
         """The learner's own table over the learner's own parts."""
@@ -132,7 +133,7 @@ class BrokerPlug:
             raise UsageError("handlers need pulls, groups and retries", hint="mybroker.fill() adds those you lack")
         retries, store = WireRetries(self._retries, state), StoreToWrite(state.store)
         broker = WireBroker(store, self._pulls, self._groups, retries, state.now_ms, message_ids(state))
-        made = PartHandlers(own, broker, state, self._pulls)
+        own_table = PartHandlers(own, broker, state, self._pulls)
 
         def make_topic(channel: Channel, request: RemotingCommand) -> None:
             topic = text(request, "b")
@@ -148,7 +149,7 @@ class BrokerPlug:
             return pulling.tags_of(request)
 
         before = {SEND: make_topic, PULL: wanted_tags, int(RequestCode.CONSUMER_SEND_MSG_BACK): make_retry_topic}
-        return {code: answering(handle) for code, handle in made.handlers(before).items()}
+        return {code: answering(handle) for code, handle in own_table.handlers(before).items()}
 
     def start(self) -> None:
         """Look at what is due, every second."""
@@ -198,8 +199,8 @@ class ServingPlug(BrokerPlug):
         self, state: BrokerState, held_pulls: HeldPulls, broadcast: BroadcastOffsets, table: Mapping[int, Handler]
     ) -> Mapping[int, Handler]:
         """The handlers, each of which raises an error that is logged and answered."""
-        found = super().handlers(state, held_pulls, broadcast, table)
-        return {code: _failing(handler) for code, handler in found.items()}
+        handlers = super().handlers(state, held_pulls, broadcast, table)
+        return {code: _failing(handler) for code, handler in handlers.items()}
 
 
 def _failing(handler: Handler) -> Handler:

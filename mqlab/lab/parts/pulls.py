@@ -97,8 +97,8 @@ class PartPulls:
 
     def _answer(self, method: str, arguments: tuple[Any, ...], why: str) -> None:
         name = f"MyPulls.{method}"
-        found = ask(name, getattr(self._part, method), *arguments, fits=_are_answers, form=ANSWERS)
-        for number, answer in found:
+        offered = ask(name, getattr(self._part, method), *arguments, fits=_are_answers, form=ANSWERS)
+        for number, answer in offered:
             held = self.held.pop(number, None)
             if held is None:
                 raise broken(name, HELD_RULE, arguments, f"one of {list(self.held)}", number)
@@ -107,26 +107,26 @@ class PartPulls:
     def _judged(
         self, name: str, arguments: tuple[Any, ...], asked: dict[str, Any], answer: Any
     ) -> tuple[list[bytes], int]:
-        found, next_offset = list(answer[0]), answer[1]
+        offered, next_offset = list(answer[0]), answer[1]
         offset, end = asked["queue_offset"], self._end(asked)
         if not 0 <= offset <= end:
-            if found or next_offset != min(max(offset, 0), end):
+            if offered or next_offset != min(max(offset, 0), end):
                 raise broken(name, OUTSIDE_RULE, arguments, ([], min(max(offset, 0), end)), answer)
-            return found, next_offset
-        if len(found) > asked["most"]:
-            raise broken(name, MOST_RULE, arguments, f"{asked['most']} messages", f"{len(found)}")
-        for unit in found:
+            return offered, next_offset
+        if len(offered) > asked["most"]:
+            raise broken(name, MOST_RULE, arguments, f"{asked['most']} messages", f"{len(offered)}")
+        for unit in offered:
             if not _wants(asked, unit):
                 raise broken(name, FILTER_RULE, arguments, f"tags {asked['tags']}", _tag(unit))
         if not offset <= next_offset <= end or (next_offset == offset < end):
             raise broken(name, NEXT_RULE, arguments, f"{min(offset + 1, end)} to {end}", next_offset)
         passed = [unit for unit in self._store.get(*_queue(asked), offset, next_offset - offset) if _wants(asked, unit)]
-        if found != passed[: len(found)] or len(passed) > len(found):
-            rule = NEXT_RULE if len(found) > len(passed) else OFFERED_RULE
+        if offered != passed[: len(offered)] or len(passed) > len(offered):
+            rule = NEXT_RULE if len(offered) > len(passed) else OFFERED_RULE
             raise broken(
-                name, rule, arguments, f"messages {_numbers(passed)}", f"{_numbers(found)}, then {next_offset}"
+                name, rule, arguments, f"messages {_numbers(passed)}", f"{_numbers(offered)}, then {next_offset}"
             )
-        return found, next_offset
+        return offered, next_offset
 
     def _wanted(self, asked: dict[str, Any]) -> bool:
         """Whether there is anything to give."""
@@ -161,16 +161,16 @@ class PartPulling(Pulling):
         if header.sys_flag & sys_flag.PULL_COMMIT_OFFSET:
             state.offset_table.commit(header.group, header.topic, header.queue_id, header.commit_offset)
         answer = self._pulls.pull(self._number, asked)
-        place = {"group": header.group, "topic": header.topic, "queue_id": header.queue_id}
+        queue_place = {"group": header.group, "topic": header.topic, "queue_id": header.queue_id}
         if answer is not None:
             return self._wire(request, header, answer)
 
-        def woken(given: tuple[list[bytes], int], why: str) -> None:
-            state.ports.note("pull.woken", **place, why=why)
-            reply(self._wire(request, header, given))
+        def woken(ended: tuple[list[bytes], int], why: str) -> None:
+            state.ports.note("pull.woken", **queue_place, why=why)
+            reply(self._wire(request, header, ended))
 
         self._pulls.hold(self._number, asked, woken)
-        state.ports.note("pull.held", **place, queue_offset=header.queue_offset)
+        state.ports.note("pull.held", **queue_place, queue_offset=header.queue_offset)
         return None
 
     def tags_of(self, request: RemotingCommand) -> list[str]:
@@ -249,5 +249,5 @@ def _is_given(value: Any) -> bool:
 
 def _are_answers(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(
-        isinstance(one, tuple | list) and len(one) == 2 and is_whole(one[0]) and _is_given(one[1]) for one in value
+        isinstance(pair, tuple | list) and len(pair) == 2 and is_whole(pair[0]) and _is_given(pair[1]) for pair in value
     )

@@ -34,7 +34,7 @@ COPY_RULE = "The copy has the message's body and properties, and a reconsume_tim
 
 
 @dataclass(slots=True)
-class Waiting:
+class PendingRetry:
     """A retry that is to come: the group, the message, from when and until when.
 
     ``repeats``: it may come twice, because a crash was since then, or because two members have sent it back.
@@ -51,13 +51,13 @@ class Waiting:
 class SentBack:
     """What outlives a broker's process: the retries to come, and those that came."""
 
-    waiting: list[Waiting] = field(default_factory=list)
-    came: list[Waiting] = field(default_factory=list)
+    waiting: list[PendingRetry] = field(default_factory=list)
+    came: list[PendingRetry] = field(default_factory=list)
 
     def new_life(self) -> None:
         """A crash, or a restart."""
-        for one in (*self.waiting, *self.came):
-            one.repeats = True
+        for retry in (*self.waiting, *self.came):
+            retry.repeats = True
 
 
 class PartRetries:
@@ -75,10 +75,10 @@ class PartRetries:
         unit, now_ms = encode(record), self._now_ms()
         arguments = (group, unit, level, most, now_ms)
         self._store.puts.clear()
-        found = ask("MyRetries.send_back", self._part.send_back, *arguments, fits=_is_word, form=WORDS)
+        answer = ask("MyRetries.send_back", self._part.send_back, *arguments, fits=_is_word, form=WORDS)
         right = DEAD if record.reconsume_times >= most or level < 0 else RETRY
-        if found != right:
-            raise broken("MyRetries.send_back", DEAD_RULE, arguments, right, found)
+        if answer != right:
+            raise broken("MyRetries.send_back", DEAD_RULE, arguments, right, answer)
         if right == DEAD:
             dead = [put for topic, put in self._store.puts if topic == names.dlq_topic(group)]
             if len(dead) != 1 or len(self._store.puts) != 1:
@@ -92,9 +92,11 @@ class PartRetries:
         return right
 
     def _waits(self, group: str, record: Record, due_ms: int) -> None:
-        twin = next((one for one in self._memory.waiting if one.group == group and _twins(one.record, record)), None)
+        twin = next(
+            (retry for retry in self._memory.waiting if retry.group == group and _twins(retry.record, record)), None
+        )
         if twin is None:
-            self._memory.waiting.append(Waiting(group, record, due_ms, due_ms))
+            self._memory.waiting.append(PendingRetry(group, record, due_ms, due_ms))
         else:
             twin.latest_ms, twin.repeats = max(twin.latest_ms, due_ms), True
 
@@ -104,7 +106,7 @@ class PartRetries:
         self._store.puts.clear()
         ask("MyRetries.look", self._part.look, now_ms, fits=anything, form="nothing")
         self._came("MyRetries.look", (now_ms,))
-        late = [one for one in self._memory.waiting if one.latest_ms <= now_ms]
+        late = [retry for retry in self._memory.waiting if retry.latest_ms <= now_ms]
         if late:
             expected = f"{_name(late[0].record)} in {names.retry_topic(late[0].group)}"
             raise broken("MyRetries.look", LATE_RULE, (now_ms,), expected, "it is not there")
@@ -116,8 +118,12 @@ class PartRetries:
             if group is None:
                 continue
             copy = decode(unit)
-            waits = next((one for one in self._memory.waiting if one.group == group and _same(one.record, copy)), None)
-            before = next((one for one in self._memory.came if one.group == group and _same(one.record, copy)), None)
+            waits = next(
+                (retry for retry in self._memory.waiting if retry.group == group and _same(retry.record, copy)), None
+            )
+            before = next(
+                (retry for retry in self._memory.came if retry.group == group and _same(retry.record, copy)), None
+            )
             if waits is None and (before is None or not before.repeats):
                 rule = TWICE_RULE if before is not None else COPY_RULE
                 raise broken(method, rule, arguments, "a copy of a message that waits", _name(copy))
@@ -133,8 +139,8 @@ class PartRetries:
         lacks = {name for name in original.property_map if name != p.DELAY} - copy.property_map.keys()
         times = original.reconsume_times + 1
         if copy.body != original.body or lacks or copy.reconsume_times != times:
-            found = f"reconsume_times {copy.reconsume_times}, without {sorted(lacks) or 'nothing'}"
-            raise broken(method, COPY_RULE, arguments, f"{_name(original)} with reconsume_times {times}", found)
+            answer = f"reconsume_times {copy.reconsume_times}, without {sorted(lacks) or 'nothing'}"
+            raise broken(method, COPY_RULE, arguments, f"{_name(original)} with reconsume_times {times}", answer)
 
 
 class PartSendBack(SendBackHandler):

@@ -13,7 +13,7 @@ from typing import Any
 
 from mqlab.lab.parts.broken import BrokenPart, anything, ask, is_whole
 from mqlab.lab.parts.disk import Disk
-from mqlab.lab.parts.stored import Stored
+from mqlab.lab.parts.stored import StoredUnits
 from mqlab.rocketmq.promises import Promise
 from mqlab.rocketmq.store.config import parse_delay_levels
 from mqlab.rocketmq.store.dispatch import Arrival
@@ -46,7 +46,7 @@ class PartStore(MessageStore):
     """A broker's store, kept by a learner's part: ``make`` gives its class for each life, ``memory`` outlives it."""
 
     make: Callable[[], Callable[[Disk], Any]]
-    memory: Stored
+    memory: StoredUnits
     was_cut: Callable[[], bool]
     _arrival: Arrival | None = None
 
@@ -95,9 +95,9 @@ class PartStore(MessageStore):
         wait = WAIT_FALSE not in record.properties
         result = PutResult(PUT_OK, physical_offset, len(unit), queue_offset, now_ms, record.store_host, wait)
         if self._note is not None:
-            place = {"queue_offset": queue_offset, "physical_offset": physical_offset, "size": len(unit), "count": 1}
+            location = {"queue_offset": queue_offset, "physical_offset": physical_offset, "size": len(unit), "count": 1}
             msg_id = record.property_map.get(UNIQ_KEY) or result.offset_msg_id
-            self._note("message.stored", topic=record.topic, queue_id=record.queue_id, msg_id=msg_id, **place)
+            self._note("message.stored", topic=record.topic, queue_id=record.queue_id, msg_id=msg_id, **location)
         if not self._armed:
             self._armed = True
             self.clock.call_later(DISPATCH_MS, self._dispatch_soon, "store.dispatch")
@@ -130,9 +130,9 @@ class PartStore(MessageStore):
 
     def dispatch(self, max_units: int | None = None) -> int:
         """Let the part put into the queues what was put; the broker learns of each message."""
-        found = ask("MyStore.dispatch", self._part.dispatch, fits=_are_places, form=PLACES)
-        self.memory.dispatched(found)
-        for topic, queue_id, queue_offset in found:
+        answer = ask("MyStore.dispatch", self._part.dispatch, fits=_are_places, form=PLACES)
+        self.memory.dispatched(answer)
+        for topic, queue_id, queue_offset in answer:
             (unit,) = self._got(topic, queue_id, queue_offset, 1)
             record = units.decode(unit)
             if self._note is not None:
@@ -141,7 +141,7 @@ class PartStore(MessageStore):
                 code = self._code(record)
                 properties = record.property_map
                 self._arrival(topic, queue_id, queue_offset + 1, code, record.store_timestamp, properties)
-        return len(found)
+        return len(answer)
 
     @property
     def on_arrival(self) -> Arrival | None:
@@ -174,17 +174,17 @@ class PartStore(MessageStore):
         if queue_offset >= end:
             status = OFFSET_OVERFLOW_ONE if queue_offset == end else OFFSET_OVERFLOW_BADLY
             return GetResult(status, end, 0, end)
-        result, at = GetResult(NO_MATCHED_MESSAGE, queue_offset, 0, end), queue_offset
-        while at < end and len(result.units) < max_nums:
-            for unit in self._got(topic, queue_id, at, min(MOST, max_nums)):
+        result, offset = GetResult(NO_MATCHED_MESSAGE, queue_offset, 0, end), queue_offset
+        while offset < end and len(result.units) < max_nums:
+            for unit in self._got(topic, queue_id, offset, min(MOST, max_nums)):
                 if len(result.units) == max_nums:
                     break
                 if message_filter is None or self._passes(unit, message_filter):
                     result.units.append(unit)
-                    result.queue_offsets.append(at)
+                    result.queue_offsets.append(offset)
                     result.buffer_total_size += len(unit)
-                at += 1
-        result.next_begin_offset = at
+                offset += 1
+        result.next_begin_offset = offset
         result.status = FOUND if result.units else NO_MATCHED_MESSAGE
         return result
 
@@ -218,16 +218,16 @@ class PartStore(MessageStore):
         """What the part says; ``upper`` is one before the first that is later."""
         later = 0 if boundary == "lower" else 1
         asked = (topic, queue_id, timestamp_ms + later)
-        found = ask("MyStore.offset_at", self._part.offset_at, *asked, fits=is_whole, form="a whole number")
-        self.memory.timed(*asked, found)
-        return max(0, int(found) - later)
+        answer = ask("MyStore.offset_at", self._part.offset_at, *asked, fits=is_whole, form="a whole number")
+        self.memory.timed(*asked, answer)
+        return max(0, int(answer) - later)
 
     def topics(self) -> dict[str, list[int]]:
         """The topics that were put, with their queues."""
-        found: dict[str, list[int]] = {}
+        answer: dict[str, list[int]] = {}
         for topic, queue_id in sorted(self.memory.units):
-            found.setdefault(topic, []).append(queue_id)
-        return found
+            answer.setdefault(topic, []).append(queue_id)
+        return answer
 
     def delete_topic(self, topic: str) -> bool:
         """False: a learner's store deletes nothing."""
@@ -236,28 +236,28 @@ class PartStore(MessageStore):
     @property
     def max_physical_offset(self) -> int:
         """One past the last unit that was put."""
-        return max((place + len(unit) for place, unit in self.memory.by_place.items()), default=0)
+        return max((location + len(unit) for location, unit in self.memory.by_place.items()), default=0)
 
     def is_resident(self, physical_offset: int) -> bool:
         """True: where a learner's store keeps a message is its own affair."""
         return True
 
     def _end(self, topic: str, queue_id: int) -> int:
-        found = ask("MyStore.max_offset", self._part.max_offset, topic, queue_id, fits=is_whole, form="a whole number")
+        answer = ask("MyStore.max_offset", self._part.max_offset, topic, queue_id, fits=is_whole, form="a whole number")
         if self.state.phase == "running":
-            self.memory.ended(topic, queue_id, found)
-        return int(found)
+            self.memory.ended(topic, queue_id, answer)
+        return int(answer)
 
     def _got(self, topic: str, queue_id: int, queue_offset: int, most: int) -> list[bytes]:
         asked = (topic, queue_id, queue_offset, most)
-        found: list[bytes] = list(ask("MyStore.get", self._part.get, *asked, fits=_are_units, form="a list of units"))
+        answer: list[bytes] = list(ask("MyStore.get", self._part.get, *asked, fits=_are_units, form="a list of units"))
         if self.state.phase == "running":
-            self.memory.got(*asked, found)
-        return found
+            self.memory.got(*asked, answer)
+        return answer
 
     def _record(self, topic: str, queue_id: int, queue_offset: int) -> Record | None:
-        found = self._got(topic, queue_id, queue_offset, 1) if 0 <= queue_offset < self._end(topic, queue_id) else []
-        return units.decode(found[0]) if found else None
+        answer = self._got(topic, queue_id, queue_offset, 1) if 0 <= queue_offset < self._end(topic, queue_id) else []
+        return units.decode(answer[0]) if answer else None
 
     def _code(self, record: Record) -> int:
         """What a consume queue has as tags code: of a delayed message its due time."""
@@ -297,8 +297,8 @@ def _is_pair(value: Any) -> bool:
 
 def _are_places(value: Any) -> bool:
     return isinstance(value, list) and all(
-        isinstance(one, tuple | list) and len(one) == 3 and isinstance(one[0], str) and is_whole(one[2])
-        for one in value
+        isinstance(triple, tuple | list) and len(triple) == 3 and isinstance(triple[0], str) and is_whole(triple[2])
+        for triple in value
     )
 
 

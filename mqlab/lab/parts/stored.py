@@ -31,7 +31,7 @@ Key = tuple[str, int]
 
 
 @dataclass(slots=True)
-class Stored:
+class StoredUnits:
     """The units of each queue in order, how many of them may be read, and how many would survive a power cut."""
 
     units: dict[Key, list[bytes]] = field(default_factory=dict)
@@ -54,45 +54,47 @@ class Stored:
         self.waiting.append((topic, queue_id, queue_offset))
         return whole
 
-    def dispatched(self, found: list[tuple[str, int, int]]) -> None:
+    def dispatched(self, answer: list[tuple[str, int, int]]) -> None:
         """Judge what dispatch returned."""
-        if [tuple(one) for one in found] != self.waiting:
-            raise broken("MyStore.dispatch", DISPATCH_RULE, (), self.waiting, found)
+        if [tuple(triple) for triple in answer] != self.waiting:
+            raise broken("MyStore.dispatch", DISPATCH_RULE, (), self.waiting, answer)
         for topic, queue_id, queue_offset in self.waiting:
             self.readable[topic, queue_id] = queue_offset + 1
         self.waiting.clear()
 
-    def got(self, topic: str, queue_id: int, queue_offset: int, most: int, found: list[bytes]) -> None:
+    def got(self, topic: str, queue_id: int, queue_offset: int, most: int, answer: list[bytes]) -> None:
         """Judge what get returned."""
         asked, end = (topic, queue_id, queue_offset, most), self.end((topic, queue_id))
         right = self.units.get((topic, queue_id), [])[queue_offset : min(end, queue_offset + most)]
-        if right and not found:
+        if right and not answer:
             raise broken("MyStore.get", OFFERED_RULE, asked, f"message {queue_offset}", "no message")
-        if len(found) > len(right):
-            raise broken("MyStore.get", ORDER_RULE, asked, f"{len(right)} messages", f"{len(found)} messages")
-        for number, (unit, wanted) in enumerate(zip(found, right, strict=False), queue_offset):
+        if len(answer) > len(right):
+            raise broken("MyStore.get", ORDER_RULE, asked, f"{len(right)} messages", f"{len(answer)} messages")
+        for number, (unit, wanted) in enumerate(zip(answer, right, strict=False), queue_offset):
             if bytes(unit) != wanted:
                 rule = ORDER_RULE if bytes(unit) in right else SAME_RULE
                 raise broken("MyStore.get", rule, asked, f"message {number}", _which(unit, self.by_place))
 
-    def ended(self, topic: str, queue_id: int, found: int) -> None:
+    def ended(self, topic: str, queue_id: int, answer: int) -> None:
         """Judge what max_offset returned."""
         end = self.end((topic, queue_id))
-        if found != end:
-            raise broken("MyStore.max_offset", END_RULE, (topic, queue_id), end, found)
+        if answer != end:
+            raise broken("MyStore.max_offset", END_RULE, (topic, queue_id), end, answer)
 
-    def timed(self, topic: str, queue_id: int, ms: int, found: int) -> None:
+    def timed(self, topic: str, queue_id: int, ms: int, answer: int) -> None:
         """Judge what offset_at returned."""
         end = self.end((topic, queue_id))
         units = self.units.get((topic, queue_id), [])[:end]
         right = next((number for number, unit in enumerate(units) if stored_ms(unit) >= ms), end)
-        if found != right:
-            raise broken("MyStore.offset_at", TIME_RULE, (topic, queue_id, ms), right, found)
+        if answer != right:
+            raise broken("MyStore.offset_at", TIME_RULE, (topic, queue_id, ms), right, answer)
 
-    def placed_at(self, physical_offset: int, found: bytes) -> None:
+    def placed_at(self, physical_offset: int, answer: bytes) -> None:
         """Judge what unit_at returned."""
-        if bytes(found) != self.by_place[physical_offset]:
-            raise broken("MyStore.unit_at", UNIT_AT_RULE, (physical_offset,), "that unit", _which(found, self.by_place))
+        if bytes(answer) != self.by_place[physical_offset]:
+            raise broken(
+                "MyStore.unit_at", UNIT_AT_RULE, (physical_offset,), "that unit", _which(answer, self.by_place)
+            )
 
     def flush(self) -> None:
         """All that was put is on the disk."""
@@ -114,8 +116,8 @@ class Stored:
             raise broken("MyStore.get", GHOST_RULE, (topic, queue_id, 0, end), f"{len(kept)} messages", end)
         for number, (unit, wanted) in enumerate(zip(units, kept, strict=False)):
             if bytes(unit) != wanted:
-                found = _which(unit, self.by_place)
-                raise broken("MyStore.get", GHOST_RULE, (topic, queue_id, 0, end), f"message {number}", found)
+                answer = _which(unit, self.by_place)
+                raise broken("MyStore.get", GHOST_RULE, (topic, queue_id, 0, end), f"message {number}", answer)
         del kept[end:]
         self.readable[key] = end
 

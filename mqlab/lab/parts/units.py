@@ -58,7 +58,7 @@ def unit_of(fields: Mapping[str, str], body: bytes, client: str, now_ms: int) ->
 def copied(unit: bytes, **properties: str) -> bytes:
     """A copy of a message that failed: one retry more, its first topic and id as properties, and those given."""
     record = decode(unit)
-    found = {**record.property_map, **properties}
-    found.setdefault(p.RETRY_TOPIC, record.topic)
-    found.setdefault(p.ORIGIN_MESSAGE_ID, record.offset_msg_id)
-    return encode(record.changed(reconsume_times=record.reconsume_times + 1, properties=encode_as_java(found)))
+    own = {**record.property_map, **properties}
+    own.setdefault(p.RETRY_TOPIC, record.topic)
+    own.setdefault(p.ORIGIN_MESSAGE_ID, record.offset_msg_id)
+    return encode(record.changed(reconsume_times=record.reconsume_times + 1, properties=encode_as_java(own)))

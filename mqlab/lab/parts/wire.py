@@ -114,8 +114,8 @@ class PartHandlers:
             if held is None:
                 raise broken(f"HANDLERS[{code}]", HELD_RULE, (), ANSWER, None)
 
-            def woken(given: tuple[list[bytes], int], why: str) -> None:
-                asked.answer = given
+            def woken(ended: tuple[list[bytes], int], why: str) -> None:
+                asked.answer = ended
                 self.state.ports.note("pull.woken", why=why, **_place(asked))
                 again = self._asked(asked)
                 if again is None:

@@ -10,17 +10,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mqlab.lab.simulation.plan import Event, RunPlan
-from mqlab.lab.simulation.scene import AUDIT, BILLING, ORDERS
+from mqlab.lab.simulation.scene import AUDIT, BILLING, MINE, ORDERS
 
-MINE = "mine"
 ALONE = {"brokers": 1, "replicas": 0, "name_servers": 1, "two_copies": False, "small_files": False, "sync_flush": True}
 DOES = ("send", "kill", "power_off", "partition", "slow", "drop", "join", "leave")
 
 
 def on_own_parts(plan: RunPlan) -> RunPlan:
     """The plan as it is run on the parts in the folder mybroker."""
-    members = [one for one in plan.members if one["group"] in (BILLING, AUDIT)]
-    names = {"broker-a", "nameserver-1", "shop-1", *(one["name"] for one in members)}
+    members = [member for member in plan.members if member["group"] in (BILLING, AUDIT)]
+    names = {"broker-a", "nameserver-1", "shop-1", *(member["name"] for member in members)}
     events = [event for event in plan.events if _fits(event, names)]
     return replace(plan, world={**plan.world, **ALONE, MINE: True}, members=members, events=events)
 

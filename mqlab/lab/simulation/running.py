@@ -19,7 +19,6 @@ from typing import Any
 from mqlab.errors import MqlabError
 from mqlab.lab.parts import FOLDER, parts_in
 from mqlab.lab.parts.broken import BrokenPart
-from mqlab.lab.simulation.mine import MINE
 from mqlab.lab.simulation.model import Wrong, judge, unsettled
 from mqlab.lab.simulation.notes import Notes, body_of, harmless
 from mqlab.lab.simulation.plan import Event, RunPlan
@@ -27,6 +26,7 @@ from mqlab.lab.simulation.scene import (
     AUDIT,
     LEDGER,
     LEVELS_MS,
+    MINE,
     MOST_RETRIES,
     ORDERS,
     PASSING,

@@ -11,5 +11,6 @@ BILLING, AUDIT, LEDGER = "billing", "audit", "ledger"
 TAGS = ("paid", "sent")
 TOPICS = {BILLING: (ORDERS, PASSING), AUDIT: (ORDERS,), LEDGER: (STEPS,)}
 SMALL_LOG = 16 << 10
+MINE = "mine"  # in a plan's world: it is run on the parts in the folder mybroker
 LEVELS_MS = (1_000, 1_000, 2_000, 2_000, 3_000, 3_000)
 FIRST_RETRY_LEVEL, MOST_RETRIES = 3, 2

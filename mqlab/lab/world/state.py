@@ -23,12 +23,12 @@ from mqlab.lab.runtime.sim import SimWorld
 from mqlab.lab.runtime.world import World
 from mqlab.lab.world.deliveries import DeliveryBook
 from mqlab.lab.world.handles import Build, NodeHandle
+from mqlab.rocketmq.broker.plug_in import NOTHING_PLUGGED_IN, PlugIn
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.ports import Ports
 
 if TYPE_CHECKING:
     from mqlab.lab.world.shared_resources import Resource
-    from mqlab.rocketmq.broker.plug_in import PlugIn
 
 Fitter = Callable[[str, Any], None]
 """What changes parts of a node: called with the node's role and the node object."""
@@ -97,10 +97,10 @@ class LabState:
 
         return build_and_fit
 
-    def plug_in(self, role: str) -> PlugIn | None:
+    def plug_in(self, role: str) -> PlugIn:
         """What takes the place of parts of a new broker: a learner's own, in a master."""
         if role != "broker" or not self.parts.of_a_broker:
-            return None
+            return NOTHING_PLUGGED_IN
         from mqlab.lab.parts.plug import BrokerPlug
 
         return BrokerPlug(self.parts)

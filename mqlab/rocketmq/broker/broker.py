@@ -20,7 +20,7 @@ from mqlab.rocketmq.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.rocketmq.broker.config import BrokerConfig
 from mqlab.rocketmq.broker.long_polling import CHECK_PERIOD_MS, HeldPulls
 from mqlab.rocketmq.broker.membership import Membership
-from mqlab.rocketmq.broker.plug_in import PlugIn
+from mqlab.rocketmq.broker.plug_in import NOTHING_PLUGGED_IN, PlugIn
 from mqlab.rocketmq.broker.pop.service import PopService
 from mqlab.rocketmq.broker.pulling import Pulling
 from mqlab.rocketmq.broker.putting import Putter
@@ -42,7 +42,6 @@ from mqlab.rocketmq.broker.transactions import Transactions
 from mqlab.rocketmq.ports import Ports
 from mqlab.rocketmq.remoting.endpoint import Channel, Remoting
 from mqlab.rocketmq.store.config import StoreConfig
-from mqlab.rocketmq.store.message_store import MessageStore
 from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire.bodies import TopicConfig
 
@@ -63,20 +62,12 @@ class Broker:
         name_servers: Iterable[str] = (),
         memory_bytes: int | None = None,
         users: UserTable | None = None,
-        plug_in: PlugIn | None = None,
+        plug_in: PlugIn = NOTHING_PLUGGED_IN,
     ) -> None:
         # 1. The state, and the files of its tables.
         config, store_config = settings_of_role(config, store_config or StoreConfig())
         self._plug_in = plug_in
-        state = self.state = open_state(
-            ports,
-            config,
-            store_config if plug_in is None else plug_in.settings(store_config),
-            store_directory=store_directory,
-            memory_bytes=memory_bytes,
-            users=users,
-            store_kind=MessageStore if plug_in is None else plug_in.store_kind,
-        )
+        state = self.state = open_state(ports, config, store_config, plug_in, store_directory, memory_bytes, users)
         self._savers = table_savers(state, store_directory)
         outer_ports, ports = ports, state.ports
 
@@ -104,8 +95,7 @@ class Broker:
         handlers = request_table(
             state, putter, self._transactions, pulling, self._membership, ha_status, self._assignments, self.pop
         )
-        if plug_in is not None:
-            handlers = plug_in.handlers(state, self.held_pulls, self._broadcast_offsets, handlers)
+        handlers = plug_in.handlers(state, self.held_pulls, self._broadcast_offsets, handlers)
         self.remoting = Remoting(outer_ports, handlers, on_channel_closed=self._channel_closed)
         self.replication = Replication(state, ha_server, ha_client, SlaveSynchronize(state, self.remoting))
         self.registration = Registration(state, self.remoting, self.replication, name_servers)
@@ -162,8 +152,7 @@ class Broker:
             self._schedule.start()
             self._transaction_check.start()
         self.registration.start()
-        if self._plug_in is not None:
-            self._plug_in.start()
+        self._plug_in.start()
 
     def shutdown(self) -> None:
         """Stop cleanly: nothing that was acknowledged or committed is lost."""
@@ -182,8 +171,7 @@ class Broker:
         self._transactions.stop()
         self._schedule.stop()
         self.pop.stop()
-        if self._plug_in is not None:
-            self._plug_in.stop()
+        self._plug_in.stop()
         if self.state.timer is not None:
             self.state.timer.stop()
         # 3. Everything in memory goes to its file.
@@ -220,8 +208,7 @@ class Broker:
         elif topic == names.HALF_TOPIC or topic == names.OP_HALF_TOPIC:
             self._transaction_check.look()
         self.held_pulls.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
-        if self._plug_in is not None:
-            self._plug_in.arrived(topic, queue_id)
+        self._plug_in.arrived(topic, queue_id)
         pop = self.pop
         if pop.held.groups or pop.notifications.groups or topic == pop.revive_log.topic:
             pop.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
@@ -229,8 +216,7 @@ class Broker:
     def _channel_closed(self, channel: Channel) -> None:
         self._membership.channel_closed(channel)
         self.pop.channel_closed(channel)
-        if self._plug_in is not None:
-            self._plug_in.channel_closed(channel)
+        self._plug_in.channel_closed(channel)
 
     def __repr__(self) -> str:
         life = "running" if self.is_running else "stopped"

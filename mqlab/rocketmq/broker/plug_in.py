@@ -8,7 +8,6 @@ Mirrors: the message store plug-ins of MessageStoreFactory, and registerProcesso
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from mqlab.rocketmq.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.rocketmq.broker.long_polling import HeldPulls
@@ -18,20 +17,23 @@ from mqlab.rocketmq.store.config import StoreConfig
 from mqlab.rocketmq.store.message_store import MessageStore
 
 
-class PlugIn(Protocol):
-    """One broker's plug-in, across all lives of its process."""
+class PlugIn:
+    """One broker's plug-in, across all lives of its process. This one leaves everything as it is."""
 
     def settings(self, config: StoreConfig) -> StoreConfig:
         """The store's settings, without what the plug-in's store has not."""
+        return config
 
     @property
     def store_kind(self) -> type[MessageStore]:
         """The class of the store; made as MessageStore is."""
+        return MessageStore
 
     def handlers(
         self, state: BrokerState, held_pulls: HeldPulls, broadcast: BroadcastOffsets, table: Mapping[int, Handler]
     ) -> Mapping[int, Handler]:
         """The handlers by request code, where ``table`` has the broker's own."""
+        return table
 
     def start(self) -> None:
         """The broker has started: timers may be armed."""
@@ -44,3 +46,6 @@ class PlugIn(Protocol):
 
     def stop(self) -> None:
         """The broker stops: what is in memory goes to its file."""
+
+
+NOTHING_PLUGGED_IN = PlugIn()

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mqlab.rocketmq.broker.config import BrokerConfig
 from mqlab.rocketmq.broker.tables.consumer_filters import ConsumerFilterTable
@@ -41,6 +41,9 @@ from mqlab.rocketmq.store.message_store import MessageStore
 from mqlab.rocketmq.store.timer import TimerMessageStore
 from mqlab.rocketmq.wire.host import address_text
 from mqlab.rocketmq.wire.ids import UniqueIdMaker
+
+if TYPE_CHECKING:
+    from mqlab.rocketmq.broker.plug_in import PlugIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +119,13 @@ def open_state(
     ports: Ports,
     config: BrokerConfig,
     store_config: StoreConfig,
-    *,
+    plug_in: PlugIn,
     store_directory: str,
     memory_bytes: int | None,
     users: UserTable | None = None,
-    store_kind: type[MessageStore] = MessageStore,
 ) -> BrokerState:
     """The state of a broker that has not loaded its files yet. Nothing in it knows the parts that will use it."""
+    store_config = plug_in.settings(store_config)
     now_ms, note, has_timer = ports.clock.now_ms, ports.note, store_config.timer_wheel_enable
     # 1. Who this broker is.
     ip, port = ports.ip, config.listen_port
@@ -130,15 +133,7 @@ def open_state(
     identity = Identity(ip, address_text(ip, port), ha_address, (ip, port), store_config.is_slave)
     unique_ids = UniqueIdMaker(ports.ip, ports.rng.randrange(1 << 16), ports.rng.randrange(1 << 31))
     # 2. The store. It reads no file before load().
-    store = store_kind(
-        store_directory,
-        files=ports.files,
-        clock=ports.clock,
-        config=store_config,
-        store_host=identity.store_host,
-        note=ports.note,
-        memory_bytes=memory_bytes,
-    )
+    store = _new_store(plug_in.store_kind, ports, store_config, store_directory, identity, memory_bytes)
     timer = TimerMessageStore(store, ports.files, ports.clock, note=note) if has_timer else None
     # 3. The tables. SQL filters follow the heartbeats of consumers.
     topics = TopicTable(config, now_ms, has_timer=has_timer, note=note)
@@ -175,6 +170,25 @@ def open_state(
         now_ms=now_ms,
         started_ms=now_ms(),
         users=users,
+    )
+
+
+def _new_store(
+    kind: type[MessageStore],
+    ports: Ports,
+    config: StoreConfig,
+    directory: str,
+    identity: Identity,
+    memory_bytes: int | None,
+) -> MessageStore:
+    return kind(
+        directory,
+        files=ports.files,
+        clock=ports.clock,
+        config=config,
+        store_host=identity.store_host,
+        note=ports.note,
+        memory_bytes=memory_bytes,
     )
 
 
