@@ -208,7 +208,8 @@ class Broker:
         elif topic == names.HALF_TOPIC or topic == names.OP_HALF_TOPIC:
             self._transaction_check.look()
         self.held_pulls.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
-        self._plug_in.arrived(topic, queue_id)
+        if self._plug_in is not NOTHING_PLUGGED_IN:  # a call per message
+            self._plug_in.arrived(topic, queue_id)
         pop = self.pop
         if pop.held.groups or pop.notifications.groups or topic == pop.revive_log.topic:
             pop.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
