@@ -34,6 +34,7 @@ from collections import Counter
 
 from mqlab import CONSUME_SUCCESS, Message, play
 from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import lease_board
 from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.rocketmq5.lease_bars import show_leases
 
@@ -377,6 +378,13 @@ for pops, name in ((False, "push"), (True, "POP")):
     done[name] = done_of(day)
 reveal("lab15.stuck", "pop" if done["POP"] == 41 > done["push"] else "same")
 Bars(done, unit="orders done", title="one of two members is stuck")
+
+# %% [markdown]
+# Here are eight orders. Let `billing-1` hang, or kill it, and move through the time: what is handed out, what is done,
+# what is coming back?
+
+# %% tags=["explorer"]
+lease_board(happens="hangs")
 
 # %% [answer] lab15.stuck_for
 # ### Your turn: how long does the stuck member delay an order?

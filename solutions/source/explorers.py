@@ -20,6 +20,7 @@ from mqlab.course.widgets import (
     explore,
     knows_board,
     lanes_board,
+    lease_board,
     log_xray,
     long_poll_scope,
     offset_strip,
@@ -188,6 +189,19 @@ lanes
 # %% tags=["explorer"]
 knows = knows_board()
 knows
+
+# %% [markdown]
+# ## Orders on lease
+#
+# With POP no queue belongs to a member: it gets orders on lease and acknowledges each. A lease that ends without an ack
+# brings its order back.
+#
+# **Try:** move to 1 s. What is the lag, and how many orders are done? Let the first member hang: when does the other
+# one get its orders? Make a call take 8 s and a lease last 5 s: which order is ever done?
+
+# %% tags=["explorer"]
+leases = lease_board()
+leases
 
 # %% [markdown]
 # ## Crash matrix

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
+import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,8 @@ from tests.interop.clusters import mqlab_cluster, real_cluster
 from tests.interop.java_store import JavaStore
 
 pytestmark = pytest.mark.interop
+KILLING_SECONDS = 600
+REST_SECONDS = 120
 
 
 def test_java_consumers_pop_from_mqlab(tmp_path: Path, java_store: JavaStore) -> None:
@@ -27,6 +33,58 @@ def test_java_consumers_pop_from_mqlab(tmp_path: Path, java_store: JavaStore) ->
     assert seen["fails"] == [0, 1]
     assert seen["timed"] == [0] and len(seen["late"]) == 1 and 0 <= seen["late"][0] <= 3_000
     assert seen["handle"] is True and seen["recall"] == "true" and "recalled" not in seen
+
+
+@pytest.mark.long
+def test_a_java_member_killed_at_any_moment_loses_nothing(tmp_path: Path, java_store: JavaStore) -> None:
+    """For ten minutes one popping Java process after another is killed in its work; the last one may finish."""
+    done, rng = tmp_path / "done.txt", random.Random(41)
+    done.touch()
+    with mqlab_cluster(tmp_path / "mqlab", "timerWheelEnable=true") as where:
+        lab = mqlab.connect(where.name_server)
+        lab.admin.create_topic("popped", read_queue_nums=4, write_queue_nums=4, confirm=True)
+        time.sleep(2)
+        lab.admin.set_message_request_mode("popped", "killed", confirm=True)
+        producer = lab.producer("shop")
+        command = java_store.command("PopWorker", where.name_server, done, home=tmp_path)
+        sent = kills = 0
+        until = time.monotonic() + KILLING_SECONDS
+        while time.monotonic() < until:
+            with a_process(command) as worker:
+                killed_at = time.monotonic() + rng.uniform(3, 15)
+                while time.monotonic() < killed_at:
+                    producer.send(Message("popped", b"x", keys=f"m{sent}"))
+                    sent += 1
+                    time.sleep(0.05)
+                worker.kill()
+            kills += 1
+        with a_process(command):
+            keys = {f"m{number}" for number in range(sent)}
+            until = time.monotonic() + REST_SECONDS
+            while time.monotonic() < until and not keys <= keys_in(done):
+                time.sleep(1)
+        lab.close()
+    again = sum(
+        count > 1 for count in Counter(line.split()[0] for line in done.read_text("utf-8").splitlines()).values()
+    )
+    print(f"{sent} messages, {kills} kills, {again} of them done more than once")
+    assert keys - keys_in(done) == set() and kills > KILLING_SECONDS / 20
+
+
+@contextmanager
+def a_process(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is killed in the end, whatever happens."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def keys_in(done: Path) -> set[str]:
+    """The keys of the messages that some worker has done. The last line may be cut."""
+    return {line.split()[0] for line in done.read_text("utf-8").splitlines() if line.count(" ") == 1}
 
 
 def test_mqlabs_consumers_pop_from_a_real_broker(tmp_path: Path, java_store: JavaStore) -> None:

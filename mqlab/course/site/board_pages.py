@@ -22,6 +22,7 @@ BOARDS: dict[str, tuple[Callable[[], Board], str]] = {
     "allocation": (lambda: widgets.allocation_board(), "who reads which queue when members join and leave"),
     "offset-strip": (lambda: widgets.offset_strip(), "messages finished in any order, and which offset is reported"),
     "lanes": (lambda: widgets.lanes_board(), "events in threads, in order, or in lanes"),
+    "leases": (lambda: widgets.lease_board(), "orders on lease to members that work, hang or die"),
     "tag-trap": (lambda: widgets.tag_trap_board(), "two members with different tags in one group"),
     "retry-clock": (lambda: widgets.retry_clock(), "an order that fails, and when it is tried again"),
     "long-poll": (lambda: widgets.long_poll_scope(), "pulls that the broker holds"),

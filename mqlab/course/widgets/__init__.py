@@ -12,6 +12,7 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
     offset_strip()              messages finished in any order, and what each place knows of the offset; crash now
     tag_trap_board()            two members with different tags: each order's way through both filters
     knows_board()               what name servers, a shop and billing believe about a broker that dies, changes or joins
+    lease_board()               orders on lease to members that work, hang or die; what comes back
     lanes_board()               events in threads, in order, or in lanes of one order each; who overtakes whom
     biography_board(units, …)   what happened to a message, in the log and in each group, event by event
     percentile_board(samples)   two samples whose sizes are moved: the percentile of both, and the mean of the two
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from mqlab.course.widgets.boards.echoes.board import EchoChart, echo_chart
     from mqlab.course.widgets.boards.knows.board import KnowsBoard, knows_board
     from mqlab.course.widgets.boards.lanes.board import LanesBoard, lanes_board
+    from mqlab.course.widgets.boards.leases.board import LeaseBoard, lease_board
     from mqlab.course.widgets.boards.log_xray.board import LogXray, log_xray
     from mqlab.course.widgets.boards.long_poll.scope import LongPollScope, long_poll_scope
     from mqlab.course.widgets.boards.offset_strip import OffsetStripBoard, offset_strip
@@ -67,6 +69,7 @@ __all__ = [
     "Explorer",
     "KnowsBoard",
     "LanesBoard",
+    "LeaseBoard",
     "LogXray",
     "LongPollScope",
     "OffsetStripBoard",
@@ -85,6 +88,7 @@ __all__ = [
     "explore",
     "knows_board",
     "lanes_board",
+    "lease_board",
     "log_xray",
     "offset_strip",
     "long_poll_scope",
@@ -108,6 +112,7 @@ __getattr__, __dir__ = lazy_names(
         "boards.time_machine.explorer": ("Explorer", "explore"),
         "boards.knows.board": ("KnowsBoard", "knows_board"),
         "boards.lanes.board": ("LanesBoard", "lanes_board"),
+        "boards.leases.board": ("LeaseBoard", "lease_board"),
         "boards.log_xray.board": ("LogXray", "log_xray"),
         "boards.long_poll.scope": ("LongPollScope", "long_poll_scope"),
         "boards.offset_strip": ("OffsetStripBoard", "offset_strip"),

@@ -205,6 +205,7 @@ def test_the_tour_of_the_explorers_runs_and_shows_each_of_them() -> None:
         "backlog",
         "lanes",
         "knows",
+        "leases",
         "crash_matrix",
         "echoes",
         "percentiles",
