@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("anywidget")
 
+from mqlab.course.widgets import allocation_board
+from mqlab.course.widgets.frame import live
 from mqlab.course.widgets.frame.live import in_main_thread
 
 
@@ -56,3 +58,23 @@ def test_in_the_main_thread_and_without_a_kernel_it_runs_at_once() -> None:
     ran: list[int] = []
     in_main_thread(lambda: ran.append(1))
     assert ran == [1]
+
+
+def test_in_a_browser_a_cell_sees_what_it_has_set_and_the_page_is_heard_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live, "IN_BROWSER", True)
+    loop = asyncio.new_event_loop()
+    monkeypatch.setattr(asyncio, "get_event_loop", lambda: loop)
+    board = allocation_board("AVG", queues=8, members=3, history=[("join", "billing-4")], recorded={})
+    widget = board.widget
+    board.change(strategy="AVG_BY_CIRCLE")
+    board.join("billing-5").leave("billing-1")
+    expected = [["join", "billing-4"], ["join", "billing-5"], ["leave", "billing-1"]]
+    assert (board.state["strategy"], board.state["history"]) == ("AVG_BY_CIRCLE", expected)
+    widget.position = 1  # the page's slider
+    assert board.position == 3
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    loop.close()
+    assert (board.position, board.state["history"]) == (1, expected)

@@ -106,8 +106,8 @@ class Board(View):
         if name not in self.state:
             raise UsageError(f"{self.label} has no state {name!r}", hint=f"has: {', '.join(self.state)}")
         if self._widget is not None:
-            setattr(self._widget, name, value)  # its observer keeps the state
-        else:
+            setattr(self._widget, name, value)  # what observes it keeps the state at once, in a browser after the cell
+        if self._widget is None or self.state[name] != value:
             self.took(name, value)
 
     def took(self, name: str, value: Any) -> None:

@@ -49,14 +49,17 @@ class BoardWidget(anywidget.AnyWidget):
         self._board = board
         self._answering: str | None = None  # the number of the question that is being answered
         self.on_msg(self._asked)
-        self.observe(
-            lambda change: in_main_thread(lambda: board.took(change["name"], change["new"])), names=list(state)
-        )
+        self.observe(lambda change: in_main_thread(lambda: self._take(change["name"])), names=list(state))
 
     def progress(self, share: float, words: str) -> None:
         """Tell the page how far the answer that it waits for is."""
         if self._answering is not None:
             self.send({"answer": self._answering, "share": share, "words": words})
+
+    def _take(self, name: str) -> None:
+        value = getattr(self, name)  # as it is by now
+        if value != self._board.state[name]:
+            self._board.took(name, value)
 
     def _asked(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
         in_main_thread(lambda: self._answer(content))
