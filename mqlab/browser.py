@@ -10,5 +10,9 @@ no greenlet                         mqlab.lab.runtime.stacks takes JavaScript's 
 from __future__ import annotations
 
 import sys
+import warnings
 
 IN_BROWSER: bool = sys.platform == "emscripten"
+if IN_BROWSER:
+    # tqdm starts a thread that looks after bars which stand still, and says so where it cannot.
+    warnings.filterwarnings("ignore", "tqdm:disabling monitor support")

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from mqlab.course.material import DATASETS
 from mqlab.course.site.board_pages import put_boards
 from mqlab.course.site.front import front_page
 from mqlab.course.site.lite import put_lite
@@ -15,7 +16,7 @@ from mqlab.course.site.pages import put_pages
 from mqlab.course.site.python import put_python
 from mqlab.errors import UsageError
 
-LABS = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "14")
+LABS = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "14", "15")
 """What runs in a browser: the labs without Spark."""
 BESIDE_THE_LABS = ("glossary.ipynb", "explorers.ipynb", "not-modelled.ipynb")
 
@@ -44,9 +45,9 @@ def build(
     notebooks += [root / "labs" / name for name in BESIDE_THE_LABS]
     with tempfile.TemporaryDirectory() as folder:
         source, site = Path(folder) / "source", Path(folder) / "site"
-        put_python(source / "static" / "pyodide", fetched)
+        put_python(source / "static" / "pyodide", fetched, root / DATASETS)
         say("JupyterLite")
-        put_lite(site, source, root, notebooks, fetched)
+        put_lite(site, source, notebooks, fetched)
         say("pages")
         put_pages(site / "pages", root)
         say("boards")

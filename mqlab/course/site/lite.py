@@ -1,7 +1,6 @@
 """The labs in JupyterLite: notebooks as they are handed out, with words where a browser does something else.
 
 files/labs/…          the notebooks that run in a browser, progress.ipynb
-files/datasets/…      what they read
 lab/index.html        opens them; the first line says what is missing where a browser has no JSPI
 """
 
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.course.site.materials import Materials
-from mqlab.errors import MqlabError
+from mqlab.errors import MqlabError, UsageError
 
 FILES_NOTE = (
     "**In the browser:** files cannot have holes here. A store that is opened without sizes has log files of 16 MiB "
@@ -25,11 +24,17 @@ FILES_NOTE = (
 NOTES = {
     "01a": FILES_NOTE,
     "01c": FILES_NOTE + " Packages that decompress LZ4 are missing, so one message cannot be read.",
-    "02c": FILES_NOTE + " The last part starts a server in a process of its own. A browser has no processes: two cells "
-    "there end with an error, and the exercises do not need them.",
+    "02c": FILES_NOTE,
 }
-CANNOT_RUN = {"02c": ("lab02c-49", "lab02c-50")}
-"""Cells that end with an error in a browser; Run All Cells goes on after them."""
+INSTEAD = {
+    "02c": {
+        "process, address = server(folder.name)": """\
+# A browser has no processes, so no server is started here. On a computer the shop got these answers within 2 ms:
+said, waited = ["SEND_OK", "Send [3] times, still failed, cost [1]ms, Topic"], 0.002
+Table([{"order": 1, "told": said[0]}, {"order": 2, "told": said[1].partition(",")[0]}])"""
+    }
+}
+"""What a browser cannot run: a line of such a cell -> the cell's second form. Those cells are no answers."""
 
 PROGRESS = """from pathlib import Path
 
@@ -73,12 +78,25 @@ if (!("Suspending" in WebAssembly)) addEventListener("DOMContentLoaded", () => {
 }});
 </script>
 """
+KEEPS = """<script>
+// The service worker keeps what it hears of. What this page asked for before there was one is given to it here.
+performance.setResourceTimingBufferSize(2000);
+navigator.serviceWorker?.ready.then(async () => {
+  if (!navigator.serviceWorker.controller)
+    await new Promise((goOn) => navigator.serviceWorker.addEventListener("controllerchange", goOn, { once: true }));
+  const kept = await caches.open("precache");
+  const asked = performance.getEntriesByType("resource").map((entry) => entry.name);
+  for (const url of new Set([location.href, new URL("../index.html", location).href, ...asked]))
+    if (url.startsWith(location.origin) && !(await kept.match(url))) await kept.add(url).catch(() => undefined);
+});
+</script>
+"""
 
 
-def put_lite(out: Path, source: Path, root: Path, notebooks: list[Path], fetched: Materials) -> None:
+def put_lite(out: Path, source: Path, notebooks: list[Path], fetched: Materials) -> None:
     """Write JupyterLite to ``out`` from the folder ``source``, in which ``static/pyodide`` is already.
 
-    ``root`` has ``datasets``. Raises MqlabError with JupyterLite's last words if it fails.
+    Raises MqlabError with JupyterLite's last words if it fails.
     """
     contents = source / "files"
     (contents / "labs").mkdir(parents=True)
@@ -86,7 +104,6 @@ def put_lite(out: Path, source: Path, root: Path, notebooks: list[Path], fetched
         notebook = in_a_browser(path.name, json.loads(path.read_text("utf-8")))
         (contents / "labs" / path.name).write_text(json.dumps(notebook, ensure_ascii=False, indent=1), "utf-8")
     (contents / "labs" / "progress.ipynb").write_text(json.dumps(progress_notebook()), "utf-8")
-    shutil.copytree(root / "datasets", contents / "datasets")
     (source / "jupyter-lite.json").write_text(json.dumps(CONFIG), "utf-8")
     extensions = [
         str(path) for name in ("anywidget", "jupyterlab_widgets") for path in fetched.wheels.glob(f"{name}-*")
@@ -104,8 +121,9 @@ def put_lite(out: Path, source: Path, root: Path, notebooks: list[Path], fetched
     config = {"LiteBuildConfig": build, "FederatedExtensionAddon": kernel}
     (source / "jupyter_lite_config.json").write_text(json.dumps(config), "utf-8")
     _build(source, out, fetched)
+    shutil.copyfile(out / "icon-120x120.png", out / "lab" / "favicon.ico")  # its own one has 320 kB
     page = out / "lab" / "index.html"
-    page.write_text(page.read_text("utf-8").replace("<head>", "<head>" + WARNING, 1), "utf-8")
+    page.write_text(page.read_text("utf-8").replace("<head>", "<head>" + WARNING + KEEPS, 1), "utf-8")
 
 
 def _build(source: Path, out: Path, fetched: Materials) -> None:
@@ -119,11 +137,16 @@ def _build(source: Path, out: Path, fetched: Materials) -> None:
 
 
 def in_a_browser(name: str, notebook: dict[str, Any]) -> dict[str, Any]:
-    """A lab's notebook with the words of NOTES after its first cell; its other cells and their ids are as they were."""
+    """A lab's notebook with the words of NOTES after its first cell, and the second form of what a browser cannot run.
+
+    Its other cells and all ids are as they were. Raises UsageError if such a cell is not there once.
+    """
     part = name.partition("-")[0]
-    for cell in notebook["cells"]:
-        if cell["id"] in CANNOT_RUN.get(part, ()):
-            cell["metadata"]["tags"] = [*cell["metadata"].get("tags", []), "raises-exception"]
+    for line, other in INSTEAD.get(part, {}).items():
+        cells = [cell for cell in notebook["cells"] if line in "".join(cell["source"])]
+        if len(cells) != 1:
+            raise UsageError(f"{name} has {len(cells)} cells with {line!r}: a browser needs another form of one")
+        cells[0]["source"] = other
     if part in NOTES:
         note = {"cell_type": "markdown", "id": "in-a-browser", "metadata": {}, "source": NOTES[part]}
         notebook["cells"].insert(1, note)
@@ -136,7 +159,10 @@ def progress_notebook() -> dict[str, Any]:
     about = {"cell_type": "markdown", "id": "about", "metadata": {}, "source": ABOUT_PROGRESS}
     return {
         "cells": [about, code | {"execution_count": None}],
-        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},  # without it JupyterLite asks which kernel to take
+        },
         "nbformat": 4,
         "nbformat_minor": 5,
     }

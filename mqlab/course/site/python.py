@@ -1,6 +1,8 @@
 """The folder ``static/pyodide`` of the site: the interpreter, the wheels, and the list of what needs which of them.
 
     pyodide.asm.mjs       with the mend of two lines below
+    pyodide.asm.wasm      packed with gzip, because few servers pack it: 3.5 MB instead of 9.6
+    *.whl                 without what no page reads; the name has the digest, so that no cache takes an old one for it
     pyodide-lock.json     a package for each wheel; ``import mqlab`` in a cell loads mqlab and what it depends on
 
 Pyodide reads the list before a cell runs, so no notebook needs a cell that installs something.
@@ -8,13 +10,16 @@ Pyodide reads the list before a cell runs, so no notebook needs a cell that inst
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import importlib.metadata
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Iterator
 from email.parser import HeaderParser
+from fnmatch import fnmatch
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -22,14 +27,20 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from mqlab.course.material import DATASETS, PACKAGE, SHIPPED
 from mqlab.course.site.materials import PYODIDE, PYTHON, Materials
 from mqlab.errors import UsageError
 
-INTERPRETER = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "package.json")
+INTERPRETER = ("python_stdlib.zip", "package.json")
+PROGRAM = "pyodide.asm.wasm"
+PACKED = f"{PROGRAM}.packed"
+"""Not .gz: some servers say of such a file that it is to be unpacked on the way."""
 KERNELS_WHEELS = "share/jupyter/labextensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
 OTHER_WIDGETS = "widgetsnbextension-3"
 """JupyterLite has stand-ins for two versions; ipywidgets 8 goes with the other one."""
 JEDI = "0.20.1"
+READ_BY_SPARK = ("small-day.tar.xz",)
+"""Archives that no lab in a page reads."""
 IN_THE_PAGE = {
     "sys_platform": "emscripten",
     "platform_system": "Emscripten",
@@ -38,30 +49,59 @@ IN_THE_PAGE = {
     "extra": "",
 }
 
+UNREAD = (
+    "*.data/*",
+    "*/labextension/*",
+    "*/nbextension/*",
+    "*/tests/*",
+    "*/sphinxext*",
+    "mqlab/cli/*",
+    "wcwidth/table_grapheme_overrides/_known_*",
+)
+"""What no page reads of a wheel: copies of extensions that JupyterLite has, commands, widths in certain terminals."""
+LEXERS = re.compile(
+    "__init__|_mapping|_(css|lilypond|scheme)_builtins|css|data|html|javascript|jvm|lilypond|lisp|markup|perl|python"
+    "|ruby|shell|special"
+)
+"""Pygments has 1 MB of languages; IPython imports these."""
+
 SAVES = "const stackState=new StackState;return{threadState,stackState,suspender:suspenderGlobal.value}"
 RESTORES = "function restoreState(state){state.stackState.restore();"
-MENDS = {
+STACKS = {
     SAVES: "const stackState=new StackState;const at=threadState+52>>>2;const currentFrame=HEAPU32[at];HEAPU32[at]=0;"
     "return{threadState,stackState,currentFrame,suspender:suspenderGlobal.value}",
     RESTORES: RESTORES + "HEAPU32[state.threadState+52>>>2]=state.currentFrame;",
 }
 """Pyodide 314.0.7 dies in the collector and in a tracer while a stack waits: the waiting stack's frames are still those
 of its thread (Pyodide's issue 6464, mended upstream after this release). To be dropped with the next release."""
+ASKS, STREAMS = f'_(e+"{PROGRAM}")', "WebAssembly.instantiateStreaming(n,s)"
+UNPACKS = {
+    ASKS: f'_(e+"{PACKED}")',
+    STREAMS: 'WebAssembly.instantiateStreaming(n.then(r=>new Response(r.body.pipeThrough(new DecompressionStream("gzip"'
+    ')),{headers:{"Content-Type":"application/wasm"}})),s)',
+}
+MENDS = {"pyodide.asm.mjs": STACKS, "pyodide.mjs": UNPACKS}
 
 
-def put_python(out: Path, fetched: Materials) -> None:
-    """Fill ``out``, which must not exist. Raises UsageError for a Pyodide that the mend does not fit."""
+def put_python(out: Path, fetched: Materials, datasets: Path) -> None:
+    """Fill ``out``, which must not exist. Raises UsageError for a Pyodide that the mend does not fit.
+
+    ``datasets``: the folder with the archives that labs read.
+    """
     out.mkdir(parents=True)
     for name in INTERPRETER:
         shutil.copyfile(fetched.pyodide / name, out / name)
-    program = out / "pyodide.asm.mjs"
-    program.write_text(mended(program.read_text("utf-8")), "utf-8")
+    for name, mends in MENDS.items():
+        (out / name).write_text(mended((fetched.pyodide / name).read_text("utf-8"), mends), "utf-8")
+    (out / PACKED).write_bytes(gzip.compress((fetched.pyodide / PROGRAM).read_bytes(), mtime=0))
 
     wheels = [*fetched.wheels.glob("*.whl"), *(fetched.builder / KERNELS_WHEELS).glob("*.whl")]
     for wheel in wheels:
         if not wheel.name.startswith(OTHER_WIDGETS):
-            shutil.copyfile(wheel, out / wheel.name)
-    _write_wheel(out, "mqlab", _package(Path(str(files("mqlab")))), _every_need("mqlab"))
+            put_lean(wheel, out)
+    shipped = f"mqlab/{(SHIPPED / DATASETS).relative_to(PACKAGE).as_posix()}"
+    read = {f"{shipped}/{path.name}": path for path in datasets.iterdir() if path.name not in READ_BY_SPARK}
+    _write_wheel(out, "mqlab", _package(PACKAGE) | read, _every_need("mqlab"))
     # IPython runs without jedi, but what installs it does not; a wheel of nothing stands for 5 MB of completions.
     _write_wheel(out, "jedi", {}, [], version=JEDI)
     # markupsafe's wheels are compiled, but each has the same functions in Python.
@@ -73,9 +113,9 @@ def put_python(out: Path, fetched: Materials) -> None:
     (out / "pyodide-lock.json").write_text(json.dumps(lock), "utf-8")
 
 
-def mended(program: str) -> str:
+def mended(program: str, mends: dict[str, str]) -> str:
     """Pyodide's program with each mend applied. Raises UsageError if one of them does not fit exactly once."""
-    for before, after in MENDS.items():
+    for before, after in mends.items():
         if program.count(before) != 1:
             raise UsageError(
                 f"this is not the program of Pyodide {PYODIDE}: a line that must be changed is in it "
@@ -86,28 +126,49 @@ def mended(program: str) -> str:
     return program
 
 
+def put_lean(wheel: Path, out: Path) -> None:
+    """A wheel without what no page reads of it."""
+    with zipfile.ZipFile(wheel) as archive, zipfile.ZipFile(out / wheel.name, "w", zipfile.ZIP_DEFLATED) as lean:
+        for name in archive.namelist():
+            if is_read(name):
+                lean.writestr(zipfile.ZipInfo(name), archive.read(name), zipfile.ZIP_DEFLATED)
+
+
+def is_read(name: str) -> bool:
+    """Whether a page may read this file of a wheel."""
+    folder, _, file = name.rpartition("/")
+    is_other_language = folder == "pygments/lexers" and not LEXERS.fullmatch(file.removesuffix(".py"))
+    return not is_other_language and not any(fnmatch(name, pattern) for pattern in UNREAD)
+
+
 def packages(wheels: list[Path]) -> dict[str, Any]:
-    """The packages of Pyodide's list: name, file, digest, what can be imported, and what else of the list it needs."""
+    """The packages of Pyodide's list: name, file, digest, what can be imported, and what else of the list it needs.
+
+    Each file gets a name with its digest.
+    """
     described = {}
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
             about = next(name for name in names if name.endswith(".dist-info/METADATA"))
             metadata = HeaderParser().parsestr(archive.read(about).decode())
-        described[canonicalize_name(metadata["Name"])] = (wheel, metadata, names)
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        name, version, *tags = wheel.name.split("-")
+        file = wheel.rename(wheel.with_name("-".join([name, version, f"0{digest[:12]}", *tags])))
+        described[canonicalize_name(metadata["Name"])] = (file.name, digest, metadata, names)
     return {
         name: {
             "name": name,
             "version": metadata["Version"],
-            "file_name": wheel.name,
+            "file_name": file_name,
             "install_dir": "site",
-            "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
+            "sha256": digest,
             "package_type": "package",
             "imports": sorted(set(_imported(names))),
             "depends": sorted(_needed(metadata.get_all("Requires-Dist") or []) & described.keys()),
             "unvendored_tests": False,
         }
-        for name, (wheel, metadata, names) in described.items()
+        for name, (file_name, digest, metadata, names) in described.items()
     }
 
 
@@ -137,12 +198,9 @@ def _imported(names: list[str]) -> Iterator[str]:
 
 
 def _package(folder: Path) -> dict[str, Path]:
-    """The files of a package, by their names in a wheel."""
-    return {
-        f"{folder.name}/{path.relative_to(folder).as_posix()}": path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
-    }
+    """The files of a package that a page reads, by their names in a wheel."""
+    names = {path.relative_to(folder.parent).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {name: path for name, path in names.items() if "__pycache__" not in path.parts and is_read(name)}
 
 
 def _write_wheel(out: Path, name: str, contents: dict[str, Path], requires: list[str], version: str = "") -> None:

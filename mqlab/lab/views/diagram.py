@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import graphviz
 from markupsafe import Markup
 
+from mqlab.browser import IN_BROWSER
 from mqlab.lab.views.picture import Picture
 from mqlab.lab.views.table import Table
 from mqlab.lab.views.theme import PALETTE, colour
@@ -22,7 +23,11 @@ from mqlab.lab.views.view import folded_text, image
 
 DRAWN_IN = ("ink", "muted", "paper")
 INK, MUTED, PAPER = (PALETTE[name][0] for name in DRAWN_IN)  # Graphviz knows plain colours only
-HINT = "no picture: Graphviz is not here (your package manager has it; or: pip install pygraphviz)"
+HINT = (
+    "no picture: a browser has no Graphviz"
+    if IN_BROWSER
+    else "no picture: Graphviz is not here (your package manager has it; or: pip install pygraphviz)"
+)
 
 
 class Diagram(Picture):

@@ -18,6 +18,10 @@ from typing import Any
 
 import pytest
 
+from mqlab.course.site.build import build
+from mqlab.course.site.materials import materials
+from mqlab.errors import MqlabError
+
 ROOT = Path(__file__).resolve().parents[3]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--js-flags=--single-threaded"]
@@ -183,6 +187,18 @@ def jupyterlab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupy
     yield lab
     server.terminate()
     server.wait(START_SECONDS)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site with lab 00 to work in."""
+    try:
+        materials()
+    except MqlabError as missing:
+        pytest.skip(f"the site's materials cannot be had here: {missing.text}")
+    out = tmp_path_factory.mktemp("site") / "out"
+    build(out, ROOT, ("00",))
+    return out
 
 
 def end_kernels(lab: JupyterLab) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from tests.course.browser.conftest import BROWSERS
 
 ONLY_LOOPBACK = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-PATIENCE_MS = 600_000  # a machine with other tests on it starts a kernel of 30 MB slowly
+PATIENCE_MS = 240_000  # a machine with other tests on it starts a kernel of 30 MB slowly
 TYPES = {".mjs": "text/javascript", ".wasm": "application/wasm"}
 
 NOTEBOOK = "jupyterapp.shell.currentWidget"
@@ -43,6 +43,10 @@ RUN_CELLS = """async ([first, last]) => {
 class _Quiet(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     extensions_map = SimpleHTTPRequestHandler.extensions_map | TYPES
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-cache")  # what is there without this server is in the site's own cache
+        super().end_headers()
 
     def log_message(self, *arguments: object) -> None:
         """Says nothing."""
@@ -78,10 +82,27 @@ def reader(chromium: Any) -> Iterator[tuple[Any, list[str]]]:
     browser.close()
 
 
+def open_lab(page: Any, address: str, name: str) -> None:
+    """Opens a notebook of the site to work in, and waits until it is shown; others may be open from the last visit."""
+    page.goto(f"{address}/lab/index.html?path=labs/{name}")
+    page.wait_for_function(f"window.jupyterapp?.shell?.currentWidget?.context?.path === 'labs/{name}'")
+    page.wait_for_function(f"{NOTEBOOK}.content.widgets?.length > 1")
+
+
 def has_a_kernel(page: Any) -> None:
     """Waits until the notebook that was opened is shown and its kernel does nothing."""
     page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.content?.widgets?.length > 1")
     page.wait_for_function(f"{NOTEBOOK}.sessionContext.session?.kernel?.status === 'idle'")
+
+
+def write(page: Any, at: int, source: str) -> None:
+    """Give a cell this source."""
+    page.evaluate(f"([at, text]) => {NOTEBOOK}.content.widgets[at].model.sharedModel.setSource(text)", [at, source])
+
+
+def save(page: Any) -> None:
+    """Save the notebook, as Ctrl+S does."""
+    page.evaluate("jupyterapp.commands.execute('docmanager:save')")
 
 
 def run_code(page: Any, code: str) -> str:

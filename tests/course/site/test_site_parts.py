@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from mqlab.course.site import python
 from mqlab.course.site.board_pages import BOARDS, board_page
 from mqlab.course.site.build import BESIDE_THE_LABS, LABS, build
 from mqlab.course.site.front import front_page
-from mqlab.course.site.lite import CANNOT_RUN, NOTES, in_a_browser, progress_notebook
+from mqlab.course.site.lite import INSTEAD, NOTES, in_a_browser, progress_notebook
 from mqlab.course.site.materials import listed
 from mqlab.course.site.pages import readable, shown
 from mqlab.errors import UsageError
@@ -27,13 +30,40 @@ def notebook(folder: str, name: str) -> dict[str, Any]:
     return found
 
 
-def test_the_mend_fits_once_or_the_site_is_not_built() -> None:
-    program = f"a;{python.SAVES};b;{python.RESTORES}c"
-    mended = python.mended(program)
-    assert mended.count("currentFrame") == 3
-    for other in (mended, program + python.SAVES, "another release"):
+@pytest.mark.parametrize("mends", python.MENDS.values(), ids=python.MENDS)
+def test_the_mend_fits_once_or_the_site_is_not_built(mends: dict[str, str]) -> None:
+    program = ";".join(("a", *mends, "c"))
+    mended = python.mended(program, mends)
+    assert all(after in mended for after in mends.values())
+    for other in (mended, program + next(iter(mends)), "another release"):
         with pytest.raises(UsageError, match="times"):
-            python.mended(other)
+            python.mended(other, mends)
+
+
+def test_a_lean_wheel_has_what_ipython_imports_of_pygments(tmp_path: Path) -> None:
+    import pygments
+
+    whole = tmp_path / "pygments-2.0-py3-none-any.whl"
+    folder = Path(pygments.__file__).parent
+    with zipfile.ZipFile(whole, "w") as wheel:
+        for path in folder.rglob("*.py"):
+            wheel.write(path, path.relative_to(folder.parent))
+        wheel.writestr("pygments-2.0.data/data/share/copy.js", "")
+    (tmp_path / "lean").mkdir()
+    python.put_lean(whole, tmp_path / "lean")
+    lean = tmp_path / "lean" / whole.name
+    names = zipfile.ZipFile(lean).namelist()
+    assert "pygments/lexers/python.py" in names and "pygments/lexers/haskell.py" not in names
+    assert not any("copy.js" in name for name in names)
+    code = (
+        f"import sys; sys.path.insert(0, {str(lean)!r})\n"
+        "import pygments, pygments.formatters, ipython_pygments_lexers\n"
+        f"assert pygments.__file__.startswith({str(lean)!r})\n"
+        "print(pygments.highlight('def f(): ...', ipython_pygments_lexers.IPython3Lexer(),"
+        " pygments.formatters.HtmlFormatter()).count('span'))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.stderr, int(run.stdout) > 4) == ("", True)
 
 
 def test_packages_name_what_they_need_in_a_page_and_is_there(tmp_path: Path) -> None:
@@ -55,6 +85,8 @@ def test_packages_name_what_they_need_in_a_page_and_is_there(tmp_path: Path) -> 
         "third": [],
     }
     assert found["first-one"]["imports"] == ["first_one"]
+    file = tmp_path / found["first-one"]["file_name"]  # another digest is another name, for caches
+    assert file.is_file() and f"-0{found['first-one']['sha256'][:12]}-" in file.name
 
 
 def test_every_wheel_is_pinned_by_its_hash() -> None:
@@ -118,8 +150,21 @@ def test_words_stand_where_a_browser_does_something_else() -> None:
         assert after["cells"][1]["source"] == NOTES[part]
         ids = [cell["id"] for cell in after["cells"] if cell["id"] != "in-a-browser"]
         assert ids == [cell["id"] for cell in before["cells"]]
-        tagged = [cell["id"] for cell in after["cells"] if "raises-exception" in cell["metadata"].get("tags", [])]
-        assert tagged == list(CANNOT_RUN.get(part, ()))
+
+
+@pytest.mark.parametrize("part", INSTEAD)
+def test_a_cell_that_no_browser_runs_has_a_second_form_and_is_no_answer(part: str) -> None:
+    (path,) = (ROOT / "labs").glob(f"{part}-*.ipynb")
+    before, after = notebook("labs", path.name), in_a_browser(path.name, notebook("labs", path.name))
+    kept = [cell for cell in after["cells"] if cell["id"] != "in-a-browser"]
+    changed = [old for old, new in zip(before["cells"], kept, strict=True) if old["source"] != new["source"]]
+    assert len(changed) == len(INSTEAD[part])
+    assert not any("".join(cell["source"]).startswith("# exercise:") for cell in changed)
+    for source in INSTEAD[part].values():
+        assert "browser has no" in source
+        ast.parse(source)
+    with pytest.raises(UsageError, match="another form"):
+        in_a_browser(path.name, {"cells": []})
 
 
 def test_the_first_page_leads_to_every_lab_and_board() -> None:
