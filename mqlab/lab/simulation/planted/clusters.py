@@ -8,7 +8,7 @@ Mirrors: a customer's cluster with a release that nobody else has. For lab 14.
     it.alarm(day, day.events[:5])      the same with another schedule
     lab = it.play(day)                 the Lab after the day, with the defect in it; history(lab) are its rows
     it.rolled_back("store")            the same cluster with the store of a sound release, on the same days
-    play(it.any_day, seed=3, **it.settings(day))     day 3 as a story: the seed is the number of the day
+    play(it.story(day), **it.settings(day))          the day as a story
 
 Which defect a cluster has follows from its name alone. It is put into single parts of running nodes
 (mqlab.lab.simulation.planted.fitting); links have small delays of the cluster's own, so a sound cluster does not do the
@@ -78,10 +78,6 @@ class PlantedCluster:
     def story(self, day: RunPlan, events: Sequence[Event] | None = None) -> Story:
         """A day as a story, for ``play`` and the time machine; its other keywords are ``settings(day)``."""
         return lambda lab: self._tell(Run(_with(day, events)), lab)
-
-    def any_day(self, lab: Lab) -> None:
-        """The day whose number is the Lab's seed, as a story."""
-        self._tell(Run(self.day(lab.seed)), lab)
 
     def settings(self, day: RunPlan) -> dict[str, Any]:
         """The keywords of ``play`` and ``explore`` for a day."""
