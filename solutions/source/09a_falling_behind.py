@@ -531,24 +531,30 @@ tight.table()
 # ### Exercise 3: a size that holds
 #
 # Write `size(traffic, compute_ms, wait_ms, cores, queues, pull_interval_ms, goal_ms, budget)`. It returns `(instances,
-# threads, batch)`: threads per instance, and messages per call at most. The check *plays* two days with your size,
-# which takes some five seconds:
+# threads, batch)`: threads per instance, and messages per call at most. The check *plays* two days with it, in some
+# five seconds. The bill must fit, and 99 of 100 messages must be done within `goal_ms` after they were stored.
 #
-# - `traffic` are twelve rates, messages per second for ten seconds each. A call computes `compute_ms` for each of its
-#   messages and then waits `wait_ms` once. Each instance has `cores` cores, and the topic has `queues` queues.
+# - `traffic` are twelve rates, messages per second for ten seconds each.
+# - A call of n messages takes `n * compute_ms + wait_ms`.
 # - A queue is pulled again `pull_interval_ms` after its last pull; 0 means at once, and then messages arrive one by
 #   one.
-# - 99 of 100 messages are done within `goal_ms` after they were stored.
-# - An instance costs 20, each of its threads 1. The bill is at most `budget`.
+#
+# For the busiest instance at the peak (a failed check shows this bill of limits with your numbers):
+#
+# | limit | needed | available |
+# |---|---|---|
+# | cores, ms per second | its messages per second · `compute_ms` | `1000 * cores` |
+# | threads | its calls per second · ms per call / 1000 | `threads` |
+# | time, ms | `pull_interval_ms` + ms per call | `goal_ms` |
+# | money | `instances * (20 + threads)` | `budget` |
 #
 # Your answer may not use the tank or the Lab; try a size by hand in the cell above.
 #
-# hint: Of `queues` queues the busiest of n instances has `-(-queues // n)`, and that fraction of the peak is its share.
-#   Take the fewest instances for which the share times `compute_ms` is below about nine tenths of `1000 * cores`.
-# hint: In the peak a pull brings `max(traffic) * pull_interval_ms / (1000 * queues)` messages. A larger batch has no
-#   effect, and a smaller one may be needed: keep `pull_interval_ms + batch * compute_ms + wait_ms` well below the goal.
-# hint: Then take threads for the share: calls per second (share / batch) times the seconds per call, and a fifth more
-#   for chance.
+# hint: Cores first. Of `queues` queues the busiest of n instances has `-(-queues // n)`, and gets that fraction of the
+#   peak. Take the fewest instances whose cores have some room left; messages do not arrive evenly.
+# hint: Then time. In the peak a pull brings `max(traffic) * pull_interval_ms / (1000 * queues)` messages. A larger batch
+#   has no effect, and a smaller one may be needed to keep within the goal.
+# hint: Then threads: more than needed, because messages arrive by chance. Your bill shows how many you can pay.
 # note: `AllocateMessageQueueAveragely` assigns whole queues, and `submitConsumeRequest` splits a pull's messages into
 #   calls. At work: divide your peak by queues first. If one queue's share is too much for an instance, no size helps.
 

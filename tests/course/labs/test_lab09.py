@@ -82,6 +82,8 @@ def test_other_ends_of_a_lag_are_told(answer: Any, rule: str) -> None:
         ((1, 40, 1), "cores", "what binds: cores"),
         ((3, 8, 1), "queues", "what binds: queues"),
         ((5, 1, 1), "threads", "what binds: threads"),
+        ((5, 1, 1), "threads", "needed at the peak: 621.0 of 1,000 ms of cores per second, 1.9 of 1 threads, 355 of"),
+        ((16, 200, 1), "budget", "3,520 of 138 money"),
     ],
 )
 def test_a_size_is_told_what_its_day_showed(size: tuple[int, int, int], rule: str, seen: str) -> None:

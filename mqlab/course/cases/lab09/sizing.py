@@ -4,7 +4,8 @@
     the goal    99 of 100 messages are done within goal_ms after they were stored
     the bill    20 for an instance, 1 for each of its threads; a batch costs nothing but time
 
-Nothing is judged by a formula: any size that keeps goal and budget passes.
+Nothing is judged by a formula: any size that keeps goal and budget passes. A size that does not is shown what the peak
+needs of each limit, and what there is.
 """
 
 from __future__ import annotations
@@ -62,6 +63,27 @@ def bill(instances: int, threads: int) -> int:
     return instances * (INSTANCE_COST + THREAD_COST * threads)
 
 
+def needs(call: Call, size: tuple[int, int, int]) -> list[tuple[str, float, float]]:
+    """What the peak needs of each limit of the busiest instance, and what there is: (limit, needed, available)."""
+    instances, threads, batch = size
+    peak, queues, interval_ms = max(call["traffic"]), call["queues"], call["pull_interval_ms"]
+    share = peak * -(-queues // min(instances, queues)) / queues
+    pulled = max(1, -(-peak * interval_ms // (1000 * queues)))
+    calls_a_second = share / pulled * -(-pulled // batch)
+    call_ms = min(batch, pulled) * call["compute_ms"] + call["wait_ms"]
+    return [
+        ("ms of cores per second", share * call["compute_ms"], 1000 * call["cores"]),
+        ("threads", calls_a_second * call_ms / 1000, threads),
+        ("ms from pull to end", interval_ms + call_ms, call["goal_ms"]),
+        ("money", bill(instances, threads), call["budget"]),
+    ]
+
+
+def _needed(call: Call, size: tuple[int, int, int]) -> str:
+    rows = needs(call, size)
+    return "needed at the peak: " + ", ".join(f"{round(need, 1):,} of {there:,} {limit}" for limit, need, there in rows)
+
+
 def within_ms(run: TankRun) -> int | None:
     """99 of 100 messages are done within this time; None if more than one of 100 is not done at the end."""
     index = -(-99 * (len(run.took_ms) + run.left) // 100) - 1
@@ -93,7 +115,9 @@ def _seen(call: Call, size: Any) -> Difference | None:
         return Difference(("the size",), "range", most, tuple(size))
     cost = bill(instances, threads)
     if cost > call["budget"]:
-        return Difference(("the bill",), "budget", f"at most {call['budget']}", f"{tuple(size)} costs {cost}")
+        return Difference(
+            ("the bill",), "budget", f"at most {call['budget']}", f"{tuple(size)} costs {cost}; {_needed(call, size)}"
+        )
     # 2. What it does.
     run = played(call, (instances, threads, batch))
     took_ms = within_ms(run)
@@ -105,6 +129,7 @@ def _seen(call: Call, size: Any) -> Difference | None:
     done = f"within {took_ms:,} ms" if took_ms is not None else f"{run.left} messages not done at all"
     actual = f"{tuple(size)}: {done}; what binds: {NOTHING if binds == SLOW_CALL else binds}"
     actual += f"; {per_call(run)} messages per call" if call["pull_interval_ms"] else ""
+    actual += f"; {_needed(call, size)}"
     return Difference(("99 of 100 messages",), binds, f"done within {call['goal_ms']:,} ms", actual)
 
 
