@@ -502,37 +502,15 @@ gets = Counter(
 )
 Bars({f"{g}, {tag}": n for (g, tag), n in sorted(gets.items())}, unit="calls")
 
-# %% [exercise] lab11.life
-# ### Exercise 3: the outcome of each order
-#
-# Write `life`. It takes three DataFrames and returns a row per order and group: `group_name`, `msg_id`, `keys`, `calls`
-# (the group's number of calls with it), and `outcome` as in the table above.
-#
-# - `messages`: everything in the logs but the trace (`keys` is `""` where a message has none);
-# - `calls`, as exercise 2 returns them;
-# - `committed`, with `broker_name`, `group_name`, `topic`, `queue_id` and `committed`, the offset of the next message
-#   that the group will read.
-#
-# An order is a message of the topic `orders`, identified by `msg_id` and `keys`. A repeated send has stored it twice:
-# it is one order, at its first offset. The groups are those that have calls and have committed an offset for the
-# order's queue. `rows_of_life(life, day.stores)` tries it.
-#
-# hint: One row per order: `groupBy("msg_id", "keys")` and `functions.min(functions.struct("store_timestamp", …))`;
-#   `select("first.*")` unpacks a struct. A join with `committed` by broker_name, topic and queue_id gives a row per
-#   group.
-# hint: Then left joins with three small tables: calls per group and message (their number, and whether one is a
-#   SUCCESS), the dead letters (`topic = concat('%DLQ%', group_name)`, or cut the group's name out of the topic), and
-#   the tags that each group gets.
-# hint: After a left join, NULL means none: `functions.coalesce("calls", functions.lit(0))`. Then one chain of
-#   `functions.when(…, "consumed").when(…, "dead")…` in the order of the table.
-# note: Every order now has an outcome in every group, and the three tickets have their answers.
+# %% [markdown]
+# An order is a message of the topic `orders`, identified by `msg_id` and `keys`. A repeated send has stored it twice: it is
+# one order, at its first offset. The groups are those that have calls and have committed an offset for the order's
+# queue. This function joins what is known of each:
 
 
-# %%
-# exercise: lab11.life
-def life(messages, calls, committed):
-    """What became of each order in each group, as a DataFrame."""
-    ### BEGIN SOLUTION
+# %% tags=["setup"]
+def known_of_each_order(messages, calls, committed):
+    """A row per order and group: what is known of it, NULL where nothing is."""
     col, lit = functions.col, functions.lit
     same, place = ["msg_id", "keys"], ["broker_name", "topic", "queue_id"]
     # 1. A row for each order and group.
@@ -556,15 +534,58 @@ def life(messages, calls, committed):
     rows = rows.join(called, ["group_name", *same], "left")
     rows = rows.join(dead, ["group_name", *same], "left")
     rows = rows.join(gets.withColumn("gets", lit(True)), ["group_name", "tags"], "left")
-    # 3. The first that is true.
-    number = functions.coalesce("calls", lit(0))
+    return rows.select(
+        "group_name",
+        *same,
+        "queue_offset",
+        "committed",
+        "calls",
+        "succeeds",
+        "dead",
+        "gets",
+    )
+
+
+# %% [exercise] lab11.life
+# ### Exercise 3: the outcome of each order
+#
+# Write `life`. It takes three DataFrames and returns a row per order and group: `group_name`, `msg_id`, `keys`, `calls`
+# (the group's number of calls with it), and `outcome` as in the table above.
+#
+# - `messages`: everything in the logs but the trace (`keys` is `""` where a message has none);
+# - `calls`, as exercise 2 returns them;
+# - `committed`: the offset of the next message that a group will read, per queue.
+#
+# The joins are given: `known_of_each_order(messages, calls, committed)` above returns a row per order and group with
+# `queue_offset`, `committed`, `calls`, `succeeds` (1 if a call succeeded), `dead`, and `gets` (the group gets messages
+# with this tag). After its left joins, NULL means none. The question that decides is yours: which rule comes first?
+# `rows_of_life(life, day.stores)` tries it.
+#
+# hint: Begin with `rows = known_of_each_order(messages, calls, committed)`. `functions.coalesce("calls",
+#   functions.lit(0))` is the number of calls.
+# hint: One chain of `functions.when(…, "consumed").when(…, "dead")…` in the order of the table; `.otherwise("filtered")`
+#   at its end.
+# hint: An order is pending if it had a call, or if `queue_offset >= committed`. What is left is lost or filtered; `gets`
+#   decides, and it is NULL for no.
+# note: Every order now has an outcome in every group, and the three tickets have their answers.
+
+
+# %%
+# exercise: lab11.life
+def life(messages, calls, committed):
+    """What became of each order in each group, as a DataFrame."""
+    ### BEGIN SOLUTION
+    col = functions.col
+    rows = known_of_each_order(messages, calls, committed)
+    # The first that is true.
+    number = functions.coalesce("calls", functions.lit(0))
     outcome = functions.when(col("succeeds") == 1, "consumed")
     outcome = outcome.when(col("dead"), "dead")
     is_left = col("queue_offset") >= col("committed")
     outcome = outcome.when((number > 0) | is_left, "pending")
     outcome = outcome.when(col("gets"), "lost").otherwise("filtered")
     return rows.select(
-        "group_name", *same, number.alias("calls"), outcome.alias("outcome")
+        "group_name", "msg_id", "keys", number.alias("calls"), outcome.alias("outcome")
     )
     ### END SOLUTION
 

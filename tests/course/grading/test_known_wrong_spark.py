@@ -97,8 +97,15 @@ def hidden_cases(exercise: Exercise) -> list[Case]:
     return [*(made(CLASS_SEED) if made is not None else ()), exercise.case(CLASS_SEED)]
 
 
+@functools.cache
+def set_up(number: str) -> tuple[str, ...]:
+    """What a lab's own cells define for answers."""
+    lab = open_lab(COURSE, number)
+    return transplant(lab, lab.notebook).set_up
+
+
 def names_of(wrong: Wrong) -> dict[str, Any]:
-    """The names of an answer, run here, with what the lab's own cells import."""
+    """The names of an answer, run here, with what the lab's own cells import and define."""
     from pyspark.sql import Window, functions
 
     from mqlab.course.given.lab11 import trace_tables
@@ -114,6 +121,8 @@ def names_of(wrong: Wrong) -> dict[str, Any]:
         "functions": functions,
         **{name: getattr(trace_tables, name) for name in OF_LAB_11},
     }
+    for text in set_up(wrong.exercise[3:5]):
+        exec(text, names)
     exec(compile(wrong.source(), wrong.id, "exec"), names)
     return names
 
