@@ -399,7 +399,7 @@ OwnersGrid(
 # - **A strategy is computed from equal lists.** Members that see different lists divide differently, as the third part
 #   shows.
 # - **The members divide.** RocketMQ 5 can also let the broker divide the queues (`clientRebalance=false`), and with POP
-#   several members may read one queue on purpose.
+#   ([lab 15a](15a-leased-not-owned.ipynb)) several members may read one queue on purpose.
 
 # %% [markdown] tags=["reading"]
 # ## How RocketMQ does it

@@ -587,8 +587,8 @@ Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows
 # - **Nothing here is idempotent (幂等).** Duplicates were counted, not prevented. Lab 04 prevents them.
 # - **The 120 seconds are the broker's setting** `channelExpiredTimeout`, and the 20 seconds are a system property of
 #   the client. If you shorten them, you pay with false alarms and more requests.
-# - **The members divided the queues.** RocketMQ 5 can also let the broker do it (`clientRebalance=false`), and has POP,
-#   in which a queue may have several readers.
+# - **The members divided the queues.** RocketMQ 5 can also let the broker do it (`clientRebalance=false`), and has POP
+#   ([lab 15a](15a-leased-not-owned.ipynb)), in which a queue may have several readers.
 
 # %% [markdown] tags=["reading"]
 # ## How RocketMQ does it

@@ -970,7 +970,7 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 # - **One queue, one member.** When a queue changes its owner, the same rules decide what is redelivered: [second
 #   part](04b-beginning-again.ipynb), and lab 03.
 # - **One offset per queue is how pulling works.** With POP, RocketMQ 5's other way to consume, the broker keeps an
-#   acknowledgement per message.
+#   acknowledgement per message: [lab 15a](15a-leased-not-owned.ipynb).
 
 # %% [markdown] tags=["reading"]
 # ## How RocketMQ does it

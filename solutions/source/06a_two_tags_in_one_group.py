@@ -768,7 +768,8 @@ Table(lab.progress("order-service"), columns=columns)
 #   with every clock that is a little fast. Do not rely on it.
 # - **The race of two heartbeats** follows RocketMQ's order of events, but is shown once, not measured.
 # - **Lag 0 proves nothing**, here or anywhere, as soon as something is filtered.
-# - **With POP**, RocketMQ's other way to consume, the broker divides the queues. These worlds pull.
+# - **With POP**, RocketMQ's other way to consume ([lab 15a](15a-leased-not-owned.ipynb)), the broker divides the
+#   queues. These worlds pull.
 
 # %% [markdown] tags=["reading"]
 # ## How RocketMQ does it

@@ -973,8 +973,8 @@ show_queue(lab, "orders")
 # - **The bank pays twice if it is asked twice.** None of the listeners here is idempotent (幂等). Retries, restarts and
 #   lost answers all need it.
 # - **A kill is not a power cut.** Under `ASYNC_FLUSH` a power cut can lose waiting copies (lab 01).
-# - **These worlds pull.** With POP, the broker itself keeps an invisible time for each message, and the timer wheel
-#   ([lab 08c](08c-at-any-second.ipynb)) knows delays of any length.
+# - **These worlds pull.** With POP ([lab 15a](15a-leased-not-owned.ipynb)), the broker itself keeps an invisible time
+#   for each message, and the timer wheel ([lab 08c](08c-at-any-second.ipynb)) knows delays of any length.
 
 # %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
