@@ -180,7 +180,7 @@ def test_the_first_page_leads_to_every_lab_and_board() -> None:
 
 def test_a_board_page_has_its_state_in_the_address() -> None:
     page = board_page("lanes")
-    assert "data-mqlab-alone" in page and "stateOfAddress" in page and 'src="http' not in page
+    assert "data-mqlab-alone" in page and "askedState" in page and 'src="http' not in page
 
 
 def test_the_page_of_progress_runs_on_saved_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 // Makes a board alive: live() in a notebook through anywidget, still() in a page without a kernel. A notebook has the
 // box of still() in its output; a widget of a running kernel takes the box over.
-import { keepInAddress, stateOfAddress } from "./address.js";
+import { addressOf } from "./address.js";
 import { element } from "./element.js";
 import { leaveOnEscape } from "./leaving.js";
 import { mounts, offerMount } from "./places.js";
@@ -144,6 +144,7 @@ async function wake(board, box) {
   const readable = box.querySelector(".mqlab-readable");
   box.insertBefore(inside, readable);
   await board.render({ model, el: inside });
+  model.settle(inside);
   readable.querySelector("p").remove();
   const folded = element("details", {}, element("summary", {}, "The same as a picture and a table"));
   readable.replaceWith(folded);
@@ -153,9 +154,10 @@ async function wake(board, box) {
 
 function stillModel(data, state) {
   const callbacks = new Map();
-  const values = { ...stateOfAddress(state), data, kernel: false };
+  const address = addressOf(state);
+  const values = { ...state, ...address.askedState(), data, kernel: false };
   let changed = new Set();
-  return {
+  const model = {
     get: (name) => values[name],
     set(name, value) {
       if (values[name] === value) return;
@@ -165,7 +167,7 @@ function stillModel(data, state) {
     save_changes() {
       const names = changed;
       changed = new Set();
-      keepInAddress(values, state);
+      address.keep(values);
       names.forEach((name) => (callbacks.get(`change:${name}`) || []).forEach((callback) => callback()));
     },
     on: (event, callback) => callbacks.set(event, [...(callbacks.get(event) || []), callback]),
@@ -173,6 +175,8 @@ function stillModel(data, state) {
       callbacks.set(event, (callbacks.get(event) || []).filter((each) => each !== callback)),
     send() {},
     ask: () => Promise.reject(new Error("This page has no kernel: open the notebook and run the cell.")),
+    settle: (el) => address.settle(el, model, values),
     close() {},
   };
+  return model;
 }
