@@ -1,6 +1,6 @@
 """One page a board: alive without a kernel, with its state in the address.
 
-    boards/retry-clock.html#position=4      a link to one moment; what the reader clicks is in the address as well
+    boards/retry-clock.html#recorded-run=in+order&delivery=2      a link to one run and one moment of it
 
 Left out: boards of what a notebook made itself (the time machine, the crash matrix, …). They are in the labs' pages.
 """

@@ -43,7 +43,7 @@ from mqlab.course.grading.submissions.progress import progress, table
 table(progress(Path(".")))"""
 ABOUT_PROGRESS = (
     "# How far am I?\n\nRun the cell. It reads the notebooks that you saved in this browser: what you predicted, tried "
-    "and passed. Hidden checks run at grading. *File > Download* gives an ordinary notebook to hand in."
+    "and passed. Hidden checks run at grading. *File > Download* gives a notebook that `mqlab grade` takes."
 )
 NEEDED = ["ipykernel", "comm", "pyodide-kernel", "ipython", "piplite"]
 CONFIG = {
