@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import selectors
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from click.testing import CliRunner
 from mqlab import Lab, Message, play
 from mqlab.cli import main
 from mqlab.course.grading.judging.desk import Desk
+from mqlab.course.grading.judging.loaded import AnswerStopped
 from mqlab.course.grading.sandbox import walled as sandbox_module
 from mqlab.course.grading.sandbox.covers import judges_of
 from mqlab.course.grading.sandbox.limits import SPARK, Limits
@@ -89,6 +92,52 @@ def test_limits_bind(walls: Sandbox) -> None:
         names["write"]()
     with pytest.raises(BlockingIOError):
         names["fork"]()
+    desk.close()
+
+
+def test_no_worker_can_make_a_user_namespace(walls: Sandbox) -> None:
+    """By unshare, clone, clone3 or setns; threads, forks and other programs work as before."""
+    desk = Desk(Sandbox("bwrap", limits=PATIENT))
+    source = (
+        "import ctypes, os, platform, subprocess, sys, threading\n"
+        "UNSHARE, CLONE, SETNS = {'x86_64': (272, 56, 308), 'aarch64': (97, 220, 268)}[platform.machine()]\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "def call(*numbers):\n"
+        "    found = libc.syscall(*[ctypes.c_long(number) for number in numbers])\n"
+        "    if found == 0 and numbers[0] == CLONE:\n        os._exit(0)\n"
+        "    return ctypes.get_errno() if found < 0 else 'done'\n"
+        "def tried():\n"
+        "    user = 0x10000000\n"
+        "    asked = [(UNSHARE, user), (UNSHARE, user | 0x20000), (CLONE, user | 17, 0, 0, 0, 0), (435, 0, 0),\n"
+        "             (SETNS, 0, user)]\n"
+        "    return [call(*one) for one in asked]\n"
+        "def works():\n"
+        "    seen = []\n"
+        "    thread = threading.Thread(target=seen.append, args=(1,))\n    thread.start()\n    thread.join()\n"
+        "    program = subprocess.run([sys.executable, '-c', 'print(5)'], capture_output=True, text=True)\n"
+        "    return seen, program.stdout, call(UNSHARE, 0)\n"
+    )
+    names = desk.load("lab.a", source, ["tried", "works"])
+    not_permitted, not_there = errno.EPERM, errno.ENOSYS
+    assert names["tried"]() == [not_permitted, not_permitted, not_permitted, not_there, not_permitted]
+    assert names["works"]() == ([1], "5\n", "done")
+    desk.close()
+
+
+def test_a_worker_with_too_many_files_is_ended(walls: Sandbox) -> None:
+    """Empty files need no room, and bubblewrap cannot count them."""
+    desk = Desk(replace(walls, limits=replace(PATIENT, scratch_files=500)))
+    source = (
+        "import os, time\n"
+        "def fill(count):\n"
+        "    for number in range(count):\n        os.close(os.open(f'/tmp/{number}', os.O_CREAT))\n"
+        "    time.sleep(0.5)\n    return count\n"
+    )
+    names = desk.load("lab.a", source, ["fill"])
+    assert names["fill"](400) == 400
+    with pytest.raises(AnswerStopped, match="more than 500 files") as caught:
+        names["fill"](600)
+    assert caught.value.kind == "died"
     desk.close()
 
 
@@ -188,6 +237,7 @@ def test_a_folder_of_the_judges_that_an_answer_is_told_of_can_be_read(
 
 
 LOOKS_AROUND = """
+import errno
 import os
 def listed(path):
     return sorted(os.listdir(path))

@@ -43,7 +43,7 @@ LOST_RULE = (
     "transaction"
 )
 KEY_RULE = (
-    "The same order may come in two messages: the shop sent it again. msg_id and offsets belong to a "
+    "The same order may come in two messages: the shop sent it again. msg_id, queue and offset belong to a "
     "message, message.keys to the order"
 )
 AGAIN_RULE = (
@@ -163,11 +163,14 @@ def two_owners(seed: int) -> Day:
 
 
 def sent_twice(seed: int) -> Day:
-    """The shop's program sends one order again some seconds later: it has not heard of its first message."""
+    """The shop's program sends one order again some seconds later: it has not heard of its first message.
+
+    Both messages are in queues of their own.
+    """
     rng = random.Random(f"lab04.once twice {seed}")
     orders = _orders(rng, 3, 20)
     acts = (
-        *_begun(),
+        *_begun(queues=4),
         Reads(GROUP, TOPIC, Learner("once", makes=True), ready_after="2s"),
         Sends([*orders, rng.choice(orders)], every="300ms"),
         Waits("3s"),

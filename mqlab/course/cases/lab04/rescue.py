@@ -1,6 +1,6 @@
 """Lab 04's last exercise: a group that does not move, and an operator who has to free it.
 
-    odd seeds    billing reads in order, and the head of one or two queues fails for ever
+    odd seeds    billing reads in order, and the head of one queue (1, 5, 9 …) or of both (3, 7 …) fails for ever
     even seeds   billing has two threads, and two orders hang in them
 
 The learner's ``rescue(lab)`` runs in the middle of the day; orders come before it and after it. Judged by two tables
@@ -88,15 +88,20 @@ class StuckDay(Played):
 
 
 def day(seed: int) -> Day:
-    """Orders, among them poisoned ones; a minute in which nothing moves; the rescue; more orders."""
+    """Orders, among them poisoned ones; a minute in which nothing moves; more orders; the rescue; and more orders.
+
+    Where one queue is not blocked, what was paid just before the rescue is not committed when it begins.
+    """
     rng = random.Random(f"lab04.rescue {seed}")
     orderly = seed % 2 == 1
     acts = (
         Topics((TOPIC,), QUEUES),
         DatabaseTables(GROUP, TABLES),
         Does(lambda today: _billing_reads(today, orderly)),
-        Sends(_orders(rng, orderly)),
+        Sends(_orders(rng, orderly, both_blocked=seed % 4 == 3)),
         Waits("50s"),
+        Sends([PoisonedOrder(f"order-{number}", poisoned=False) for number in range(800, 804)]),
+        Waits("1s"),
         Does(_rescued),
         Sends([PoisonedOrder(f"order-{number}", poisoned=False) for number in range(900, 904)]),
         Waits("35s"),
@@ -104,13 +109,13 @@ def day(seed: int) -> Day:
     return Day(acts, kind=StuckDay)
 
 
-def _orders(rng: random.Random, orderly: bool) -> list[PoisonedOrder]:
+def _orders(rng: random.Random, orderly: bool, both_blocked: bool) -> list[PoisonedOrder]:
     """Round robin: even orders go to one queue, odd ones to the other. Some of both are before the poisoned ones."""
     count = rng.randint(20, 26)
     first = rng.choice((6, 8)) + rng.randint(0, 1)
     # Two that hang are in one queue, with healthy ones between them; in order, the second head is in the other queue.
     second = first + rng.choice((4, 6)) + (1 if orderly else 0)
-    poisoned = {first, second} if not orderly or rng.random() < 0.5 else {first}
+    poisoned = {first, second} if not orderly or both_blocked else {first}
     return [PoisonedOrder(f"order-{number}", number in poisoned) for number in range(count)]
 
 

@@ -41,6 +41,8 @@ from mqlab.rocketmq.client.statuses import CONSUME_SUCCESS, SUCCESS
 QUEUES = 4
 SHOP, BROKER = "shop-1", "broker-a"
 ORDERS = 8
+BUSY = (1, 4)
+"""How often the warehouse is too busy for the first event of two orders."""
 STORED_RULE = "send_event sends the message to the broker and waits for the answer: every event of the shop is stored"
 ASYNC_RULE = (
     "A listener that returns before the work is done lets the next event of the order begin: wait for the "
@@ -65,9 +67,9 @@ def day(seed: int) -> Day:
     rng = random.Random(f"lab05.life {seed}")
     first = rng.randint(100, 900)
     orders = [f"order-{first + number}" for number in range(ORDERS)]
-    busy = set(rng.sample(orders, 2))
+    busy = dict(zip(rng.sample(orders, 2), BUSY, strict=True))
     events = [
-        OrderEvent(order, step, rng.choice((300, 600, 900)), 1 if order in busy and step == "created" else 0)
+        OrderEvent(order, step, rng.choice((300, 600, 900)), busy.get(order, 0) if step == "created" else 0)
         for step in LIFE
         for order in rng.sample(orders, ORDERS)
     ]

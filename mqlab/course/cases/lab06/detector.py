@@ -1,6 +1,6 @@
 """lab06.detector: a watchman over a group's subscriptions, called every 10 s with the admin.
 
-    the group starts ─▶ two rolling changes, a member each 10 s ─▶ calm ─▶ one member comes back with the old tags
+    the group starts ─▶ two rolling changes, a member each 10 s ─▶ calm ─▶ one member comes back with other tags
 
 A difference is wrong when two members that differ have both run for more than two minutes. The day knows who runs
 with which tags since when, so it knows at each look which pairs are wrong.
@@ -19,8 +19,11 @@ from mqlab.course.teach.exercises import Finding
 from mqlab.durations import calendar
 from mqlab.rocketmq.client.statuses import CONSUME_SUCCESS
 
-GROUP, TOPIC = "billing", "orders"
+GROUP, TOPIC, REFUNDS = "billing", "orders", "refunds"
 ALL_TAGS = ("paid", "shipped", "created")
+OF_REFUNDS = "booked"
+OTHERWISE = ("paid || shipped || booked", "created")
+"""As many tags of each topic as all others want, and the same ones of both topics together."""
 SETTLED_MS, REPORTED_WITHIN_MS, LOOK_EVERY_MS = 120_000, 180_000, 10_000
 
 SHAPE_RULE = "differing returns a list of pairs of client ids: [(one, other), …], and [] if all is well"
@@ -57,10 +60,11 @@ class WatchedDay(Played):
     looks: list[DetectorCall] = field(default_factory=list)
     next_look_ms: int = 0
 
-    def join(self, name: str, wanted: str) -> None:
+    def join(self, name: str, wanted: str, of_refunds: str = OF_REFUNDS) -> None:
         """A new member with these tags."""
         consumer = self.lab.push_consumer(GROUP, name=name)
         consumer.subscribe(TOPIC, wanted)
+        consumer.subscribe(REFUNDS, of_refunds)
         consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
         consumer.start()
         self.running[name] = (self.lab.now_ms, wanted)
@@ -97,11 +101,11 @@ def _tags(text: str) -> frozenset[str]:
 
 
 def day(seed: int) -> Day:
-    """Ten members, two rolling changes in an order by lot, and then one member that comes back with the old tags."""
+    """Ten members, two rolling changes in an order by lot, and then one member that comes back with other tags."""
     rng = random.Random(f"lab06.detector {seed}")
     names = [f"billing-{number}" for number in range(10)]
     acts = (
-        Topics((TOPIC,), queues=10),
+        Topics((TOPIC, REFUNDS), queues=10),
         Does(lambda today: _starts(today, names)),
         Does(lambda today: _rolls_twice(today, rng.sample(names, len(names)))),
         Does(lambda today: today.watch(rng.randint(135_000, 150_000))),
@@ -116,7 +120,7 @@ def two_changes(seed: int) -> Day:
     rng = random.Random(f"lab06.detector two {seed}")
     names = [f"billing-{number}" for number in range(10)]
     acts = (
-        Topics((TOPIC,), queues=10),
+        Topics((TOPIC, REFUNDS), queues=10),
         Does(lambda today: _starts(today, names)),
         Does(lambda today: _rolls_twice(today, rng.sample(names, len(names)))),
         Does(lambda today: today.watch(60_000)),
@@ -129,7 +133,7 @@ def first_is_new(seed: int) -> Day:
     rng = random.Random(f"lab06.detector first {seed}")
     names = [f"billing-{number}" for number in range(4)]
     acts = (
-        Topics((TOPIC,), queues=4),
+        Topics((TOPIC, REFUNDS), queues=4),
         Does(lambda today: _starts(today, names)),
         Does(lambda today: _rolls(today, [names[0], rng.choice(names[1:])])),
         Does(lambda today: today.watch(REPORTED_WITHIN_MS + 15_000)),
@@ -160,7 +164,7 @@ def _rolls_twice(today: WatchedDay, names: list[str]) -> None:
 
 def _comes_back_old(today: WatchedDay, name: str) -> None:
     today.leave(next(member for member in today.running if member.startswith(f"{name}-")))
-    today.join(f"{name}-old", "paid")
+    today.join(f"{name}-old", *OTHERWISE)
 
 
 def _pairs(answer: object) -> set[frozenset[str]] | None:
@@ -214,7 +218,7 @@ def _lasting_differences_are_reported(today: WatchedDay) -> Finding | None:
         for pair in look.wrong:
             since.setdefault(pair, max(look.members[name][0] for name in pair))
             late = look.now_ms - since[pair] >= REPORTED_WITHIN_MS
-            if late and not reported & look.wrong:
+            if late and pair not in reported:
                 text = " and ".join(f"{name} ({look.members[name][1]})" for name in sorted(pair))
                 return _at(look, MISSED_RULE, f"{text}, reported by now", "no report")
     return None

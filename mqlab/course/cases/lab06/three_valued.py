@@ -32,6 +32,10 @@ NUMBER_RULE = (
 )
 ENDS_RULE = "<= and >= are True of the number itself, < and > are not"
 BETWEEN_RULE = "BETWEEN takes both ends in"
+TEXT_RULE = (
+    "Two texts are equal when every character is: upper case and lower case differ, a part is not the whole, and '7' "
+    "compared with a text stays a text"
+)
 VALUE_RULE = "The expression has another value: work it out from the inside"
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
@@ -159,6 +163,11 @@ SIMPLE: tuple[tuple[Tree, Properties], ...] = (
     (("IS NULL", "coupon"), {}),
     (("IS NOT NULL", "coupon"), {}),
     (("<>", "amount", 0), {"amount": "-5"}),
+    (("<", "amount", 9), {"amount": "-5"}),
+    (("=", "region", "7"), {"region": "7"}),
+    (("=", "region", "eu"), {"region": "EU"}),
+    (("IN", "region", ["eu", "us"]), {"region": "u"}),
+    (("NOT IN", "region", ["eu", "us"]), {"region": "US"}),
     (("<", "amount", 9), {"amount": "9"}),
     (("<=", "amount", 9), {"amount": "9"}),
     ((">", "amount", 9), {"amount": "9"}),
@@ -211,7 +220,7 @@ def _explain(call: Call, answer: Any, seen: Any) -> str:
         return ENDS_RULE
     if operator == "BETWEEN" and call["properties"][call["tree"][1]] in map(str, call["tree"][2:]):
         return BETWEEN_RULE
-    return NUMBER_RULE if isinstance(call["tree"][2], int) else VALUE_RULE
+    return NUMBER_RULE if isinstance(call["tree"][2], int) else TEXT_RULE
 
 
 THREE_VALUED = Pure(

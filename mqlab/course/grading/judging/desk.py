@@ -25,6 +25,7 @@ from mqlab.course.grading.sandbox.answer_process import (
     AnswerProcess,
     Garbled,
     Gone,
+    Overfull,
     Silent,
     TooSlow,
     within,
@@ -272,6 +273,8 @@ class Desk:
             process.meter.charge(spent, piece.spent)
             if over := why_over(spent, piece.spent, piece.limits):
                 raise TooSlow(over)
+            if process.meter.files > piece.limits.scratch_files:
+                raise Overfull(f"it keeps more than {piece.limits.scratch_files} files in /tmp")
 
         process.meter.begin()
         try:

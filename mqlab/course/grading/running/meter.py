@@ -1,4 +1,4 @@
-"""What a worker costs, measured by the judge outside it: processor time, and the clock beside it.
+"""What a worker costs, measured by the judge outside it: processor time, the clock beside it, and files.
 
 Used by mqlab.course.grading.judging.desk.
 
@@ -13,6 +13,7 @@ started count; one that ended and that nobody waited for does not, and the clock
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,10 +33,12 @@ class Spent:
 
 
 class Meter:
-    """The processor time of one worker. ``read`` gives all that it has used so far."""
+    """The processor time of one worker. ``read`` gives all that it has used so far, ``count_files`` its files."""
 
-    def __init__(self, read: Callable[[], float]) -> None:
+    def __init__(self, read: Callable[[], float], count_files: Callable[[], int] = lambda: 0) -> None:
         self._read = read
+        self._count_files = count_files
+        self.files = 0  # at the last look
         self._seen = read()
         self._since_look = 0.0
         self._turn_began = 0.0
@@ -53,6 +56,7 @@ class Meter:
         if self._since_look >= LOOK_SECONDS:
             seen, self._since_look = self._read(), 0.0
             used, self._seen = max(seen - self._seen, 0.0), seen
+            self.files = self._count_files()
         for account in accounts:
             account.clock += took
             account.processor += used
@@ -84,3 +88,20 @@ def processor_seconds(process: int) -> float:
                 waited_for = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
                 total += times.user + times.system + waited_for
     return total
+
+
+def scratch_files(process: int) -> int:
+    """How many files and folders are in the /tmp of a walled worker, seen from outside; 0 where that cannot be seen.
+
+    ``process`` is bubblewrap's, which sees the machine's own /tmp; those below it see theirs.
+    """
+    import psutil
+
+    used = [0]
+    with contextlib.suppress(psutil.Error):
+        for member in psutil.Process(process).children(recursive=True):
+            with contextlib.suppress(OSError):
+                found = os.statvfs(f"/proc/{member.pid}/root/tmp")
+                if found.f_fsid != os.statvfs("/tmp").f_fsid:
+                    used.append(found.f_files - found.f_ffree)
+    return max(used)

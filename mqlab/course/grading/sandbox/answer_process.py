@@ -25,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from mqlab.course.grading.running.meter import LOOK_SECONDS, Meter, processor_seconds
+from mqlab.course.grading.running.meter import LOOK_SECONDS, Meter, processor_seconds, scratch_files
 from mqlab.course.grading.sandbox import limits
 from mqlab.course.grading.sandbox.handing import HandedOver
 from mqlab.course.grading.sandbox.values import MAX_BYTES, Malformed, dump_line, load_line
@@ -47,6 +47,10 @@ class Died(Gone):
 
 class TooSlow(Gone):
     """Its time is used up; the text says which."""
+
+
+class Overfull(Gone):
+    """It keeps more files than it may."""
 
 
 class Garbled(Gone):
@@ -108,10 +112,13 @@ class AnswerProcess:
         outside = limits.processes_outside(sandbox.user_id, own_namespace=walled and not sandbox.drops_root)
         hello = {
             "user_id": sandbox.user_id if walled and sandbox.drops_root else None,
+            "walled": walled,
             "limits": asdict(sandbox.limits),
             "processes_outside": 0 if walled and sandbox.drops_root else outside,
         }
-        self.meter = Meter(lambda: processor_seconds(self._process.pid))
+        self.meter = Meter(
+            lambda: processor_seconds(self._process.pid), lambda: scratch_files(self._process.pid) if walled else 0
+        )
         try:
             self.exchange(hello, within(START_SECONDS))
         except Gone as gone:

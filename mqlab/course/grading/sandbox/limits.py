@@ -7,6 +7,7 @@ Like ulimit. An exercise may ask for more in its ``limits``.
     clock_times   so many times as long may both take on the clock
     processes   threads included                        file_mb   the largest file it may write
     open_files  at a time, sockets included             scratch_mb   room in /tmp, the only place to write
+    scratch_files   in /tmp, empty ones included: bubblewrap cannot limit them, so the judge looks and ends the worker
     lab_steps   of all worlds of one exercise           lab_seconds   of the judge's processor time for it
     lab_memory_mb   memory of the judge's own process, address space without files
 
@@ -43,6 +44,7 @@ class Limits:
     file_mb: int = 16
     open_files: int = 256
     scratch_mb: int = 64
+    scratch_files: int = 20_000
     lab_steps: int = 2_000_000
     lab_seconds: float = 60.0
     lab_memory_mb: int = 2_048

@@ -3,7 +3,7 @@
 Called by ``probe`` of mqlab.course.grading.sandbox.walled.
 
     read a forbidden folder    import a judge    reach a network    write into Python, mqlab or the root    be root
-    see the grader
+    see the grader             make a user namespace
 
 This is not a proof: it finds a missing wall, but not every hole in a wall.
 """
@@ -17,6 +17,7 @@ import socket
 import sys
 from pathlib import Path
 
+from mqlab.course.grading.sandbox import user_namespaces
 from mqlab.course.material import PACKAGE
 
 ALL_WELL = "walled in"
@@ -40,6 +41,8 @@ def try_walls(forbidden: list[str]) -> str:
         return "an answer would be root"
     if len([name for name in os.listdir("/proc") if name.isdigit()]) > 8:
         return "an answer could see other processes"
+    if not user_namespaces.is_off():
+        return "an answer could make a user namespace"
     return ALL_WELL
 
 

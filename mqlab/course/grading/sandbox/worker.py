@@ -32,7 +32,7 @@ import greenlet
 
 from mqlab.course.grading.judging.world.stand_in import WorldObject, make_world_object
 from mqlab.course.grading.running.process_copy import copied
-from mqlab.course.grading.sandbox import limits
+from mqlab.course.grading.sandbox import limits, user_namespaces
 from mqlab.course.grading.sandbox.namespaces import Namespaces
 from mqlab.course.grading.sandbox.values import Codec, Malformed, NotPlain, describe, dump_line, load_line
 from mqlab.errors import NodeDown, is_of_spark, words_of
@@ -288,6 +288,7 @@ def main(arguments: list[str]) -> None:
         from mqlab.course.grading.sandbox.walls import try_walls
 
         give_up_root(int(arguments[1]))
+        user_namespaces.switch_off()
         print(try_walls(arguments[2:]))
         return
     # 1. Keep the judge's pipes under other numbers, and set the limits before any code of an answer runs.
@@ -295,6 +296,8 @@ def main(arguments: list[str]) -> None:
     hello = load_line(receive.readline())
     if hello["user_id"] is not None:
         give_up_root(hello["user_id"])
+    if hello["walled"]:
+        user_namespaces.switch_off()
     limits.apply(limits.Limits.of(hello["limits"]), hello["processes_outside"])
     # 2. What answers print must not reach the judge.
     nowhere = os.open(os.devnull, os.O_RDWR)
