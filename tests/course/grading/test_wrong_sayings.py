@@ -13,6 +13,8 @@ from mqlab.course import words
 
 wrong_module = importlib.import_module("solutions.wrong")
 COURSE = Path(mqlab.course.__file__).parent
+PARTS = COURSE.parent / "lab" / "parts"
+"""Where the rules are of what a learner's broker can take over."""
 PUT_TOGETHER = {
     "lab01.rebuild.nothing_is_none": "rebuild returns a tuple",
     "lab06.collide.only_upwards": "collide returned nothing",
@@ -26,10 +28,13 @@ PUT_TOGETHER = {
 def sentences() -> str:
     """Every text of the course's code and words, one after another."""
     texts = [path.read_text("utf-8").replace('\\"', '"') for path in words.FOLDER.glob("*.json")]
-    for path in COURSE.rglob("*.py"):
+    for path in (*COURSE.rglob("*.py"), *PARTS.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 texts.append(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                parts = [part.value for part in node.values if isinstance(part, ast.Constant)]
+                texts.append("".join(map(str, parts)))
     return "\n".join(texts)
 
 
