@@ -101,7 +101,7 @@ def scratch_files(process: int) -> int:
     with contextlib.suppress(psutil.Error):
         for member in psutil.Process(process).children(recursive=True):
             with contextlib.suppress(OSError):
-                found = os.statvfs(f"/proc/{member.pid}/root/tmp")
-                if found.f_fsid != os.statvfs("/tmp").f_fsid:
-                    used.append(found.f_files - found.f_ffree)
+                scratch = os.statvfs(f"/proc/{member.pid}/root/tmp")
+                if scratch.f_fsid != os.statvfs("/tmp").f_fsid:
+                    used.append(scratch.f_files - scratch.f_ffree)
     return max(used)
