@@ -96,6 +96,9 @@ class FrontSending:
         if any(message.topic.name != topic for message in messages):
             raise StatusError(Code.MESSAGE_CORRUPTED, "topic in message is not same")
         for message in messages:
+            due = message.system_properties.delivery_timestamp
+            if self._state.ahead_ms and message.system_properties.HasField("delivery_timestamp"):
+                due.FromMilliseconds(milliseconds_of(due) + self._state.ahead_ms)
             check_message(message, self._state.now_ms())
 
     def _queue(self, topic: str, system: Any) -> tuple[Broker, int]:

@@ -30,14 +30,15 @@ class FrontConfig:
     as_in_5_3_3: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class FrontState:
-    """What every part is handed."""
+    """What every part is handed. ``ahead_ms``: how far a test has put the brokers' time ahead of the clients'."""
 
     ports: Ports
     config: FrontConfig
     brokers: LocalBrokers
     clients: GrpcClients
+    ahead_ms: int = 0
 
     def now_ms(self) -> int:
         """The time of the brokers."""
