@@ -11,7 +11,7 @@
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
 # | **POP** on RocksDB, limits of messages in flight | a second implementation of POP; a limit on what one group has out | the classic implementation, which is the default; both are off in RocketMQ |
-# | **proxy** and gRPC clients | a stateless server between new clients and brokers, which speaks POP for them | clients talk to brokers in the remoting protocol |
+# | **proxy** in a Lab | a server between clients that speak gRPC and brokers, which speaks POP for them | clients in a Lab talk to brokers in the remoting protocol; `mqlab serve --grpc` answers the others |
 # | **request-reply** | a producer sends a message and waits for another program's answer, which is also a message | a broker pushes replies to a waiting client of another language; mqlab's own producer does not wait for one: two ordinary topics do the same and show how it works |
 # | **automatic batches** | a producer collects small messages and sends them as one request | off in RocketMQ by default; `send` sends at once |
 # | **class filters** | Java code uploaded to a filter server | tags and SQL92; RocketMQ itself has abandoned class filters |

@@ -67,11 +67,11 @@ def mqlab_cluster(directory: Path, *settings: str, profile: Path | None = None) 
     free = ("--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0", "--port-file", str(ports))
     process = subprocess.Popen([sys.executable, *program, *serve, *free], cwd=REPOSITORY)
     try:
-        _until(ports.exists, process)
+        until(ports.exists, process)
         addresses = json.loads(ports.read_text("utf-8"))
         yield Where(addresses["namesrv"], addresses["brokers"][0]["address"], process.pid)
     finally:
-        _end(process)
+        end(process)
 
 
 @contextmanager
@@ -117,12 +117,12 @@ def real_cluster(directory: Path, classpath: str, *settings: str) -> Iterator[Wh
             command = [*java, "-cp", classpath, f"org.apache.rocketmq.{program}", "-c", str(directory / file)]
             started.append(subprocess.Popen(command, stdout=log, stderr=log, env=home))
             log.close()
-            _until(lambda path=directory / f"{file}.log": b"boot success" in path.read_bytes(), started[-1])
+            until(lambda path=directory / f"{file}.log": b"boot success" in path.read_bytes(), started[-1])
         time.sleep(12)  # the broker registers some ten seconds after its start
         yield Where(f"127.0.0.1:{name_server}", f"127.0.0.1:{broker}", started[-1].pid)
     finally:
         for process in reversed(started):
-            _end(process)
+            end(process)
 
 
 def side_by_side(directory: Path, classpath: str, look: Callable[[str, Where], T], *settings: str) -> tuple[T, T]:
@@ -138,7 +138,7 @@ def side_by_side(directory: Path, classpath: str, look: Callable[[str, Where], T
         return ours.result(), real.result()
 
 
-def _until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+def until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + START_SECONDS
     while not condition():
         if process.poll() is not None:
@@ -148,7 +148,7 @@ def _until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> N
         time.sleep(0.1)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(30)

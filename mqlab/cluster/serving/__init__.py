@@ -5,7 +5,7 @@ Mirrors: mqnamesrv and mqbroker (NamesrvStartup, BrokerStartup). ``mqlab serve``
     plan    what is to run, and where: addresses, store directories, settings
     Server  builds the nodes of a plan on one event loop, starts them, and ends them cleanly
 
-Left out: the proxy with its gRPC port, the controller, containers with several brokers of one configuration.
+Left out: the controller, containers with several brokers of one configuration.
 """
 
 from mqlab.cluster.serving.plan import BrokerPlan, ServingPlan
