@@ -25,6 +25,7 @@ from mqlab import Message
 from mqlab.rocketmq.store.reading.store_reader import StoreReader
 from tests.cluster.grpc.official import Listener, message, producer, push, until
 from tests.cluster.serving.served import SMALL
+from tests.cluster.serving.test_under_fire import anonymous_kb
 
 SECONDS = float(os.environ.get("MQLAB_LOAD_SECONDS", "1800"))
 KILLS = 20
@@ -68,8 +69,7 @@ class Served:
     def measured(self) -> tuple[float, int]:
         """Its own memory in MB, and how many descriptors it has besides those of the store, which grows."""
         process = psutil.Process(self.process.pid)
-        status = Path(f"/proc/{process.pid}/status").read_text("ascii")
-        own_kb = int(status.split("RssAnon:")[1].split()[0])
+        own_kb = anonymous_kb(process.pid)
         return own_kb / 1_000, process.num_fds() - len(process.open_files())
 
 
