@@ -3,7 +3,7 @@
 from mqlab.course import keep, mybroker
 
 keep("lab04.process_queue")     under a check that passes: mybroker/process_queue.py
-mybroker.fill("lab16.pulls")    the parts of exercises before that one which are missing, as mqlab's own
+mybroker.fill("lab04.process_queue")   the parts of exercises before that one which are missing, as mqlab's own
 mybroker.parts()                what Lab(parts=…) takes; play(story, mine=True) does the same
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mqlab.course.teach.keeping import FILLED, INIT, is_filled, write_part
 from mqlab.course.teach.said import AskedWrongly, Said
-from mqlab.lab.parts import FOLDER, KINDS, OwnParts, PartKind, parts_in
+from mqlab.lab.parts import ANSWERS, FOLDER, KINDS, OwnParts, PartKind, parts_in
 from mqlab.lab.views import Table
 
 OWN_PARTS = {
@@ -33,17 +33,16 @@ def fill(before: str = "") -> Said:
 
     A file says at its head that it is not yours. UsageError for an exercise that is no part.
     """
-    exercises = list(KINDS)
+    exercises = list(ANSWERS)
     if before and before not in exercises:
         raise AskedWrongly(f"{before} is not a part of a broker", hint=f"parts are {', '.join(exercises)}")
-    earlier = exercises[: exercises.index(before)] if before else exercises
-    wanted = [exercise for exercise in earlier if KINDS[exercise].file in OWN_PARTS]
+    wanted = exercises[: exercises.index(before)] if before else exercises
     folder = Path(FOLDER)
     folder.mkdir(exist_ok=True)
     if not (folder / "__init__.py").exists():
         (folder / "__init__.py").write_text(INIT, "utf-8")
     filled = []
-    for kind in (KINDS[exercise] for exercise in wanted):
+    for kind in (ANSWERS[exercise] for exercise in wanted):
         path = folder / f"{kind.file}.py"
         if not path.exists():
             write_part(path, kind.exercise, OWN_PARTS[kind.file], FILLED)
@@ -60,7 +59,7 @@ def parts() -> OwnParts:
 def table(folder: Path) -> Table:
     """The kept parts of a folder of notebooks, one row per part: which exercise it is, and whose."""
     home = folder / FOLDER
-    present = [kind for kind in KINDS.values() if _path(home, kind).is_file()]
+    present = [kind for kind in KINDS if _path(home, kind).is_file()]
     return Table(
         {"part": kind.file, "exercise": kind.exercise, "whose": "mqlab's" if is_filled(_path(home, kind)) else "yours"}
         for kind in present
@@ -68,7 +67,7 @@ def table(folder: Path) -> Table:
 
 
 def _yours(folder: Path) -> list[str]:
-    return [k.file for k in KINDS.values() if _path(folder, k).is_file() and not is_filled(_path(folder, k))]
+    return [k.file for k in KINDS if _path(folder, k).is_file() and not is_filled(_path(folder, k))]
 
 
 def _path(folder: Path, kind: PartKind) -> Path:

@@ -21,7 +21,7 @@ from typing import Any
 
 from mqlab.course.teach.lives import text_of_cell
 from mqlab.course.teach.said import AskedWrongly, Said
-from mqlab.lab.parts import FOLDER, KINDS
+from mqlab.lab.parts import ANSWERS, FOLDER
 from mqlab.whole_files import whole_file
 
 INIT = '"""Your broker: the parts that you wrote and kept."""\n\nfrom mqlab.course.mybroker import fill, parts\n'
@@ -30,7 +30,7 @@ PLAIN = (int, float, str, bytes, bool, type(None))
 
 def keepable(exercise_id: str) -> bool:
     """Whether an answer is a part of your broker."""
-    return exercise_id in KINDS
+    return exercise_id in ANSWERS
 
 
 def keep(exercise_id: str, *, again: bool = False) -> Said:
@@ -49,7 +49,7 @@ def keep(exercise_id: str, *, again: bool = False) -> Said:
 def written(exercise_id: str, names: Mapping[str, Any], *, again: bool = False) -> Said:
     """Write an answer that has passed into ``mybroker`` in the current folder."""
     _must_be_part(exercise_id)
-    kind, folder = KINDS[exercise_id], Path(FOLDER)
+    kind, folder = ANSWERS[exercise_id], Path(FOLDER)
     text = source_of(exercise_id, kind.name, names)
     folder.mkdir(exist_ok=True)
     if not (folder / "__init__.py").exists():
@@ -81,7 +81,7 @@ FILLED = "not yours: mqlab's own, filled in"
 
 def _must_be_part(exercise_id: str) -> None:
     if not keepable(exercise_id):
-        raise AskedWrongly(f"{exercise_id} is not a part of a broker", hint=f"parts are {', '.join(KINDS)}")
+        raise AskedWrongly(f"{exercise_id} is not a part of a broker", hint=f"parts are {', '.join(ANSWERS)}")
 
 
 def _free(path: Path) -> Path:

@@ -8,7 +8,19 @@
 docs/your-broker.md says what each part is called with, when, and what must be true.
 """
 
-from mqlab.lab.parts.folder import FOLDER, KINDS, OwnParts, PartKind, parts_in
+from mqlab.lab.parts.folder import ANSWERS, FOLDER, KINDS, OwnParts, PartKind, parts_in
 from mqlab.lab.parts.units import copied, placed, stored_ms, tag_of, unit_of
 
-__all__ = ["FOLDER", "KINDS", "OwnParts", "PartKind", "copied", "parts_in", "placed", "stored_ms", "tag_of", "unit_of"]
+__all__ = [
+    "ANSWERS",
+    "FOLDER",
+    "KINDS",
+    "OwnParts",
+    "PartKind",
+    "copied",
+    "parts_in",
+    "placed",
+    "stored_ms",
+    "tag_of",
+    "unit_of",
+]

@@ -19,32 +19,27 @@ FOLDER = "mybroker"
 
 @dataclass(frozen=True, slots=True)
 class PartKind:
-    """One kind of part: the file and the field of OwnParts, the exercise that it answers, the name that it defines."""
+    """One kind of part: its file, the name that the file defines, the exercise whose answer it is, if there is one."""
 
     file: str
-    exercise: str
     name: str
-
-    @property
-    def lab(self) -> str:
-        """The lab of its exercise: "lab04"."""
-        return self.exercise.partition(".")[0]
+    exercise: str = ""
 
 
-KINDS: Mapping[str, PartKind] = {
-    kind.exercise: kind
-    for kind in (
-        PartKind("strategy", "lab02.strategy", "MyFaults"),
-        PartKind("sticky", "lab03.sticky", "sticky"),
-        PartKind("process_queue", "lab04.process_queue", "MyProcessQueue"),
-        PartKind("store", "lab16.store", "MyStore"),
-        PartKind("pulls", "lab16.pulls", "MyPulls"),
-        PartKind("groups", "lab16.groups", "MyGroups"),
-        PartKind("retries", "lab16.retries", "MyRetries"),
-        PartKind("handlers", "lab16.handlers", "HANDLERS"),
-    )
-}
-"""Every kind of part by its exercise, in the order of the labs."""
+KINDS = (
+    PartKind("strategy", "MyFaults", "lab02.strategy"),
+    PartKind("sticky", "sticky", "lab03.sticky"),
+    PartKind("process_queue", "MyProcessQueue", "lab04.process_queue"),
+    PartKind("store", "MyStore"),
+    PartKind("pulls", "MyPulls"),
+    PartKind("groups", "MyGroups"),
+    PartKind("retries", "MyRetries"),
+    PartKind("handlers", "HANDLERS"),
+)
+"""Every kind of part: those that are answers in the order of their labs, then those that are written from the page."""
+
+ANSWERS: Mapping[str, PartKind] = {kind.exercise: kind for kind in KINDS if kind.exercise}
+"""The parts that ``keep`` writes, by their exercises."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,7 @@ class OwnParts:
 def parts_in(folder: Path) -> OwnParts:
     """The parts in a folder, each file run anew. UsageError for no folder, no part, or a file without its name."""
     parts = {}
-    for kind in KINDS.values():
+    for kind in KINDS:
         path = folder / f"{kind.file}.py"
         if path.is_file():
             parts[kind.file] = _defined(path, kind.name)

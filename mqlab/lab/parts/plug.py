@@ -130,7 +130,7 @@ class BrokerPlug(PlugIn):
         """The learner's own table over the learner's own parts."""
         own = self._parts.handlers
         if own is None or pulling is None or self._pulls is None or self._groups is None or self._retries is None:
-            raise UsageError("handlers need pulls, groups and retries", hint="mybroker.fill() adds those you lack")
+            raise UsageError("handlers need pulls, groups and retries", hint="docs/your-broker.md says what they do")
         retries, store = WireRetries(self._retries, state), StoreToWrite(state.store)
         broker = WireBroker(store, self._pulls, self._groups, retries, state.now_ms, message_ids(state))
         own_table = PartHandlers(own, broker, state, self._pulls)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mqlab import CONSUME_SUCCESS, Message, play
-from mqlab.lab.parts import KINDS, OwnParts
+from mqlab.lab.parts import ANSWERS, OwnParts
 from mqlab.lab.parts.broken import BrokenPart
 from mqlab.rocketmq.client.consuming.process_queue import ProcessQueue
 from tests.course.teach.notebook_answers import reference
@@ -54,9 +54,7 @@ def pay(messages: Any, context: Any) -> str:
 
 
 def test_right_parts_of_a_learner_carry_a_day() -> None:
-    parts = OwnParts(
-        **{kind.file: reference(kind.exercise)[kind.name] for kind in KINDS.values() if kind.lab < "lab05"}
-    )
+    parts = OwnParts(**{kind.file: reference(kind.exercise)[kind.name] for kind in ANSWERS.values()})
     lab = play(day, parts=parts)
     assert len(lab.deliveries("billing", absences=False)) == 4
 
