@@ -30,7 +30,7 @@ def test_runs_are_made_chosen_and_opened(chromium: Any, tmp_path: Path) -> None:
     # 1. By mouse: run all, choose the first bad run, open it.
     page.get_by_role("button", name="Run the rest").click()
     page.get_by_text("✓ charged 1 times", exact=False).first.wait_for()
-    page.wait_for_function("document.querySelector('progress').value === 1", timeout=60_000)
+    page.wait_for_function("document.querySelector('[aria-label=\"Runs done\"]').value === 1", timeout=60_000)
     assert shown.waiting == []
     page.get_by_role("button", name="charged 2 times").first.click()
     status.filter(has_text="two commits: billing-1 ended before line").wait_for()

@@ -48,6 +48,27 @@ def test_settings_are_changed_by_mouse_and_by_keyboard(chromium: Any, tmp_path: 
     assert unnamed_controls(page) == [] and page.problems == []
 
 
+# The kernel answers when the test says so, and only that it was interrupted.
+SLOW_KERNEL = """() => {
+  window.toBoard = (content) => new Promise((done) => (window.finish = () =>
+    done({ state: {}, messages: [{ answer: content.ask, error: "Interrupted" }] })));
+}"""
+
+
+def test_a_line_moves_while_the_kernel_works(chromium: Any, tmp_path: Path) -> None:
+    page = live_page(chromium, long_poll_scope(recorded={}), tmp_path)
+    line = page.get_by_role("progressbar")
+    assert line.count() == 0
+    page.evaluate(SLOW_KERNEL)
+    page.get_by_label("The other asks every").fill("100ms")
+    page.keyboard.press("Enter")
+    line.wait_for()
+    assert "Interrupt Kernel" in line.get_attribute("title") and line.get_attribute("value") is None
+    page.evaluate("window.finish()")
+    line.wait_for(state="hidden")
+    page.get_by_role("alert").filter(has_text="Interrupted").wait_for()
+
+
 def test_without_a_kernel_recorded_runs_are_chosen(chromium: Any, tmp_path: Path) -> None:
     scope = long_poll_scope(recorded={"quiet": PollSettings(rate=0.1)})
     page = still_page(chromium, scope, tmp_path, dark=True)

@@ -108,6 +108,15 @@ def test_a_question_is_answered_with_progress_and_an_error_with_its_words(monkey
     assert "cannot answer 'drain'" in messages[3]["error"]
 
 
+def test_an_interrupted_answer_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(share: float, words: str = "") -> None:
+        raise KeyboardInterrupt
+
+    tank = Tank()
+    monkeypatch.setattr(tank, "progress", interrupted)
+    assert tank.answer("fill", {"rate": 3}) == {"error": "Interrupted: what was shown before is still shown."}
+
+
 def test_new_data_reach_an_open_page() -> None:
     tank = Tank()
     before = tank.widget.packed

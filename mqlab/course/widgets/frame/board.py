@@ -12,7 +12,7 @@ In the module, ``render({ model, el })`` draws into ``el``:
     model.get("data")                  the JSON of data()            model.get("kernel")   false without a kernel
     model.get("position")              a state value                 model.on("change:position", callback)
     model.set("position", 3); model.save_changes()                   the cell then reads board.state["position"]
-    await model.ask("play", {seed: 7}, progress => …)                the answer of asked("play", {"seed": 7})
+    await model.ask("play", {seed: 7})                               the answer of asked("play", {"seed": 7})
 
 A cell's output is ``text/html`` with module and data inline, so that an exported page and a notebook without its kernel
 are alive; where scripts are removed, the readable form remains. With anywidget there is a widget as well: it takes the
@@ -43,6 +43,7 @@ WHOLE_PAGES = "MQLAB_WHOLE_PAGES"
 WITHOUT_SCRIPTS = (
     "Run this cell to move the explorer. Without a kernel, or where scripts are not run, this is all it shows:"
 )
+INTERRUPTED = "Interrupted: what was shown before is still shown."
 STILL = """import {{ still }} from "./frame/page/frame.js";
 still(board, {name}, {label});
 """
@@ -186,6 +187,8 @@ class Board(View):
             return {"packed": packed(self.asked(name, arguments))}
         except MqlabError as error:
             return {"error": str(error)}
+        except KeyboardInterrupt:
+            return {"error": INTERRUPTED}
         except Exception as error:
             # A learner's own story or callback may raise anything, and the page waits for an answer.
             return {"error": f"{type(error).__name__}: {error}"}

@@ -96,7 +96,6 @@ function frameOfMachine(machine) {
   parts.store = element("div", { class: "mq-panels", style: "margin-top:8px" });
   parts.moves = element("div", { class: "mq-row" });
   parts.kernel = element("div", {});
-  parts.progress = element("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
   parts.problem = element("div", { role: "alert" });
   parts.play = buttonControl("Play", () => playOrPause(machine, parts));
   const buttons = [["Start", -Infinity], ["Back", -1], ["Step", 1], ["End", Infinity]]
@@ -114,7 +113,7 @@ function frameOfMachine(machine) {
   };
   machine.el.append(element("style", {}, MACHINE_STYLE),
     toTry("press Step, or click a moment: what belongs to it lights up. Under More settings you can make a fault here."),
-    parts.moves, moreSettings(parts.kernel), parts.progress, parts.problem, parts.status,
+    parts.moves, moreSettings(parts.kernel), parts.problem, parts.status,
     parts.pictures, parts.way, parts.store);
   return parts;
 }
@@ -225,20 +224,15 @@ function kernelRows(machine, parts) {
   if (machine.model.get("kernel") === false) {
     return [element("p", { class: "mq-note" }, "Faults and other settings need a kernel: open the notebook and run the cell.")];
   }
-  const { progress } = parts;
   const ask = async (name, args) => {
     // A place that is still to be saved must not reach the kernel after its answer has set another.
     save(machine);
     parts.problem.replaceChildren();
-    progress.hidden = false;
-    progress.value = 0;
     try {
-      return await machine.model.ask(name, args, (share) => (progress.value = share));
+      return await machine.model.ask(name, args);
     } catch (problem) {
       parts.problem.replaceChildren(element("p", { class: "mq-error" }, problem.message));
       return null;
-    } finally {
-      progress.hidden = true;
     }
   };
   const lab = buttonControl("Bring the Lab here", async () => {

@@ -5,6 +5,7 @@ import { element } from "./element.js";
 import { leaveOnEscape } from "./leaving.js";
 import { mounts, offerMount } from "./places.js";
 import { addTheme } from "./theme.js";
+import { waitingLine } from "./waiting.js";
 
 const WIDGET_MS = 1000; // so long a box waits for its widget before it shows what needs no kernel
 
@@ -45,10 +46,11 @@ function focusIn(box) {
 
 async function liveIn(board, model, box) {
   keepKeys(box);
-  const shared = liveModel(model, await unpacked(model.get("packed")));
+  const line = waitingLine();
+  const shared = liveModel(model, await unpacked(model.get("packed")), line);
   addTheme(box);
   const inside = element("div");
-  box.append(inside);
+  box.append(line.el, inside);
   const end = await board.render({ model: shared, el: inside });
   return () => {
     shared.close();
@@ -64,7 +66,7 @@ function keepKeys(box) {
 }
 
 // anywidget's model with the data unpacked, and questions to the kernel as promises.
-function liveModel(model, data) {
+function liveModel(model, data, line) {
   const waiting = new Map();
   const own = new Map([["change:data", new Set()]]);
   let lastQuestion = 0;
@@ -72,7 +74,7 @@ function liveModel(model, data) {
     const question = waiting.get(message.answer);
     if (!question) return;
     if (message.share !== undefined) {
-      question.progress?.(message.share, message.words);
+      line.tell(message.share);
       return;
     }
     waiting.delete(message.answer);
@@ -92,14 +94,15 @@ function liveModel(model, data) {
     on: (event, callback) => (own.has(event) ? own.get(event).add(callback) : model.on(event, callback)),
     off: (event, callback) => (own.has(event) ? own.get(event).delete(callback) : model.off(event, callback)),
     send: (content) => model.send(content),
-    ask(name, args = {}, progress = null) {
+    ask(name, args = {}) {
       // Two views of one widget hear all answers, so a question's number must be their own.
       lastQuestion += 1;
       const number = `${lastQuestion}-${Math.random()}`;
-      return new Promise((done, fail) => {
-        waiting.set(number, { done, fail, progress });
+      const answer = new Promise((done, fail) => {
+        waiting.set(number, { done, fail });
         model.send({ ask: number, name, arguments: args });
       });
+      return answer.finally(line.begin());
     },
     close() {
       model.off("msg:custom", answered);

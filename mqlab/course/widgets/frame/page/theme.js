@@ -40,7 +40,9 @@ const THEME = `
 .mqlab-board th, .mqlab-board td { border: 1px solid var(--mq-rule); padding: 1px 6px; text-align: left;
   vertical-align: top; }
 .mqlab-board th { background: var(--mq-card); }
+.mqlab-board { position: relative; }
 .mqlab-board progress { width: 8em; }
+.mqlab-board .mq-waiting { position: absolute; top: 0; left: 0; width: 100%; height: 4px; }
 .mqlab-board .mq-more { margin: 2px 0 6px; }
 .mqlab-board .mq-more > summary { cursor: pointer; }
 .mqlab-board .mqlab-readable { overflow-x: auto; }
