@@ -57,7 +57,7 @@ UNREAD = (
     "*/sphinxext*",
     "wcwidth/table_grapheme_overrides/_known_*",
 )
-"""What no page reads of a wheel: copies of extensions that JupyterLite has, widths in certain terminals. A check needs all of mqlab."""
+"""What no page reads of a wheel: copies of extensions that JupyterLite has, and widths in certain terminals."""
 LEXERS = re.compile(
     "__init__|_mapping|_(css|lilypond|scheme)_builtins|css|data|html|javascript|jvm|lilypond|lisp|markup|perl|python"
     "|ruby|shell|special"
