@@ -57,7 +57,10 @@ def test_saved_notebooks_are_counted_and_not_run(tmp_path: Path) -> None:
 def test_the_verb_prints_a_table_and_writes_a_page(tmp_path: Path) -> None:
     save(tmp_path / "00.ipynb", cell('check("lab00.find")', shown("✓ lab00.find: 3 of 3 public checks pass")))
     page = tmp_path / "page.html"
+    (tmp_path / "mybroker").mkdir()
+    (tmp_path / "mybroker" / "store.py").write_text("class MyStore:\n    pass\n", "utf-8")
     answer = CliRunner().invoke(cli.main, ["progress", str(tmp_path), "--page", str(page)])
+    assert "Your broker" in answer.output and "store" in answer.output and "yours" in page.read_text("utf-8")
     assert answer.exit_code == 0 and "1 of 4" in answer.output and "public checks pass" in answer.output
     assert "<h1>My labs</h1>" in page.read_text("utf-8") and "1 of 4" in page.read_text("utf-8")
     empty = tmp_path / "empty"

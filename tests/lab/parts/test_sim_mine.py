@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mqlab.course.widgets.boards.time_machine.recording import StoryRecording
 from mqlab.lab.simulation import draw, on_own_parts, run, shrink
 from tests.lab.parts.brokers import dicts_and_lists, of_files, rocketmq_shape
 
@@ -27,6 +28,15 @@ def test_a_right_broker_keeps_every_promise(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     for seed in range(3):
         assert run(on_own_parts(draw(seed))).wrong == []
+
+
+def test_what_broke_can_be_looked_at_in_the_time_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(tmp_path, rocketmq_shape, WRONG.replace("save", "commit").replace("(self)", "(self, *of_a_group)"))
+    monkeypatch.chdir(tmp_path)
+    plans = (on_own_parts(draw(seed)) for seed in range(20))
+    broken = next(plan for plan in plans if run(plan).wrong)
+    recording = StoryRecording(broken.story, **broken.settings)
+    assert "MyGroups.committed" in recording.error and recording.lab is not None
 
 
 @pytest.mark.long
