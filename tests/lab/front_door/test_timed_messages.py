@@ -6,6 +6,7 @@ import pytest
 
 from mqlab import CONSUME_SUCCESS, Lab, Message
 from mqlab.errors import BrokerError, ClientError, UsageError
+from mqlab.rocketmq.wire.message import MessageQueue
 from mqlab.rocketmq.wire.recall_handle import RecallHandle
 
 
@@ -49,6 +50,18 @@ def test_recall_asks_the_broker_of_the_handle() -> None:
         producer.recall("orders", RecallHandle("orders", "broker-z", "1", "K").encode())
     with pytest.raises(BrokerError, match="timestamp invalid"):
         producer.recall("orders", result.recall_handle)
+
+
+def test_the_answer_names_the_queue_that_was_asked_for_and_the_offset_in_the_timer_topic() -> None:
+    """As 5.3.3 answers (seen on a real broker): the message itself waits in queue 0 of the timer topic."""
+    lab = Lab(seed=3)
+    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
+    producer = lab.producer("shop")
+    answers = [
+        producer.send(Message("orders", b"x", delay="20s"), message_queue=MessageQueue("orders", "broker-a", queue_id))
+        for queue_id in (3, 1, 2)
+    ]
+    assert [(result.message_queue.queue_id, result.queue_offset) for result in answers] == [(3, 0), (1, 1), (2, 2)]
 
 
 def test_recall_is_off_unless_the_broker_says_otherwise() -> None:
