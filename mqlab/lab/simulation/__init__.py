@@ -7,6 +7,8 @@ Like the chaos tests of RocketMQ's openchaos, but in virtual time and repeatable
     small = shrink(plan, outcome)  the same failure with fewer events
     explore(small.story, **small.settings)    in a notebook: the time machine
 
+Many seeds, one after another, are tried by `mqlab sim` (mqlab.cli.sim).
+
 Left out: reset offsets, broadcasting groups, pop.
 """
 

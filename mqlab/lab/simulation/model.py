@@ -14,7 +14,7 @@ Mirrors: the checkers of Jepsen. ``lab.verify`` looks at the journal; this model
     TWICE, LATE   nothing failed, and a message is stored twice or waited long (mqlab.lab.simulation.calm)
     BEHIND        an offset is not at the end of its queue, or beyond it
     DISAGREE      a slave, a name server or a queue file says something else than its master
-    BLIND, FAILED a part of a broker failed, and it took messages, or did not recover (mqlab.lab.simulation.failing)
+    BLIND, FAILED a part of a broker failed, and it took messages, or did not recover (.failed_parts)
     DAMAGED       a store contradicts itself
     VERIFY        lab.verify finds a message lost, skipped or stuck
     RAISED        a node's own code raised an error, which it turned into an answer
@@ -29,7 +29,7 @@ from itertools import chain
 from typing import Any
 
 from mqlab.lab.simulation.calm import is_calm, late, repeated, stalled
-from mqlab.lab.simulation.failing import failed_parts
+from mqlab.lab.simulation.failed_parts import failed_parts
 from mqlab.lab.simulation.notes import Notes, number_of
 from mqlab.lab.simulation.plan import RunPlan
 from mqlab.lab.simulation.scene import (

@@ -4,6 +4,7 @@ Mirrors: ScheduleMessageService.
 
     SCHEDULE_TOPIC_XXXX queue 2 (level 3, 10 s)      entry 41: due 12:00:20.000   entry 42: due 12:00:21.500
     delay_offset_table  {3: 41}                      the next entry to look at
+    how long each level waits                        message_delay_level in mqlab.rocketmq.store.config
 
 All entries of a queue wait equally long, so the one stored first is due first. There is one deadline per level: when
 its first entry is due, rounded up to the 100 ms grid on which RocketMQ looks.

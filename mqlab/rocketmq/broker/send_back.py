@@ -4,6 +4,7 @@ Mirrors: AbstractSendMessageProcessor.consumerSendMsgBack; CONSUMER_SEND_MSG_BAC
 
     a message that was tried r times     r < limit: to %RETRY%group, with delay level 3 + r or the level in the request
                                          r >= limit, or level < 0: to %DLQ%group, without a delay
+    how long a level waits               message_delay_level in mqlab.rocketmq.store.config
     units in the log for one retry       original ─▶ SCHEDULE_TOPIC_XXXX (level - 1) ─▶ %RETRY%group
 
     kept       body, flag, properties, born time and host

@@ -9,9 +9,9 @@ import pytest
 
 import mqlab.course.cases
 from mqlab.course.grading.running.gradebook import GradingPlan, fingerprint
-from mqlab.course.grading.sandbox import walls
+from mqlab.course.grading.sandbox import wall_probe
+from mqlab.course.grading.sandbox.wall_probe import _judges
 from mqlab.course.grading.sandbox.walled import Sandbox
-from mqlab.course.grading.sandbox.walls import _judges
 from mqlab.course.grading.submissions.finding import Submission
 from mqlab.course.grading.submissions.lab_files import open_lab
 from mqlab.course.material import home
@@ -67,7 +67,7 @@ def test_the_modules_of_mqlabs_own_labs_are_part_of_the_record(monkeypatch: pyte
 
 
 def test_a_folder_of_judges_without_an_init_file_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(walls, "PACKAGE", tmp_path / "mqlab")
+    monkeypatch.setattr(wall_probe, "PACKAGE", tmp_path / "mqlab")
     monkeypatch.setattr("sys.path", [])
     save("", tmp_path / "mqlab" / "course" / "cases" / "lab20" / "judges.py")
     assert _judges() == ["lab20"]

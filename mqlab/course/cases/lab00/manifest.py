@@ -5,8 +5,8 @@
     lab00.timeline   rows of a timeline             ->  stored, first seen, known to be done
     lab00.crash      rows up to a crash             ->  what each group reads next
 
-Every case plays a day of its own (days), made from its seed; the right answer is read from that day. Reference and
-known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's source.
+Every case plays a day of its own (days), made from its seed; the right answer is read from that day. Hidden cases and
+known-wrong answers are in solutions/grading. Questions, titles, hints and notes are in the lab's source.
 """
 
 from __future__ import annotations

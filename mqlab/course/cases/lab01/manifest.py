@@ -7,8 +7,9 @@
     lab01.torn     a log after a power cut        ─▶ where it ends
     lab01.rebuild  the units of a log             ─▶ a lost consume queue
 
-The exercises are in reading, index_chain and recovering, the files that they read in files. Reference and known-wrong
-answers are not in this package. Questions, titles, hints and notes are in the lab's sources, your-turn tasks in tasks.
+The exercises are in reading, index_chain and recovering, the files that they read in files. Hidden cases and known-
+wrong answers are in solutions/grading. Questions, titles, hints and notes are in the lab's sources, your-turn tasks
+in tasks.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     lab02.selector      two functions                 ─▶ one queue per order, and who moves
     lab02.scale_in      a story                       ─▶ eight queues of sixteen, under traffic
 
-Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's sources.
+Hidden cases and known-wrong answers: solutions/grading. Questions, titles, hints and notes are in the lab's sources.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     lab03.two_owners               a Lab                    ─▶ a story: one message is with two members at a time
 
 The exercises are in allocation, numbers, sticky, twins and two_owners; histories and vectors are what they are judged
-by. Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's
+by. Hidden cases and known-wrong answers are in solutions/grading. Questions, titles, hints and notes are in the lab's
 sources, your-turn tasks in tasks.
 """
 

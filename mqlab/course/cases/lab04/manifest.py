@@ -7,7 +7,7 @@
     lab04.once            a listener and a database        ─▶ charged once, whatever dies
     lab04.rescue          a group that does not move       ─▶ moves again, and nothing is lost
 
-Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's sources.
+Hidden cases and known-wrong answers: solutions/grading. Questions, titles, hints and notes are in the lab's sources.
 """
 
 from __future__ import annotations

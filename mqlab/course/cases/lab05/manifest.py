@@ -6,7 +6,7 @@
     lab05.poisoned           a listener and a database    ─▶ a head that never succeeds is parked, with its order
     lab05.lanes              a listener                   ─▶ many orders at once out of one queue
 
-Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's sources.
+Hidden cases and known-wrong answers: solutions/grading. Questions, titles, hints and notes are in the lab's sources.
 """
 
 from __future__ import annotations

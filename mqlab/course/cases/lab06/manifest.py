@@ -7,7 +7,7 @@
     lab06.three_valued  a parsed filter, properties      ─▶ True, False, or unknown
     lab06.migrate       a group under traffic            ─▶ from paid to paid || shipped, and no order lost
 
-Each is in a module of its own, with what makes its cases. Reference and known-wrong answers are not in this package.
+Each is in a module of its own, with what makes its cases. Hidden cases, known-wrong answers: solutions/grading.
 Questions, titles, hints and notes are in the lab's sources, your-turn tasks in tasks.
 """
 

@@ -7,8 +7,8 @@
     lab07.stuck     a bank that hangs             ─▶ a listener that holds nobody up
     lab07.killer    an order that kills billing   ─▶ a listener that remembers across its own death
 
-The exercises are in retries, redrive and listeners, their days in days and bank. Reference and known-wrong answers
-are not in this package. Questions, titles, hints and notes are in the lab's sources, your-turn tasks in tasks.
+The exercises are in retries, redrive and listeners, their days in days and bank. Hidden cases and known-wrong answers
+are in solutions/grading. Questions, titles, hints and notes are in the lab's sources, your-turn tasks in tasks.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     lab08.due_at          a second, wheel and timer log       ─▶ where its messages wait
     lab08.rebuild         the bytes of a timer log            ─▶ the wheel that was lost
 
-Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's sources.
+Hidden cases and known-wrong answers: solutions/grading. Questions, titles, hints and notes are in the lab's sources.
 """
 
 from __future__ import annotations

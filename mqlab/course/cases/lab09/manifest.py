@@ -7,7 +7,7 @@
     lab09.safe_async  send and print_page                      ─▶ two listeners; nothing is lost wherever one dies
     lab09.brake       ask, now, usual_ms, most_waiting         ─▶ a listener that asks as much as a database can do
 
-Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's sources.
+Hidden cases and known-wrong answers: solutions/grading. Questions, titles, hints and notes are in the lab's sources.
 """
 
 from __future__ import annotations

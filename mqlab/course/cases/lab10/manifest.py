@@ -7,8 +7,8 @@
     lab10.parts      all messages               ─▶ even parts of whole orders
     lab10.failures   all messages               ─▶ messages and copies that came back, for each group
 
-The exercises are in reads, counting and parts, their stores in days, your-turn tasks in tasks. Reference and
-known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's sources.
+The exercises are in reads, counting and parts, their stores in days, your-turn tasks in tasks. Hidden cases and
+known-wrong answers are in solutions/grading. Questions, titles, hints and notes are in the lab's sources.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     lab11.why_again  messages, calls              ─▶ a cause for each call
     lab11.storm      messages                     ─▶ the share of retries, by the minute
 
-Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's source.
+Hidden cases and known-wrong answers: solutions/grading. Questions, titles, hints and notes are in the lab's source.
 """
 
 from __future__ import annotations

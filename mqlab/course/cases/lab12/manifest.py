@@ -9,7 +9,7 @@
     lab12.without_repeats   messages        ─▶ each message once
     lab12.no_answer         trace entries   ─▶ calls of listeners that got no answer
 
-Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's source.
+Hidden cases and known-wrong answers: solutions/grading. Questions, titles, hints and notes are in the lab's source.
 """
 
 from __future__ import annotations

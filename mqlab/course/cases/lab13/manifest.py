@@ -7,7 +7,7 @@
     lab13.repair   a day, what went wrong    ─▶ a plan, which is carried out in a Lab
     lab13.alarm    what is known so far      ─▶ whether to ring
 
-Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's source.
+Hidden cases and known-wrong answers: solutions/grading. Questions, titles, hints and notes are in the lab's source.
 """
 
 from __future__ import annotations

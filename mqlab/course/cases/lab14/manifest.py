@@ -5,7 +5,7 @@
     lab14.first_wrong_step   rows of a day           ─▶ which rule is broken first, and at which step
     lab14.finding            three clusters          ─▶ day, step and rule for each, found by hand
 
-Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's source.
+Hidden cases and known-wrong answers: solutions/grading. Questions, titles, hints and notes are in the lab's source.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     lab15.invisible_for   work times, deaths, prices            ─▶ how long a lease should be
     lab15.revive          check points and acks of a log        ─▶ what goes to the retry topic
 
-Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's sources.
+Hidden cases and known-wrong answers: solutions/grading. Questions, titles, hints and notes are in the lab's sources.
 """
 
 from __future__ import annotations

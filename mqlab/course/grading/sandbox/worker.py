@@ -285,7 +285,7 @@ def _learners_lines(error: BaseException) -> str:
 def main(arguments: list[str]) -> None:
     """Serve the judge on standard input and output, or try the walls with ``--probe USER_ID FORBIDDEN..``."""
     if arguments[:1] == ["--probe"]:
-        from mqlab.course.grading.sandbox.walls import try_walls
+        from mqlab.course.grading.sandbox.wall_probe import try_walls
 
         give_up_root(int(arguments[1]))
         user_namespaces.switch_off()

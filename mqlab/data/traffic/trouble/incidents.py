@@ -31,6 +31,8 @@ Mirrors: incidents that operators of RocketMQ clusters report.
     load_test           one broker       orders of a test account; a group refuses them, so they are dead letters
 
 Left out: crashes of brokers.
+
+What each kind does to the traffic is decided in mqlab.data.traffic.broker_day, .deliveries and .trouble.members.
 """
 
 from __future__ import annotations
