@@ -29,6 +29,7 @@ from pyspark.sql import functions
 
 from mqlab.course import answer, check, hint, predict, reveal, show_me
 from mqlab.course.given.lab11 import pipeline_rows
+from mqlab.course.given.lab11.known_of_orders import known_of_each_order
 from mqlab.course.given.lab11.lag_board import offsets_in
 
 # %%
@@ -505,46 +506,7 @@ Bars({f"{g}, {tag}": n for (g, tag), n in sorted(gets.items())}, unit="calls")
 # %% [markdown]
 # An order is a message of the topic `orders`, identified by `msg_id` and `keys`. A repeated send has stored it twice: it is
 # one order, at its first offset. The groups are those that have calls and have committed an offset for the order's
-# queue. This function joins what is known of each:
-
-
-# %% tags=["setup"]
-def known_of_each_order(messages, calls, committed):
-    """A row per order and group: what is known of it, NULL where nothing is."""
-    col, lit = functions.col, functions.lit
-    same, place = ["msg_id", "keys"], ["broker_name", "topic", "queue_id"]
-    # 1. A row for each order and group.
-    unit = functions.struct("store_timestamp", *place, "queue_offset", "tags")
-    orders = messages.where("topic = 'orders'").groupBy(*same)
-    orders = orders.agg(functions.min(unit).alias("first")).select(*same, "first.*")
-    groups = committed.join(calls.select("group_name").distinct(), "group_name")
-    rows = orders.join(groups, place)
-    # 2. What is known of it: calls, a dead letter, and whether the group gets its tag.
-    succeeds = (col("status") == "SUCCESS").cast("int")
-    called = calls.groupBy("group_name", *same)
-    called = called.agg(
-        functions.count("*").alias("calls"), functions.max(succeeds).alias("succeeds")
-    )
-    dead = messages.where("topic LIKE '\\%DLQ\\%%'").select(
-        functions.expr("substring(topic, 6)").alias("group_name"),
-        *same,
-        lit(True).alias("dead"),
-    )
-    gets = calls.join(orders, same).select("group_name", "tags").distinct()
-    rows = rows.join(called, ["group_name", *same], "left")
-    rows = rows.join(dead, ["group_name", *same], "left")
-    rows = rows.join(gets.withColumn("gets", lit(True)), ["group_name", "tags"], "left")
-    return rows.select(
-        "group_name",
-        *same,
-        "queue_offset",
-        "committed",
-        "calls",
-        "succeeds",
-        "dead",
-        "gets",
-    )
-
+# queue. `known_of_each_order` joins what is known of each (`known_of_each_order??` shows it).
 
 # %% [exercise] lab11.life
 # ### Exercise 3: the outcome of each order

@@ -97,14 +97,16 @@ def show_failure(shell: Any, kind: type, error: Any, trace: Any, tb_offset: int 
     )
 
 
-def show_with_buttons(look: Callable[[str], View], asks: list[list[str]], answer: Callable[[str], Markup]) -> None:
+def show_with_buttons(
+    look: Callable[[str], View], asks: list[list[str]], answer: Callable[[str], Markup], *, place_id: str = ""
+) -> None:
     """Show a view with buttons under it, each a pair of what it asks and its text; a click brings ``answer(ask)``.
 
-    ``look`` makes the view around the place of the buttons.
+    ``look`` makes the view around the place of the buttons, which has another id each time unless one is given.
     """
     from mqlab.course.widgets.frame.places import view_entry
 
-    buttons = _kind()(place=secrets.token_hex(8), asks=asks)
+    buttons = _kind()(place=place_id or secrets.token_hex(8), asks=asks)
     buttons.on_msg(lambda _, asked, __: buttons.send({"html": str(answer(asked.get("ask", "")))}))
     show({**look(buttons.place)._repr_mimebundle_(), **view_entry(buttons)})
 

@@ -88,6 +88,8 @@ STEP_KINDS: dict[str, str] = {
     "orderly.resume": "an orderly queue is consumed again after a pause",
     "disk.answers": "a disk that did not answer answers again",
     "trace.flush": "collected trace messages are sent",
+    "grpc.renew": "the gRPC front renews the leases of push consumers",
+    "grpc.scan_clients": "the gRPC front looks for clients that it has not heard of",
 }
 
 PERIODIC_KINDS = frozenset(
@@ -122,6 +124,8 @@ PERIODIC_KINDS = frozenset(
         "rebalance.timer",
         "consumer.expire_sweep",
         "orderly.lock_renew",
+        "grpc.renew",
+        "grpc.scan_clients",
     }
 )
 

@@ -148,7 +148,7 @@ def test_the_first_wrong_delivery_is_shown(reference: dict[str, Any]) -> None:
         check("lab07.stuck", {"pay": pay})
     told = str(failed.value)
     assert "A message without a result holds the offset of its queue" in told
-    assert "still running when billing died" in told and "orders paid twice" in told
+    assert "still running when billing was killed" in told and "orders paid twice" in told
 
 
 def test_reading_what_the_bank_will_do_gains_nothing(reference: dict[str, Any]) -> None:

@@ -315,7 +315,7 @@ def test_what_is_no_stream_with_a_mode_is_refused(spark: SparkSession) -> None:
     for function, words in [
         (lambda frame, late: frame, "a DataFrame: expected a DataFrame and an output mode"),
         (lambda frame, late: (frame, "sometimes"), "the output mode 'sometimes'"),
-        (lambda frame, late: (frame.sparkSession.range(1), "append"), "no stream"),
+        (lambda frame, late: (frame.sparkSession.range(1), "append"), "that is not a stream"),
         (lambda frame, late: None, "nothing"),
     ]:
         with pytest.raises(UsageError, match=words):
