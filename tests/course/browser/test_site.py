@@ -99,6 +99,7 @@ def test_a_link_opens_a_board_at_its_state_and_the_address_follows(page: Any, ad
     page.wait_for_function("([box, text]) => box.innerText === text", arg=[board.element_handle(), now])
 
 
+@pytest.mark.long
 def test_a_browser_without_jspi_gets_words_and_the_pages(page: Any, address: str) -> None:
     page.add_init_script(TAKES_JSPI_AWAY)
     page.goto(address)
