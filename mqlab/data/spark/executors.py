@@ -11,11 +11,13 @@ executor that joins later, or has no free core now, is not asked.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from typing import TYPE_CHECKING, Any
 
@@ -98,11 +100,8 @@ def listen(spark: SparkSession, tasks: int) -> Executors:
 def _answer(listener: Listener, spark: SparkSession, tasks: int) -> None:
     seen: set[str] = set()  # by all executors, which are not asked again
     while True:
-        try:
-            caller = listener.accept()
-        except (OSError, EOFError):  # a stranger without the key, or somebody who hung up
-            continue
-        with caller:
+        # A stranger without the key, or a caller that hangs up, must not end the thread.
+        with contextlib.suppress(OSError, EOFError, AuthenticationError), listener.accept() as caller:
             _answer_one(caller, spark, tasks, seen)
 
 

@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from mqlab.course.grading.sandbox.limits import Limits
 
@@ -101,7 +102,8 @@ def scratch_files(process: int) -> int:
     with contextlib.suppress(psutil.Error):
         for member in psutil.Process(process).children(recursive=True):
             with contextlib.suppress(OSError):
-                scratch = os.statvfs(f"/proc/{member.pid}/root/tmp")
+                its_root = Path("/proc", str(member.pid), "root")
+                scratch = os.statvfs(its_root / "tmp")
                 if scratch.f_fsid != os.statvfs("/tmp").f_fsid:
                     used.append(scratch.f_files - scratch.f_ffree)
     return max(used)
