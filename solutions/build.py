@@ -29,6 +29,7 @@ same bytes. With ``--keep-outputs`` a solution whose code is as it was keeps its
 
 from __future__ import annotations
 
+import argparse
 import ast
 import json
 import os
@@ -380,13 +381,17 @@ def build(source: Path, *, keep: bool = False) -> None:
 
 def main(arguments: list[str]) -> int:
     """Build, or with --check compare; 1 when something is stale, 2 when the arguments are wrong."""
-    only_check = "--check" in arguments
+    parser = argparse.ArgumentParser(prog="python -m solutions.build")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="beginnings of sources, such as 04a; default: all")
+    parser.add_argument("--check", action="store_true", help="build nothing: name the notebooks that are stale")
+    parser.add_argument(KEEP, action="store_true", help="run nothing: outputs stay, boards become today's")
+    asked = parser.parse_args(arguments)
     try:
-        chosen = sources([name for name in arguments if not name.startswith("--")])
-        wrong = [line for source in chosen for line in stale(source)] if only_check else []
-        for source in () if only_check else chosen:
+        chosen = sources(asked.names)
+        wrong = [line for source in chosen for line in stale(source)] if asked.check else []
+        for source in () if asked.check else chosen:
             print(f"building {source.name}", file=sys.stderr)
-            build(source, keep=KEEP in arguments)
+            build(source, keep=asked.keep_outputs)
         for lab in dict.fromkeys(lab_and_part(source.name)[0] for source in chosen):
             wrong += against_the_rules(lab)
     except UsageError as error:
