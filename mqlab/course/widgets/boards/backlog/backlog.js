@@ -4,7 +4,7 @@ import { durationText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { inKnobWords, moreSettings, toTry } from "../../frame/page/settings.js";
 import { named } from "../../frame/page/named.js";
-import { slider } from "../../frame/page/slider.js";
+import { goTo, slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .bt-curve { display: flex; align-items: flex-end; gap: 2px; margin: 4px 0; }
@@ -147,11 +147,8 @@ class Backlog {
       element("tbody", {}, rows)));
   }
 
-  go(second) {
-    const there = Math.min(Math.max(second, 1), this.run.seconds.length);
-    if (there === this.model.get("second")) this.follow(); // a change would call it
-    this.model.set("second", there);
-    this.model.save_changes();
+  go(number) {
+    goTo({ model: this.model, name: "second", number, last: this.run.seconds.length, follow: () => this.follow() });
   }
 
   follow() {

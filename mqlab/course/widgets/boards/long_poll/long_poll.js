@@ -4,7 +4,7 @@ import { afterText, durationText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { inKnobWords, moreSettings, onceChanged, toTry } from "../../frame/page/settings.js";
 import { named } from "../../frame/page/named.js";
-import { slider } from "../../frame/page/slider.js";
+import { goTo, slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .lp-time, .lp-counts { width: 100%; display: block; }
@@ -172,10 +172,7 @@ class LongPoll {
   }
 
   go(number) {
-    const there = Math.min(Math.max(number, 1), this.run.held.length);
-    if (there === this.model.get("pull")) this.follow(); // a change would call it
-    this.model.set("pull", there);
-    this.model.save_changes();
+    goTo({ model: this.model, name: "pull", number, last: this.run.held.length, follow: () => this.follow() });
   }
 
   follow() {

@@ -4,7 +4,7 @@ import { afterText, durationText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { moreSettings, onceChanged, toTry } from "../../frame/page/settings.js";
 import { named } from "../../frame/page/named.js";
-import { slider } from "../../frame/page/slider.js";
+import { goTo, slider } from "../../frame/page/slider.js";
 
 const STYLE = `
 .tt-block { margin: 6px 0 2px; }
@@ -175,10 +175,7 @@ class TagTrap {
   }
 
   go(number) {
-    const there = Math.min(Math.max(number, 1), this.run.lanes.length);
-    if (there === this.model.get("lane")) this.follow(); // a change would call it
-    this.model.set("lane", there);
-    this.model.save_changes();
+    goTo({ model: this.model, name: "lane", number, last: this.run.lanes.length, follow: () => this.follow() });
   }
 
   follow() {

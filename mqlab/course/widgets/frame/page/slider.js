@@ -26,3 +26,11 @@ export function slider({ label, min = 0, max, step = 1, value = 0, text, onValue
   };
   return { el, input, value: () => Number(input.value), put };
 }
+
+// Keeps the chosen one of `last`, counted from 1, in the model. A change of the model calls follow, an equal value does not.
+export function goTo({ model, name, number, last, follow }) {
+  const there = Math.min(Math.max(number, 1), last);
+  if (there === model.get(name)) follow();
+  model.set(name, there);
+  model.save_changes();
+}
