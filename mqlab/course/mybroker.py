@@ -5,12 +5,16 @@ from mqlab.course import keep, mybroker
 keep("lab04.process_queue")     under a check that passes: mybroker/process_queue.py
 mybroker.fill("lab04.process_queue")   the parts of exercises before that one which are missing, as mqlab's own
 mybroker.parts()                what Lab(parts=…) takes; play(story, mine=True) does the same
+mybroker.parts(store=MyStore)   the same with a part of this notebook in its place, kept or not
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from mqlab.course.teach.checking import is_untouched
 from mqlab.course.teach.keeping import FILLED, INIT, is_filled, write_part
 from mqlab.course.teach.said import AskedWrongly, Said
 from mqlab.lab.parts import ANSWERS, FOLDER, KINDS, OwnParts, PartKind, parts_in
@@ -51,9 +55,20 @@ def fill(before: str = "") -> Said:
     return Said("note", "Your broker has every part that this needs", facts)
 
 
-def parts() -> OwnParts:
-    """The parts in ``mybroker`` here. UsageError if there is none."""
-    return parts_in(Path(FOLDER))
+def parts(**of_this_notebook: Any) -> OwnParts:
+    """Returns the parts in ``mybroker`` here, with those given in their place: ``parts(store=MyStore)``.
+
+    A given part that is still the starter is left out. Raises UsageError if none is given and none is there, and for a
+    name that no part has.
+    """
+    names = [kind.file for kind in KINDS]
+    unknown = [name for name in of_this_notebook if name not in names]
+    if unknown:
+        raise AskedWrongly(f"there is no part {unknown[0]!r}", hint=f"parts are {', '.join(names)}")
+    begun = {name: part for name, part in of_this_notebook.items() if not is_untouched(part)}
+    has_kept = any(_path(Path(FOLDER), kind).is_file() for kind in KINDS)
+    kept = OwnParts() if of_this_notebook and not has_kept else parts_in(Path(FOLDER))
+    return replace(kept, **begun)
 
 
 def table(folder: Path) -> Table:

@@ -104,7 +104,7 @@ class BrokerPlug(PlugIn):
             part = ask("MyPulls", self._born("pulls", "MyPulls"), door, fits=anything, form="an object")
             self._pulls = PartPulls(part, door, state.now_ms)
             pulling = PartPulling(state, held_pulls, broadcast, self._pulls)
-            handlers[code.PULL_MESSAGE] = answering(pulling.pull_message)
+            handlers[code.PULL_MESSAGE] = handlers[code.LITE_PULL_MESSAGE] = answering(pulling.pull_message)
         if self._parts.groups is not None:
             part = ask("MyGroups", self._born("groups", "MyGroups"), disk, fits=anything, form="an object")
             groups = self._groups = PartGroups(part, state, self._committed)

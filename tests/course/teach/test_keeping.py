@@ -102,6 +102,25 @@ def test_a_world_runs_on_the_kept_parts(here: Path) -> None:
     assert lab.parts.process_queue.__module__ == "mybroker.process_queue"
 
 
+class Starter:
+    def put(self, topic: str, queue_id: int, unit: bytes) -> None: ...
+
+
+class Begun:
+    def put(self, topic: str, queue_id: int, unit: bytes) -> tuple[int, int]:
+        return 0, 0
+
+
+def test_a_part_of_the_notebook_takes_its_place_once_it_is_begun(here: Path) -> None:
+    assert mybroker.parts(store=Starter).names == []
+    assert mybroker.parts(store=Begun).store is Begun
+    written(CACHE, reference(CACHE))
+    assert mybroker.parts(store=Begun).names == ["process_queue", "store"]
+    assert mybroker.parts(store=Starter).names == ["process_queue"]
+    with pytest.raises(AskedWrongly, match="there is no part 'stores'"):
+        mybroker.parts(stores=Begun)
+
+
 def test_a_check_that_passes_offers_to_keep(here: Path) -> None:
     said = Passed.of(Said("good", "passes"), CACHE, reference(CACHE))
     assert "mybroker/process_queue.py" in str(said._kept().html())

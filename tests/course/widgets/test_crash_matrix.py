@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
-from mqlab import Lab, every_crash
+from mqlab import Lab, Message, every_crash
 from mqlab.course.widgets import CrashMatrix, crash_matrix
 from mqlab.errors import UsageError
+from mqlab.lab.parts import OwnParts
 from mqlab.lab.world.state import CrashPoint
 from tests.course.widgets.crash_stories import QUIET, VARIANTS, charges, lines_only
+from tests.lab.parts.brokers.rocketmq_shape import MyStore
 
 
 def matrix_of(variants: Any = VARIANTS, **changes: Any) -> CrashMatrix:
@@ -133,3 +135,26 @@ def test_cells_that_do_not_exist_are_refused(matrix: CrashMatrix) -> None:
         matrix.cell("one commit", 99)
     with pytest.raises(UsageError, match="cannot answer"):
         matrix.asked("sing", {})
+
+
+class Forgets(MyStore):  # type: ignore[misc]
+    def recover(self) -> None:
+        pass
+
+
+def test_a_part_that_breaks_a_rule_after_a_crash_is_an_outcome() -> None:
+    def story(lab: Lab) -> None:
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        lab.producer("shop").send(Message("orders", b"a book"))
+        lab.run_for("1s")
+
+    own = matrix_of(
+        story,
+        node="broker-a",
+        outcome=lambda lab: "stored",
+        only=lambda point: "store.dispatch" in str(point),
+        parts=OwnParts(store=Forgets),
+    )
+    (row,) = own.table()
+    assert row.outcome.startswith("BrokenPart: MyStore.max_offset: A crash loses nothing acknowledged")
+    assert "A crash loses nothing" in own.open("story", 0).recording.error

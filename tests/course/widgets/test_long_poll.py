@@ -9,6 +9,9 @@ from mqlab import CONSUME_SUCCESS, Lab, Message, play
 from mqlab.course.widgets import LongPollScope, long_poll_scope
 from mqlab.course.widgets.boards.long_poll.runs import PollSettings, play_polls
 from mqlab.errors import UsageError
+from mqlab.lab.parts import OwnParts
+from mqlab.lab.parts.broken import BrokenPart
+from tests.lab.parts.brokers.rocketmq_shape import MyPulls
 
 
 def scope(**settings: Any) -> LongPollScope:
@@ -104,3 +107,18 @@ def test_a_page_without_a_kernel_has_the_recorded_runs() -> None:
 def test_wrong_settings_are_refused_in_words(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         scope().play(**wrong)
+
+
+class Deaf(MyPulls):  # type: ignore[misc]
+    def arrived(self, topic: str, queue_id: int) -> list[Any]:
+        return []
+
+
+def test_on_a_learners_pulls_what_is_held_is_theirs() -> None:
+    shown = scope(rate=0.1, suspend="1s", parts=OwnParts(pulls=MyPulls))
+    over = [pull for pull in shown.run.held if pull.woken == "timeout"]
+    assert over and all((pull.left_ms or 0) - pull.arrived_ms <= 2_000 for pull in over)  # RocketMQ looks every 5 s
+    assert shown.play(rate=1).requests()[0].longest_ms <= 4
+    assert len(long_poll_scope(parts=OwnParts(pulls=MyPulls)).data()["runs"]) == 1  # the recorded ones are mqlab's
+    with pytest.raises(BrokenPart, match="as soon as a wanted message"):
+        scope(parts=OwnParts(pulls=Deaf))

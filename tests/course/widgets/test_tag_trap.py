@@ -8,7 +8,9 @@ from mqlab.course.widgets import TagTrapBoard, tag_trap_board
 from mqlab.course.widgets.boards.tag_trap.board import every_choice
 from mqlab.course.widgets.boards.tag_trap.runs import TagTrapSettings, play_tags
 from mqlab.errors import MqlabError, UsageError
+from mqlab.lab.parts import OwnParts
 from mqlab.rocketmq.wire.java_hash import string_hash
+from tests.lab.parts.brokers.rocketmq_shape import MyPulls
 
 BROKER, CLIENT, DELIVERED = "dropped by the broker", "dropped by the client", "delivered"
 
@@ -124,3 +126,11 @@ def test_wrong_settings_are_refused_in_words(wrong: dict[str, Any], words: str) 
         shown.play(**wrong)
     with pytest.raises(UsageError, match="cannot answer"):
         shown.asked("stop", {})
+
+
+def test_on_a_learners_pulls_the_trap_is_the_same() -> None:
+    own = tag_trap_board(parts=OwnParts(pulls=MyPulls))
+    assert outcomes(own) == outcomes(board())
+    assert own.data()["recorded"] == []
+    # A held pull that sleeps through what is filtered moves its offset only when its time is over.
+    assert max(row.moved_ms for row in own.lanes()) > 10_000 > max(row.moved_ms for row in board().lanes())

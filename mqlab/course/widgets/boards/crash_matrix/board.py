@@ -25,6 +25,7 @@ from mqlab.course.widgets.boards.time_machine.explorer import Explorer, explore
 from mqlab.course.widgets.frame.board import Board
 from mqlab.course.widgets.frame.packing import TextPool
 from mqlab.errors import MqlabError, UsageError
+from mqlab.lab.parts.broken import BrokenPart
 from mqlab.lab.views.moments import moments
 from mqlab.lab.views.table import Table
 from mqlab.lab.views.timeline import after
@@ -121,7 +122,7 @@ class CrashMatrix(Board):
             lab = crash_run(self._variants[cell.variant], cell.point, **self._crash, **self._world)
             outcome = str(self._outcome(lab))
             story = _around_the_crash(lab, cell.point, self._crash["node"])
-        except Exception as error:
+        except (Exception, BrokenPart) as error:
             # An answer that raises after a crash has ended in some way, too; the other runs are still of interest.
             outcome, story = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}", ()
         cell.outcome, cell.story = outcome, story
@@ -242,7 +243,7 @@ class CrashMatrix(Board):
                 return {"html": self._page(arguments["variant"], int(arguments["number"]))}
             except MqlabError:
                 raise
-            except Exception as error:
+            except (Exception, BrokenPart) as error:
                 raise UsageError(f"this run ends with {type(error).__name__}: {error}") from error
         return super().asked(name, arguments)
 

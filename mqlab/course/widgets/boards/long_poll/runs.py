@@ -23,6 +23,7 @@ from mqlab.lab.world.lab import play
 from mqlab.rocketmq.wire.message import Message
 
 if TYPE_CHECKING:
+    from mqlab.lab.parts import OwnParts
     from mqlab.lab.world.lab import Lab
 
 TOPIC, RARE, COMMON = "orders", "rare", "common"
@@ -101,10 +102,15 @@ class _Asking:
 @functools.lru_cache(maxsize=64)
 def play_polls(settings: PollSettings) -> PollRun:
     """Play the story with these settings; the same settings are played once."""
+    return play_polls_on(None, settings)
+
+
+def play_polls_on(parts: OwnParts | None, settings: PollSettings) -> PollRun:
+    """Plays the story on a learner's parts, such as MyPulls in the broker. Raises BrokenPart for one that is wrong."""
     began: list[int] = []
     network = {"latency": settings.latency_ms}
     story = functools.partial(_two_readers, settings=settings, began=began)
-    lab = play(story, seed=SEED, client=CALM_CLIENT, network=network)
+    lab = play(story, seed=SEED, client=CALM_CLIENT, network=network, parts=parts)
     return _what_happened(lab, settings, began[0])
 
 

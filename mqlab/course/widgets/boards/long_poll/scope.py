@@ -6,24 +6,29 @@ Lab 06 looks at it to see that nothing is pushed, what wakes a held pull, and wh
     scope.pulls()  scope.polls()  scope.arrivals()                what the page shows, as tables
     scope.requests()                                              requests a second and latencies of both readers
     scope.play(rare=20)                                           what its controls do
+    long_poll_scope(parts=mybroker.parts(pulls=MyPulls))          on a learner's own parts of a broker
 
 A page without a kernel shows the recorded runs (``RECORDED``). Left out: several queues, broker load, real sockets.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from mqlab.course.widgets.boards.long_poll.runs import SPAN_MS, PollRun, PollSettings, play_polls
+from mqlab.course.widgets.boards.long_poll.runs import SPAN_MS, PollRun, PollSettings, play_polls, play_polls_on
 from mqlab.course.widgets.frame.board import Board
 from mqlab.course.widgets.frame.kept_runs import KeptRuns
 from mqlab.durations import exact_text, milliseconds
 from mqlab.errors import UsageError
 from mqlab.lab.views.pulls import Pull
 from mqlab.lab.views.table import Table
+
+if TYPE_CHECKING:
+    from mqlab.lab.parts import OwnParts
 
 RECORDED: Mapping[str, PollSettings] = {
     "one message a second": PollSettings(),
@@ -48,10 +53,13 @@ class LongPollScope(Board):
     module, label = "long_poll", "Long-poll scope"
     state_defaults: ClassVar[Mapping[str, Any]] = {"pull": 1, "window_ms": SPAN_MS}
 
-    def __init__(self, settings: PollSettings, recorded: Mapping[str, PollSettings]) -> None:
+    def __init__(
+        self, settings: PollSettings, recorded: Mapping[str, PollSettings], parts: OwnParts | None = None
+    ) -> None:
         super().__init__()
         self._recorded = recorded
-        self.run: PollRun = play_polls(settings)
+        self._played = play_polls if parts is None else functools.partial(play_polls_on, parts)
+        self.run: PollRun = self._played(settings)
 
     @property
     def settings(self) -> PollSettings:
@@ -60,7 +68,7 @@ class LongPollScope(Board):
 
     def play(self, **changes: Any) -> LongPollScope:
         """Play again with some settings changed: the keywords of ``long_poll_scope``."""
-        self.run = play_polls(_changed(self.settings, changes))
+        self.run = self._played(_changed(self.settings, changes))
         self.set("pull", 1)
         self.renew()
         return self
@@ -124,7 +132,7 @@ class LongPollScope(Board):
         """``play`` with the settings of the page's controls; its answer is the run."""
         if name != "play":
             return super().asked(name, arguments)
-        self.run = play_polls(_changed(PollSettings(), arguments))
+        self.run = self._played(_changed(PollSettings(), arguments))
         return {"name": "as set", **_shown(self.run)}
 
 
@@ -136,13 +144,16 @@ def long_poll_scope(
     latency: str | int = "1ms",
     interval: str | int = "1s",
     rare: int = 0,
-    recorded: Mapping[str, PollSettings] = RECORDED,
+    recorded: Mapping[str, PollSettings] | None = None,
+    parts: OwnParts | None = None,
 ) -> LongPollScope:
     """Two readers of one queue, played in a Lab: one whose pulls the broker holds, one that asks every ``interval``.
 
     ``rate`` is the mean of messages a second, ``suspend`` how long a pull may be held, ``batch`` the most messages of
     an answer, ``latency`` one way through the network. With ``rare`` n both want the tag of every n-th message only.
-    ``recorded`` names the runs of pages without a kernel. Raises UsageError for settings out of range.
+    ``recorded`` names the runs of pages without a kernel (default: ``RECORDED``, none with parts of a learner's own).
+    ``parts`` are such, as ``mybroker.parts()`` gives them: the scope shows the pulls that they hold.
+    Raises UsageError for settings out of range.
 
     >>> scope = long_poll_scope(recorded={})
     >>> [(row.reader, row.requests, row.empty, row.longest_ms) for row in scope.requests()]
@@ -156,7 +167,9 @@ def long_poll_scope(
         "interval": interval,
         "rare": rare,
     }
-    return LongPollScope(_changed(PollSettings(), choices), recorded)
+    if recorded is None:
+        recorded = RECORDED if parts is None else {}
+    return LongPollScope(_changed(PollSettings(), choices), recorded, parts)
 
 
 def _changed(before: PollSettings, changes: Mapping[str, Any]) -> PollSettings:

@@ -5,6 +5,7 @@ Lab 06 predicts with it what is lost. Every order is a lane through the broker's
     board = tag_trap_board(billing="paid", shipping="shipped")      one group, defaults: what happens
     board.lanes()  board.members()  board.nobody()  board.lag       what the page shows, as tables
     board.play(post_subscription_when_pull=True)                    what its controls do
+    tag_trap_board(parts=mybroker.parts(pulls=MyPulls))             on a learner's own parts of a broker
 
 An exported page shows the recorded runs: the tags of ``RECORDED_TAGS`` with every choice of who subscribes last,
 the setting and the number of groups; no clock is ahead in them. Left out: more members, SQL expressions, retries.
@@ -12,17 +13,28 @@ the setting and the number of groups; no clock is ahead in them. Left out: more 
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from mqlab.course.widgets.boards.tag_trap.runs import MEMBERS, NOBODY, TagTrapRun, TagTrapSettings, play_tags
+from mqlab.course.widgets.boards.tag_trap.runs import (
+    MEMBERS,
+    NOBODY,
+    TagTrapRun,
+    TagTrapSettings,
+    play_tags,
+    play_tags_on,
+)
 from mqlab.course.widgets.frame.board import Board
 from mqlab.durations import exact_text
 from mqlab.errors import UsageError
 from mqlab.lab.views.table import Table
 from mqlab.rocketmq.filter import tags
+
+if TYPE_CHECKING:
+    from mqlab.lab.parts import OwnParts
 
 RECORDED_TAGS = (("paid", "shipped"), ("Aa", "BB"))
 DROPPED_BY_BROKER, DROPPED_BY_CLIENT, DELIVERED = "dropped by the broker", "dropped by the client", "delivered"
@@ -47,10 +59,18 @@ class TagTrapBoard(Board):
     module, label = "tag_trap", "Tag-trap board"
     state_defaults: ClassVar[Mapping[str, Any]] = {"lane": 1, "compare": False}
 
-    def __init__(self, settings: TagTrapSettings, recorded: Sequence[TagTrapSettings], *, compare: bool) -> None:
+    def __init__(
+        self,
+        settings: TagTrapSettings,
+        recorded: Sequence[TagTrapSettings],
+        *,
+        compare: bool,
+        parts: OwnParts | None = None,
+    ) -> None:
         super().__init__(compare=compare)
         self._recorded = recorded
-        self.run: TagTrapRun = play_tags(settings)
+        self._played = play_tags if parts is None else functools.partial(play_tags_on, parts)
+        self.run: TagTrapRun = self._played(settings)
 
     @property
     def settings(self) -> TagTrapSettings:
@@ -59,7 +79,7 @@ class TagTrapBoard(Board):
 
     def play(self, **changes: Any) -> TagTrapBoard:
         """Play again with some settings changed: the keywords of ``tag_trap_board``."""
-        self.run = play_tags(_changed(self.settings, changes))
+        self.run = self._played(_changed(self.settings, changes))
         self.set("lane", 1)
         self.renew()
         return self
@@ -132,13 +152,13 @@ class TagTrapBoard(Board):
     def data(self) -> dict[str, Any]:
         """The current run and the recorded ones; each is played when the page is first made."""
         recorded = () if self.plays_later else self._recorded
-        return {"now": _shown(self.run), "recorded": [_shown(play_tags(settings)) for settings in recorded]}
+        return {"now": _shown(self.run), "recorded": [_shown(self._played(settings)) for settings in recorded]}
 
     def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """``play`` with the settings of the page's controls; its answer is the run."""
         if name != "play":
             return super().asked(name, arguments)
-        self.run = play_tags(_changed(TagTrapSettings(), arguments))
+        self.run = self._played(_changed(TagTrapSettings(), arguments))
         return _shown(self.run)
 
 
@@ -153,6 +173,7 @@ def tag_trap_board(
     groups: int = 1,
     compare: bool = False,
     recorded: Sequence[TagTrapSettings] | None = None,
+    parts: OwnParts | None = None,
 ) -> TagTrapBoard:
     """Two members and their tags, played in a Lab: every order's way through both filters.
 
@@ -160,7 +181,8 @@ def tag_trap_board(
     empty: the tags that the expressions name). ``last`` names the member that subscribes once more after both have
     joined, ``ahead`` the one whose clock is a minute ahead. ``groups`` is 1 or 2. ``compare`` shows the popular picture
     beside what happened. ``recorded`` are the runs of a page without a kernel: ``every_choice`` of the given tags and
-    of two that collide. Raises UsageError or FilterError for settings that do not exist.
+    of two that collide, none with ``parts``: a learner's own parts of the broker, as ``mybroker.parts()`` gives them.
+    Raises UsageError or FilterError for settings that do not exist.
 
     >>> board = tag_trap_board(last="shipping", recorded=())
     >>> print(board.summary)
@@ -169,10 +191,12 @@ def tag_trap_board(
     ['shipped-0', 'shipped-1', 'paid-2', 'paid-3']
     """
     settings = TagTrapSettings(billing, shipping, _listed(sent), last, ahead, post_subscription_when_pull, groups)
-    if recorded is None:
+    if recorded is None and parts is not None:
+        recorded = ()
+    elif recorded is None:
         pairs = dict.fromkeys([(billing, shipping), *RECORDED_TAGS[1:]])
         recorded = tuple(replace(choice, sent=settings.sent) for choice in every_choice(tuple(pairs)))
-    return TagTrapBoard(settings, recorded, compare=compare)
+    return TagTrapBoard(settings, recorded, compare=compare, parts=parts)
 
 
 def outcome(lane: Mapping[str, Any]) -> str:

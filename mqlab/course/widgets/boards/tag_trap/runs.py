@@ -23,6 +23,7 @@ from mqlab.rocketmq.wire.codes import RequestCode
 from mqlab.rocketmq.wire.message import Message
 
 if TYPE_CHECKING:
+    from mqlab.lab.parts import OwnParts
     from mqlab.lab.world.lab import Lab
 
 TOPIC, QUEUES, AHEAD = "orders", 4, "1m"
@@ -116,8 +117,14 @@ class _Seen:
 @functools.lru_cache(maxsize=256)
 def play_tags(settings: TagTrapSettings) -> TagTrapRun:
     """Play the story with these settings; the same settings are played once."""
+    return play_tags_on(None, settings)
+
+
+def play_tags_on(parts: OwnParts | None, settings: TagTrapSettings) -> TagTrapRun:
+    """Plays the story on a learner's parts, such as MyPulls in the broker. Raises BrokenPart for one that is wrong."""
     seen = _Seen()
-    lab = play(functools.partial(_two_services, settings=settings, seen=seen), seed=7, client=CALM_CLIENT)
+    story = functools.partial(_two_services, settings=settings, seen=seen)
+    lab = play(story, seed=7, client=CALM_CLIENT, parts=parts)
     return _what_happened(lab, settings, seen)
 
 
