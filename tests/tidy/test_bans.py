@@ -21,6 +21,9 @@ CORE = frozenset(
 BANNED_MODULES = {"time", "random", "uuid", "threading", "socket", "asyncio", "queue", "secrets"}
 BANNED_CALLS = {"open", "input", "id", "hash"}  # id() and hash(text) differ between runs
 BANNED_METHODS = {"now", "today", "utcnow"}  # of datetime and date: the clock comes through a port
+READ_NUMBERS_AS_JAVA = frozenset(
+    {f"rocketmq.{room}" for room in ("admin", "broker", "client", "nameserver", "remoting")} | {"cluster.grpc"}
+)
 BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "inspect", "misc"}
 
 
@@ -99,11 +102,11 @@ def test_core_packages_keep_the_determinism_contract() -> None:
     assert_none(line for module in in_rooms(CORE) for line in objections(module))
 
 
-def test_admin_reads_the_numbers_of_answers_as_java_does() -> None:
-    """``int`` takes blanks and underscores that no tool of RocketMQ takes: java_numbers and java_json read numbers."""
+def test_numbers_of_frames_and_files_are_read_as_java_does() -> None:
+    """``int`` takes blanks and underscores that nothing of RocketMQ takes: java_numbers and java_json read numbers."""
     assert_none(
         f"{module.at(node.lineno)}: calls int()"
-        for module in in_rooms(frozenset({"rocketmq.admin"}))
+        for module in in_rooms(READ_NUMBERS_AS_JAVA)
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "int"
     )

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mqlab.cluster.grpc.codes import Code, ProxyRefusal, StatusError
+from mqlab.rocketmq.wire.java_numbers import parse_long
 from mqlab.rocketmq.wire.pop import ORDERLY_REVIVE_QUEUE, Handle, real_topic
 
 FEWEST_FIELDS = 8
@@ -72,7 +73,7 @@ def receipt_handle_of(text: str) -> ReceiptHandle:
     try:
         pop = Handle.parse(text)
         # What is beyond the eighth field may be missing; RocketMQ reads the ninth alone.
-        return ReceiptHandle(pop, int(parts[FEWEST_FIELDS]) if len(parts) > FEWEST_FIELDS else -1)
+        return ReceiptHandle(pop, parse_long(parts[FEWEST_FIELDS]) if len(parts) > FEWEST_FIELDS else -1)
     except ValueError as error:
         problem = f"{error}. NumberFormatException. {DECODE}"
         raise StatusError(Code.INTERNAL_SERVER_ERROR, problem) from error

@@ -16,6 +16,8 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, duration_pb2, message_factory, timestamp_pb2
 
+from mqlab.rocketmq.wire.java_numbers import parse_int
+
 PACKAGE = "apache.rocketmq.v2"
 
 FIELDS = {
@@ -104,7 +106,7 @@ _WELL_KNOWN = {"Duration": "google.protobuf.Duration", "Timestamp": "google.prot
 def _add_field(message: Any, text: str) -> None:
     number, name, *rest = text.split()
     kind = rest[0] if rest else "string"
-    field = message.field.add(number=int(number), name=name.rstrip("?*"), label=_FIELD.LABEL_OPTIONAL)
+    field = message.field.add(number=parse_int(number), name=name.rstrip("?*"), label=_FIELD.LABEL_OPTIONAL)
     if kind == "map":
         entry = message.nested_type.add(name="UserPropertiesEntry")
         entry.options.map_entry = True
@@ -153,7 +155,8 @@ def make(name: str, /, **fields: Any) -> Any:
 
 def milliseconds_of(moment: Any) -> int:
     """A Duration or a Timestamp in ms."""
-    return int(moment.seconds) * 1_000 + int(moment.nanos) // 1_000_000
+    milliseconds: int = moment.seconds * 1_000 + moment.nanos // 1_000_000
+    return milliseconds
 
 
 def moment(ms: int) -> dict[str, int]:

@@ -30,6 +30,7 @@ from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.bodies import SubscriptionData, SubscriptionGroupConfig
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
+from mqlab.rocketmq.wire.java_numbers import parse_int, parse_long
 from mqlab.rocketmq.wire.pop import NORMAL, Handle, kind_of_topic, offsets_of
 from mqlab.rocketmq.wire.record import Record, decode_all
 
@@ -213,7 +214,7 @@ def popped(answer: RemotingCommand, broker_name: str) -> list[tuple[Record, Rece
     """
     fields = answer.ext_fields
     starts = offsets_of(fields.get("startOffsetInfo", ""))
-    pop_time, invisible_ms = int(fields["popTime"]), int(fields["invisibleTime"])
+    pop_time, invisible_ms = parse_long(fields["popTime"]), parse_long(fields["invisibleTime"])
     receipts = []
     for record in decode_all(answer.body or b""):
         text = record.property_map.get(p.POP_CK)
@@ -223,7 +224,7 @@ def popped(answer: RemotingCommand, broker_name: str) -> list[tuple[Record, Rece
             pop = Handle.parse(text)
         else:
             start = starts.get((kind, record.queue_id), starts.get((NORMAL, record.queue_id), [record.queue_offset]))
-            revive_queue = int(fields["reviveQid"])
+            revive_queue = parse_int(fields["reviveQid"])
             pop = Handle(
                 start[0], pop_time, invisible_ms, revive_queue, kind, broker_name, record.queue_id, record.queue_offset
             )

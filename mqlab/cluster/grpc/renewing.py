@@ -24,6 +24,7 @@ from mqlab.rocketmq.ports import Deadline
 from mqlab.rocketmq.promises import Flow, flow
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
+from mqlab.rocketmq.wire.java_numbers import parse_int, parse_long
 
 SCAN_MS = 5_000
 AHEAD_MS = 10_000
@@ -99,7 +100,9 @@ class Renewing:
         if answer.code != ResponseCode.SUCCESS:
             raise ProxyRefusal(answer.remark or str(answer.code))
         fields = answer.ext_fields
-        return handle.changed(int(fields["popTime"]), int(fields["invisibleTime"]), int(fields["reviveQid"]))
+        return handle.changed(
+            parse_long(fields["popTime"]), parse_long(fields["invisibleTime"]), parse_int(fields["reviveQid"])
+        )
 
     def give_up(self, client: GrpcClient) -> None:
         """A client is gone: what it worked on comes again soon."""

@@ -10,6 +10,7 @@ Several messages in one request are stored as a batch, and one entry counts for 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from mqlab.cluster.grpc import conversion
@@ -28,6 +29,7 @@ from mqlab.rocketmq.wire.batch import BatchItem
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.java_hash import string_hash
+from mqlab.rocketmq.wire.java_numbers import parse_long
 from mqlab.rocketmq.wire.names import AUTO_CREATE_TOPIC
 from mqlab.rocketmq.wire.recall_handle import decode_recall_handle
 
@@ -55,7 +57,7 @@ def queue_of_group(group: str, queues: int) -> int:
     state, candidate = string_hash(group) % _WORD, 0
     while True:
         state = (state * _MULTIPLIER + 1) % _WORD
-        following = int((candidate + 1) / (((state >> 33) + 1) / (1 << 31)))
+        following = math.floor((candidate + 1) / (((state >> 33) + 1) / (1 << 31)))
         if not 0 <= following < queues:
             return candidate
         candidate = following
@@ -174,7 +176,7 @@ class FrontSending:
             status={"code": code, "message": _TEXTS[code]},
             message_id=message_id,
             transaction_id=transaction_id,
-            offset=int(fields.get("queueOffset", 0)),
+            offset=parse_long(fields.get("queueOffset", "0")),
             recall_handle=fields.get("recallHandle"),
         )
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import math
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -162,7 +163,7 @@ class GrpcService(grpc.GenericRpcHandler):  # type: ignore[misc]
             metadata.get("x-mq-client-id", ""),
             metadata.get("x-mq-language", ""),
             _peer(context.peer()),
-            None if left is None else int(left * 1_000),
+            None if left is None else math.floor(left * 1_000),
         )
 
 

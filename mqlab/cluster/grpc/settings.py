@@ -8,11 +8,13 @@ Mirrors: GrpcClientSettingsManager.mergeSettings and GrpcConverter.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from mqlab.cluster.grpc.codes import ClientType
 from mqlab.cluster.grpc.messages import make, moment
 from mqlab.rocketmq.wire.bodies import SubscriptionGroupConfig
+from mqlab.rocketmq.wire.java_json import to_long
 
 MAX_BODY = 4_194_304
 RECEIVE_BATCH = 32
@@ -34,7 +36,7 @@ def backoff_ms(group: SubscriptionGroupConfig, reconsume_times: int) -> int:
     policy = group.group_retry_policy
     if policy.get("type") == "EXPONENTIAL":
         initial, longest, factor = _exponential(policy)
-        return min(longest, int(initial * factor ** min(max(reconsume_times, 0), 32)))
+        return min(longest, math.floor(initial * factor ** min(max(reconsume_times, 0), 32)))
     steps = _customized(policy)
     return steps[min(max(reconsume_times, 0) + 2, len(steps) - 1)]  # as with send-back, the first is the third level
 
@@ -77,9 +79,9 @@ def _for_consumers(group: SubscriptionGroupConfig) -> Any:
 
 def _customized(policy: dict[str, Any]) -> tuple[int, ...]:
     steps = (policy.get("customizedRetryPolicy") or {}).get("next")
-    return tuple(int(step) for step in steps) if steps else CUSTOMIZED_MS
+    return tuple(to_long(step) for step in steps) if steps else CUSTOMIZED_MS
 
 
 def _exponential(policy: dict[str, Any]) -> tuple[int, int, float]:
     own = policy.get("exponentialRetryPolicy") or {}
-    return int(own.get("initial", 5_000)), int(own.get("max", 7_200_000)), float(own.get("multiplier", 2))
+    return to_long(own.get("initial", 5_000)), to_long(own.get("max", 7_200_000)), float(own.get("multiplier", 2))

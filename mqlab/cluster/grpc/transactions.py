@@ -25,6 +25,7 @@ from mqlab.rocketmq.wire import record, sys_flag
 from mqlab.rocketmq.wire.codes import RequestCode
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.ids import parse_offset_msg_id
+from mqlab.rocketmq.wire.java_numbers import parse_long
 
 KEPT_MS = 30_000
 MOST_OF_ONE_ID = 15
@@ -55,7 +56,7 @@ class OpenTransactions:
     def opened(self, broker: Broker, topic: str, transaction_id: str, fields: Mapping[str, str]) -> None:
         """A half message was stored; ``fields`` are those of the broker's answer."""
         _, physical_offset = parse_offset_msg_id(fields["msgId"])
-        self._keep(broker, topic, transaction_id, int(fields["queueOffset"]), physical_offset)
+        self._keep(broker, topic, transaction_id, parse_long(fields["queueOffset"]), physical_offset)
 
     def _keep(self, broker: Broker, topic: str, transaction_id: str, half_offset: int, physical_offset: int) -> None:
         now_ms = self._state.now_ms()
@@ -103,9 +104,8 @@ class OpenTransactions:
             return  # without a stream nobody hears it; the broker asks again
         half, fields = record.decode(question.body or b""), question.ext_fields
         transaction_id = fields["transactionId"]
-        self._keep(
-            broker, half.topic, transaction_id, int(fields["tranStateTableOffset"]), int(fields["commitLogOffset"])
-        )
+        half_offset, log_offset = parse_long(fields["tranStateTableOffset"]), parse_long(fields["commitLogOffset"])
+        self._keep(broker, half.topic, transaction_id, half_offset, log_offset)
         message = conversion.message_of(half, self._state.now_ms())
         command = make("RecoverOrphanedTransactionCommand", message=message, transaction_id=transaction_id)
         client.send(make("TelemetryCommand", recover_orphaned_transaction_command=command))

@@ -21,7 +21,6 @@ from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables import topics
 from mqlab.rocketmq.broker.tables.consumer_filters import TAG_TYPES
 from mqlab.rocketmq.broker.tables.consumers import CONSUME_ACTIVELY, ConsumerGroup, Member
-from mqlab.rocketmq.filter import compile_sql
 from mqlab.rocketmq.ports import Deadline, next_on_grid
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.remoting.requests import Answer, Refused, body, text
@@ -139,8 +138,9 @@ class Membership:
                 ResponseCode.SYSTEM_ERROR,
                 f"The broker does not support consumer to filter message by {subscription.expression_type}",
             )
+        expression, kind = subscription.sub_string, subscription.expression_type or ""
         try:
-            compile_sql(subscription.sub_string)
+            self._state.filters.build(subscription.topic, "", expression, kind, self._state.now_ms())
         except FilterError as error:
             raise Refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
         return request.reply()

@@ -13,7 +13,7 @@ from mqlab.errors import CorruptionError
 from mqlab.rocketmq.broker.putting import STORED_CODES, Putter
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables import topics
-from mqlab.rocketmq.broker.timed_form import Timing, java_long
+from mqlab.rocketmq.broker.timed_form import Timing
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.remoting.requests import Answer, Refused
 from mqlab.rocketmq.store.put_result import PutResult
@@ -22,6 +22,7 @@ from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import NOT_SET, RemotingCommand
 from mqlab.rocketmq.wire.host import host_of
+from mqlab.rocketmq.wire.java_numbers import long_or, parse_long
 from mqlab.rocketmq.wire.properties import encode_as_java
 from mqlab.rocketmq.wire.recall_handle import RecallHandle, decode_recall_handle
 from mqlab.rocketmq.wire.record import Record
@@ -38,7 +39,7 @@ def handle_of(stored: Record, broker_name: str) -> str | None:
     if topic is None or out_ms is None or topic.startswith(names.RETRY_PREFIX):
         return None
     # One more than out, which rounding down makes out again.
-    return RecallHandle(topic, broker_name, str(int(out_ms) + 1), property_map.get(p.UNIQ_KEY, "")).encode()
+    return RecallHandle(topic, broker_name, str(parse_long(out_ms) + 1), property_map.get(p.UNIQ_KEY, "")).encode()
 
 
 class Recall:
@@ -86,7 +87,7 @@ class Recall:
             raise Refused(ResponseCode.ILLEGAL_OPERATION, "recall failed, topic not match")
         if handle.broker_name != config.broker_name:
             raise Refused(ResponseCode.ILLEGAL_OPERATION, unavailable)
-        left_ms = (java_long(handle.timestamp_text) or -1) - state.now_ms()
+        left_ms = long_or(handle.timestamp_text, -1) - state.now_ms()
         if not 0 < left_ms < state.store.config.timer_max_delay_sec * 1000:
             raise Refused(ResponseCode.ILLEGAL_OPERATION, "recall failed, timestamp invalid")
         return handle

@@ -61,7 +61,7 @@ def request_table(
         **_users(state),
         **pop.handlers(),
     }
-    return {int(code): answering(handle) for code, handle in handlers_of_role(state, handlers).items()}
+    return {code: answering(handle) for code, handle in handlers_of_role(state, handlers).items()}
 
 
 def _messages(

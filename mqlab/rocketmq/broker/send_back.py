@@ -25,7 +25,7 @@ from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables import topics
 from mqlab.rocketmq.broker.tables.stats import SNDBCK2DLQ_TIMES
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
-from mqlab.rocketmq.remoting.requests import Answer, Refused, text, truth, whole_long, whole_or
+from mqlab.rocketmq.remoting.requests import Answer, Refused, text, truth, whole, whole_long, whole_or
 from mqlab.rocketmq.store import put_result
 from mqlab.rocketmq.store.put_result import PutResult
 from mqlab.rocketmq.wire import names
@@ -72,7 +72,7 @@ class SendBackHandler:
         if original is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {physical_offset}")
         # 3. A copy of it, for a later try or for the dead letters.
-        level = whole_or(request, "delayLevel", 0) or 0
+        level = whole(request, "delayLevel")
         dead = original.reconsume_times >= self._max_tries(group, request) or level < 0
         if dead:
             dlq_topic = state.topics.create_on_send_back(names.dlq_topic(group_name), DLQ_QUEUES)

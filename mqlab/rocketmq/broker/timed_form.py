@@ -19,9 +19,9 @@ from mqlab.rocketmq.store.put_result import (
     WHEEL_TIMER_NOT_ENABLE,
     PutResult,
 )
-from mqlab.rocketmq.store.timer.enqueuing import is_whole_number
 from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire import property_names as p
+from mqlab.rocketmq.wire.java_numbers import long_or
 from mqlab.rocketmq.wire.properties import PARSED_MAP_CAPACITY, encode_as_java
 from mqlab.rocketmq.wire.record import Record
 
@@ -93,22 +93,9 @@ def deliver_time(property_map: dict[str, str], now_ms: int) -> int | None:
     """
     for name, unit_ms in ((p.TIMER_DELAY_SEC, 1000), (p.TIMER_DELAY_MS, 1)):
         if name in property_map:
-            number = java_long(property_map[name])
+            number = long_or(property_map[name], None)
             return None if number is None else _wrapped(now_ms + _wrapped(number * unit_ms))
-    return java_long(property_map.get(p.TIMER_DELIVER_MS))
-
-
-def java_long(text: str | None) -> int | None:
-    """A text as Long.parseLong reads it, None where it throws.
-
-    >>> java_long("+5"), java_long("9223372036854775808"), java_long("1.5")
-    (5, None, None)
-    """
-    digits = text[1:] if text is not None and text.startswith("+") else text
-    if digits is None or not is_whole_number(digits) or (digits is not text and digits.startswith("-")):
-        return None
-    number = int(digits)
-    return number if number == _wrapped(number) else None
+    return long_or(property_map.get(p.TIMER_DELIVER_MS), None)
 
 
 def _wrapped(number: int) -> int:

@@ -257,7 +257,7 @@ class TransactionCheck:
             msg_id=property_map.get(p.UNIQ_KEY),
             half_offset=half.queue_offset,
             new_half_offset=fresh.queue_offset,
-            times=int(property_map[p.TRANSACTION_CHECK_TIMES]),
+            times=parse_int(property_map[p.TRANSACTION_CHECK_TIMES]),
             asked=None if channel is None else channel.remote_address,
         )
         if channel is None:

@@ -40,6 +40,7 @@ HALF_QUEUE = 0
 REMOVE_TAG = "d"
 SEPARATOR = ","
 NOT_SET = -1
+OUTCOMES = (sys_flag.TRANSACTION_NOT_TYPE, sys_flag.TRANSACTION_COMMIT, sys_flag.TRANSACTION_ROLLBACK)
 
 
 class Transactions:
@@ -107,7 +108,9 @@ class Transactions:
     def end_transaction(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """END_TRANSACTION: commit, roll back, or do nothing if the producer does not know the outcome."""
         outcome = whole(request, "commitOrRollback")
-        if outcome not in (sys_flag.TRANSACTION_COMMIT, sys_flag.TRANSACTION_ROLLBACK):
+        if outcome not in OUTCOMES:  # EndTransactionRequestHeader.checkFields
+            raise Refused(ResponseCode.SYSTEM_ERROR, "commitOrRollback field wrong")
+        if outcome == sys_flag.TRANSACTION_NOT_TYPE:
             self._state.ports.note("transaction.pending", msg_id=request.ext_fields.get("msgId"))
             return None
         # 1. A rollback only has to be remembered.

@@ -287,10 +287,10 @@ class LitePullConsumer(GroupMember[LiteState]):
     @flow
     def _committed(self, queue: MessageQueue) -> Flow[int]:
         self.service.must_run()
-        offset = yield self.state.stored_offset(queue)
+        offset: int = yield self.state.stored_offset(queue)
         if offset == READ_FAILED:
             raise ClientError("Fetch consume offset from broker exception")
-        return int(offset)
+        return offset
 
     def compute_pull_from(self, queue: MessageQueue) -> Promise[int]:
         """Always 0: the pull task determines its offset itself, when it pulls."""

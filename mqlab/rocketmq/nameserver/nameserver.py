@@ -101,4 +101,4 @@ def request_table(state: NameServerState, registrations: Registrations) -> Mappi
         code.GET_NAMESRV_CONFIG: settings.get_namesrv_config,
         code.UPDATE_NAMESRV_CONFIG: settings.update_namesrv_config,
     }
-    return {int(number): answering(handle) for number, handle in handlers.items()}
+    return {number: answering(handle) for number, handle in handlers.items()}

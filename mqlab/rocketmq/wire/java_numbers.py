@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import TypeVar
 
 # Java looks at UTF-16 units, none of which is a digit in a character outside the first plane.
 _NUMBER = re.compile("[+-]?(?:(?![\U00010000-\U0010ffff])\\d)+")
 _INT_END = 1 << 31
 _LONG_END = 1 << 63
+Default = TypeVar("Default", int, None)
 
 
 @functools.lru_cache(maxsize=1024)  # the fields of most requests hold the same few numbers
@@ -43,7 +45,7 @@ def parse_long(text: str) -> int:
     raise _not_a_number(text)
 
 
-def int_or(text: str | None, default: int) -> int:
+def int_or(text: str | None, default: Default) -> int | Default:
     """The Integer in a text, the default where there is none. Mirrors the getInt of RocketMQ's services.
 
     >>> int_or("3", -1), int_or("soon", -1), int_or(None, -1)
@@ -55,7 +57,7 @@ def int_or(text: str | None, default: int) -> int:
         return default
 
 
-def long_or(text: str | None, default: int) -> int:
+def long_or(text: str | None, default: Default) -> int | Default:
     """The Long in a text, the default where there is none. Mirrors the getLong of RocketMQ's services."""
     try:
         return default if text is None else parse_long(text)

@@ -24,6 +24,7 @@ from typing import Any
 
 from mqlab.errors import CorruptionError
 from mqlab.rocketmq.wire import java_json
+from mqlab.rocketmq.wire.java_numbers import int_or, long_or, parse_int, parse_long
 from mqlab.rocketmq.wire.names import RETRY_PREFIX
 
 ORDERLY_REVIVE_QUEUE = 999  # of an orderly pop, which has no check point
@@ -80,7 +81,7 @@ def offsets_of(info: str) -> dict[tuple[str, int], list[int]]:
     by_queue: dict[tuple[str, int], list[int]] = {}
     for part in filter(None, info.split(";")):
         kind, queue_id, offsets = part.split(" ")
-        by_queue[kind, int(queue_id)] = [int(offset) for offset in offsets.split(",")]
+        by_queue[kind, parse_int(queue_id)] = [parse_long(offset) for offset in offsets.split(",")]
     return by_queue
 
 
@@ -120,17 +121,11 @@ class Handle:
         parts = text.split(" ")
         if len(parts) < 6:
             raise ValueError(f"getBrokerName fail, extraInfoStrs length {len(parts)}")
-        revive_queue = _java_number(parts[3])  # RocketMQ reads it first
-        numbers = [_java_number(part) for part in parts[:3]]
-        queue_id = int(parts[6]) if len(parts) > 6 and parts[6].isdecimal() else 0
-        queue_offset = int(parts[7]) if len(parts) > 7 and parts[7].isdecimal() else numbers[0]
+        revive_queue = parse_int(parts[3])  # RocketMQ reads it first
+        numbers = [parse_long(part) for part in parts[:3]]
+        queue_id = int_or(parts[6], 0) if len(parts) > 6 else 0
+        queue_offset = long_or(parts[7], numbers[0]) if len(parts) > 7 else numbers[0]
         return cls(numbers[0], numbers[1], numbers[2], revive_queue, parts[4], parts[5], queue_id, queue_offset)
-
-
-def _java_number(text: str) -> int:
-    if not (text.isascii() and text.removeprefix("-").isdecimal()):
-        raise ValueError(f'For input string: "{text}"')
-    return int(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab.errors import StoreError
-from mqlab.rocketmq.broker.timed_form import java_long, out_time
+from mqlab.rocketmq.broker.timed_form import deliver_time, out_time
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.store import MessageStore
 from mqlab.rocketmq.store.config import StoreConfig
@@ -183,6 +183,6 @@ def test_out_is_before_deliver_and_a_multiple_of_the_precision() -> None:
         for deliver_ms in range(10_000, 12_100, 7):
             out_ms = out_time(deliver_ms, precision_ms)
             assert out_ms % precision_ms == 0 and deliver_ms <= out_ms + precision_ms < deliver_ms + precision_ms
-    assert (
-        java_long(str((1 << 63) - 1)) == (1 << 63) - 1 and java_long(str(1 << 63)) is None and java_long("+-1") is None
-    )
+    ends = [str((1 << 63) - 1), str(1 << 63), "+-1", "１２"]
+    moments = [deliver_time({"TIMER_DELIVER_MS": text}, 0) for text in ends]
+    assert moments == [(1 << 63) - 1, None, None, 12]

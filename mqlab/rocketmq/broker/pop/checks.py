@@ -82,16 +82,23 @@ def _illegal_queue(config: TopicConfig, queue_id: int, channel: Channel) -> str:
     )
 
 
-def check_reading(state: BrokerState, header: PopHeader, channel: Channel, *, what: str) -> TopicConfig:
-    """Whether a group may read a topic; the topic's configuration. Refused with RocketMQ's code and text."""
-    ip = state.identity.ip
+def check_popping(state: BrokerState, header: PopHeader, channel: Channel) -> TopicConfig:
+    """Whether a group may pop from a topic; the topic's configuration. Refused with RocketMQ's code and text."""
+    pops = f"the broker[{state.identity.ip}] pop message"
     if not topics.is_readable(state.config.broker_permission):
-        raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{ip}] {what} is forbidden")
+        raise Refused(ResponseCode.NO_PERMISSION, f"{pops} is forbidden")
     if header.max_nums > MOST_MESSAGES:
-        raise Refused(ResponseCode.INVALID_PARAMETER, f"the broker[{ip}] {what}'s num is greater than {MOST_MESSAGES}")
-    if state.timer is None and what == "pop message":
-        reason = f"the broker[{ip}] {what} is forbidden because timerWheelEnable is false"
-        raise Refused(ResponseCode.SYSTEM_ERROR, reason)
+        raise Refused(ResponseCode.INVALID_PARAMETER, f"{pops}'s num is greater than {MOST_MESSAGES}")
+    if state.timer is None:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"{pops} is forbidden because timerWheelEnable is false")
+    return check_reading(state, header, channel)
+
+
+def check_reading(state: BrokerState, header: PopHeader, channel: Channel) -> TopicConfig:
+    """Whether a group may read a topic; the topic's configuration. Refused with RocketMQ's code and text."""
+    if not topics.is_readable(state.config.broker_permission):
+        remark = f"the broker[{state.identity.ip}] peeking message is forbidden"
+        raise Refused(ResponseCode.NO_PERMISSION, remark)
     config = known_topic(state, header.topic)
     if not topics.is_readable(config.perm):
         raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{header.topic}] peeking message is forbidden")

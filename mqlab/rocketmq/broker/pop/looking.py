@@ -9,13 +9,16 @@ Mirrors: NotificationProcessor, PollingInfoProcessor, PeekMessageProcessor.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mqlab.rocketmq.broker.pop.buffer import PopBuffer, queue_key
-from mqlab.rocketmq.broker.pop.checks import PopHeader, check_reading, known_topic
+from mqlab.rocketmq.broker.pop.checks import PopHeader, check_reading
 from mqlab.rocketmq.broker.pop.held_pops import FULL, HELD, HeldPops, HeldRequest
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables.order_infos import OrderInfos
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.remoting.requests import Answer, Refused
+from mqlab.rocketmq.wire.bodies import TopicConfig
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import NOT_SET, RemotingCommand
 from mqlab.rocketmq.wire.pop import pop_retry_topic
@@ -38,7 +41,7 @@ class PopLooking:
     def notification(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """NOTIFICATION."""
         header = PopHeader.of(request, self._state.now_ms())
-        topic = check_reading(self._state, header, channel, what="notification")
+        topic = self._readable(header, channel, {"hasMsg": False, "pollingFull": False})
         queues = [header.queue_id] if header.queue_id >= 0 else list(range(topic.read_queue_nums))
         has_message = any(self._has_message(header, header.topic, queue_id) for queue_id in queues)
         if not has_message and not header.is_orderly:
@@ -66,18 +69,14 @@ class PopLooking:
     def polling_info(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """POLLING_INFO."""
         header = PopHeader.of(request, self._state.now_ms())
-        known_topic(self._state, header.topic)
+        self._readable(header, channel, {"pollingNum": 0})
         count = self._held_pops.polling(header.topic, header.group, header.queue_id)
         return request.reply(ResponseCode.SUCCESS, NOT_SET, pollingNum=count)
 
     def peek_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """PEEK_MESSAGE."""
         header = PopHeader.of(request, self._state.now_ms())
-        try:
-            topic = check_reading(self._state, header, channel, what="peek message")
-        except Refused as refusal:
-            refusal.fields = dict(NOTHING)
-            raise
+        topic = self._readable(header, channel, NOTHING)
         units: list[bytes] = []
         rest = 0
         for queue_id in [header.queue_id] if header.queue_id >= 0 else range(topic.read_queue_nums):
@@ -93,6 +92,14 @@ class PopLooking:
         return request.reply(
             ResponseCode.SUCCESS, "FOUND", b"".join(units), popTime=0, invisibleTime=0, reviveQid=0, restNum=rest
         )
+
+    def _readable(self, header: PopHeader, channel: Channel, refused: Mapping[str, int | bool]) -> TopicConfig:
+        """The topic, if the group may read it; the fields that a refusal has are those of an answer's header class."""
+        try:
+            return check_reading(self._state, header, channel)
+        except Refused as refusal:
+            refusal.fields = dict(refused)
+            raise
 
     def pop_rollback(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """POP_ROLLBACK copies the records of the RocksDB implementation; there are none here."""

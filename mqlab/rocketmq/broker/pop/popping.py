@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mqlab.rocketmq.broker.pop.buffer import PopBuffer, queue_key
-from mqlab.rocketmq.broker.pop.checks import LATE_MS, PopHeader, check_reading, filter_of
+from mqlab.rocketmq.broker.pop.checks import LATE_MS, PopHeader, check_popping, filter_of
 from mqlab.rocketmq.broker.pop.held_pops import FULL, HELD, HeldPops, HeldRequest
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables.consumer_filters import PullFilter
@@ -88,7 +88,7 @@ class Popping:
         if state.now_ms() - header.born_time - header.poll_time > LATE_MS:
             reason = f"the broker[{state.identity.ip}] pop message is timeout too much"
             raise Refused(ResponseCode.POLLING_TIMEOUT, reason)
-        topic = check_reading(state, header, channel, what="pop message")
+        topic = check_popping(state, header, channel)
         message_filter = filter_of(state, header)
         if header.max_nums < 0:
             raise Refused(ResponseCode.SYSTEM_ERROR, NEGATIVE_CAPACITY.format(header.max_nums))

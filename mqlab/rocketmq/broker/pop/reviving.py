@@ -23,7 +23,7 @@ from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.ports import Deadline, next_on_grid
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.java_hash import hash_map_order
-from mqlab.rocketmq.wire.java_numbers import long_or
+from mqlab.rocketmq.wire.java_numbers import long_or, parse_int
 from mqlab.rocketmq.wire.names import RETRY_PREFIX
 from mqlab.rocketmq.wire.pop import (
     ACK_TAG,
@@ -243,7 +243,7 @@ class Reviving:
 
     def _put_again(self, point: CheckPoint, offset: int) -> None:
         """A message could not be put: a check point of its own comes again later. Mirrors rePutCK."""
-        times = int(point.put_again or 0)
+        times = parse_int(point.put_again or "0")
         wait_s = PUT_AGAIN_S[min(times, len(PUT_AGAIN_S) - 1)]
         left = replace(
             point,
@@ -271,7 +271,7 @@ def _revived_properties(record: Record, pop_time: int) -> bytes:
         names.remove(p.TAGS)
         names.insert(0, p.TAGS)
         capacity = 16
-    while capacity < int(len(names) / 0.75 + 1):
+    while capacity < len(names) * 4 // 3 + 1:
         capacity *= 2
     if record.reconsume_times == 0 or p.FIRST_POP_TIME not in before:
         before[p.FIRST_POP_TIME] = str(pop_time)

@@ -18,6 +18,7 @@ from typing import Any
 from mqlab.errors import CorruptionError
 from mqlab.rocketmq.signals import Signal
 from mqlab.rocketmq.wire import java_json
+from mqlab.rocketmq.wire.java_json import to_int, to_long
 from mqlab.rocketmq.wire.pop import kind_of_topic
 
 KEPT_MS = 24 * 3_600_000
@@ -66,17 +67,17 @@ class OrderInfo:
     @classmethod
     def from_value(cls, value: dict[str, Any]) -> OrderInfo:
         """Read an entry of the file."""
-        stored = [int(offset) for offset in value.get("o") or []]
+        stored = [to_long(offset) for offset in value.get("o") or []]
         offsets = stored[:1] + [stored[0] + distance for distance in stored[1:]]
         return cls(
             value.get("a"),
-            int(value.get("popTime") or 0),
-            int(value.get("i") or 0),
+            to_long(value.get("popTime") or 0),
+            to_long(value.get("i") or 0),
             offsets,
-            int(value.get("l") or 0),
-            int(value.get("cm") or 0),
-            {int(offset): int(count) for offset, count in (value.get("oc") or {}).items()},
-            {int(offset): int(time_ms) for offset, time_ms in (value.get("ot") or {}).items()},
+            to_long(value.get("l") or 0),
+            to_long(value.get("cm") or 0),
+            {to_long(offset): to_int(count) for offset, count in (value.get("oc") or {}).items()},
+            {to_long(offset): to_long(time_ms) for offset, time_ms in (value.get("ot") or {}).items()},
         )
 
 
@@ -196,7 +197,7 @@ class OrderInfos:
         try:
             table = java_json.loads(text)["table"]
             self._entries = {
-                key: {int(queue_id): OrderInfo.from_value(entry) for queue_id, entry in queues.items()}
+                key: {to_int(queue_id): OrderInfo.from_value(entry) for queue_id, entry in queues.items()}
                 for key, queues in table.items()
             }
             self._is_used = True

@@ -13,6 +13,7 @@ Left out: the log line of each minute.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
 
@@ -94,7 +95,7 @@ class PutTimes:
         counts = [0] * len(BUCKET_ENDS_MS)
         for took_ms, count in (self._last_minute or {}).items():
             counts[min(bisect_left(BUCKET_ENDS_MS, took_ms), len(counts) - 1)] += count
-        rank, passed = int(sum(counts) * share), 0
+        rank, passed = math.floor(sum(counts) * share), 0
         for (begin_ms, end_ms), count in zip(pairwise((0, *BUCKET_ENDS_MS)), counts, strict=True):
             if rank <= passed + count:
                 return begin_ms + ((end_ms - begin_ms) * (rank - passed) / count if count else 0.0)

@@ -36,7 +36,7 @@ class RequestModes:
 
     def share_of(self, topic: str, group: str, default: int = 0) -> int:
         """With how many members each member shares its queues, or the default."""
-        return int(self._modes.get(topic, {}).get(group, {}).get("popShareQueueNum", default))
+        return java_json.to_int(self._modes.get(topic, {}).get(group, {}).get("popShareQueueNum", default))
 
     def encode(self) -> str:
         """The text of the file and of the answer to GET_ALL_MESSAGE_REQUEST_MODE."""

@@ -17,6 +17,7 @@ from mqlab.rocketmq.remoting.settings import parsed_lines
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.java_json import to_json
+from mqlab.rocketmq.wire.java_numbers import long_or
 
 GROUP_THRESHOLD = 3 << 20  # bytes; cgColdReadThreshold
 GLOBAL_THRESHOLD = 100 << 20  # bytes; globalColdReadThreshold
@@ -33,8 +34,9 @@ class ColdReads:
     def update(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """UPDATE_COLD_DATA_FLOW_CTR_CONFIG: a value that is no number is left out, as in RocketMQ."""
         for group, limit in parsed_lines(request.body or b"").items():
-            if limit.isdecimal():
-                self._limits[group] = int(limit)
+            threshold = long_or(limit, None)
+            if threshold is not None:
+                self._limits[group] = threshold
         return request.reply()
 
     def remove(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:

@@ -164,14 +164,14 @@ class GroupQueries:
                 more["subscriptionData"] = subscription.to_value()
                 passes = PullFilter(subscription, sql)
         # 2. The index entries in the range, as far as the queue has them; "eval": the group's filter lets it pass.
+        if not store.min_offset(topic, queue_id) <= first < store.max_offset(topic, queue_id):
+            return request.reply(ResponseCode.SUCCESS, f"Index {first} of {queue_id}@{topic} is not exist!")
         rows = []
         for queue_offset in range(first, min(first + count, store.max_offset(topic, queue_id))):
             unit = store.consume_queue_unit(topic, queue_id, queue_offset)
             if unit is not None:
                 row = {"physicOffset": unit.physical_offset, "physicSize": unit.size, "tagsCode": unit.tags_code}
                 rows.append({"eval": passes is not None and passes.matches_code(unit.tags_code), **row})
-        if first >= store.max_offset(topic, queue_id):
-            return request.reply(ResponseCode.SUCCESS, f"Index {first} of {queue_id}@{topic} is not exist!")
         answer: dict[str, Any] = {
             "maxQueueIndex": store.max_offset(topic, queue_id),
             "minQueueIndex": store.min_offset(topic, queue_id),

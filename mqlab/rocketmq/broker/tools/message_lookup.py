@@ -10,6 +10,8 @@ Mirrors: QueryMessageProcessor.
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.remoting.requests import Answer, Refused, text, truth, whole, whole_long
@@ -45,10 +47,11 @@ class MessageLookup:
             begin_ms=whole_long(request, "beginTimestamp"),
             end_ms=whole_long(request, "endTimestamp"),
         )
+        read_up_to: dict[str, Any] = {
+            "indexLastUpdateTimestamp": result.index_last_update_timestamp,
+            "indexLastUpdatePhyoffset": result.index_last_update_phyoffset,
+        }
         if not result.records:
-            raise Refused(ResponseCode.QUERY_NOT_FOUND, "can not find message, maybe time range not correct")
-        return request.reply(
-            body=b"".join(record.encode(unit) for unit in result.records),
-            indexLastUpdateTimestamp=result.index_last_update_timestamp,
-            indexLastUpdatePhyoffset=result.index_last_update_phyoffset,
-        )
+            remark = "can not find message, maybe time range not correct"
+            raise Refused(ResponseCode.QUERY_NOT_FOUND, remark, **read_up_to)
+        return request.reply(body=b"".join(record.encode(unit) for unit in result.records), **read_up_to)

@@ -24,6 +24,7 @@ from mqlab.rocketmq.wire.body import camel_case
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.java_json import to_json
+from mqlab.rocketmq.wire.java_numbers import parse_int
 
 VERSION_TEXT = "V5_3_3"
 READ_LIVE = (
@@ -119,7 +120,7 @@ class RuntimeInfo:
 
     def get_broker_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_BROKER_CONFIG."""
-        ha_port = int(self._state.identity.ha_address.rpartition(":")[2])  # also where none was set
+        ha_port = parse_int(self._state.identity.ha_address.rpartition(":")[2])  # also where none was set
         store = dataclasses.replace(self._state.store.config, ha_listen_port=ha_port)
         settings = lines_of(self._state.config) + lines_of(store)
         lines = [f"brokerIP1={self._state.identity.ip}", *settings]
@@ -134,7 +135,7 @@ class RuntimeInfo:
         # 1. Check everything before anything is changed.
         refuse_black_listed(values, NEVER_UPDATED, self._state.config.config_black_list)
         of_store = {
-            name: int(typed(name, values.pop(camel_case(name)), 0)) for name in READ_LIVE if camel_case(name) in values
+            name: typed(name, values.pop(camel_case(name)), 0) for name in READ_LIVE if camel_case(name) in values
         }
         changes = changes_to(self._state.config, values)
         try:

@@ -25,7 +25,7 @@ from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.remoting.requests import Answer, Refused, body, text, truth, whole, whole_or
 from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.bodies import SubscriptionGroupConfig, TopicConfig
-from mqlab.rocketmq.wire.codes import ResponseCode
+from mqlab.rocketmq.wire.codes import ResponseCode, request_name
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.java_json import to_json
 from mqlab.rocketmq.wire.pop import pop_retry_topic
@@ -55,8 +55,7 @@ class TopicAdmin:
 
     def update_and_create_topic_list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """UPDATE_AND_CREATE_TOPIC_LIST: all topics, or none if one is wrong."""
-        listed = _loaded(request).get("topicConfigList") or []
-        configs = [TopicConfig.from_value(value) for value in listed]
+        configs = [TopicConfig.from_value(value) for value in _listed(request, "topicConfigList")]
         # All are checked before the first one is changed.
         for config in configs:
             self._check_topic(config, config.attributes)
@@ -140,7 +139,7 @@ class TopicAdmin:
         self, channel: Channel, request: RemotingCommand, reply: Reply
     ) -> Answer:
         """UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST."""
-        for value in _loaded(request).get("groupConfigList") or []:
+        for value in _listed(request, "groupConfigList"):
             self._update_group(SubscriptionGroupConfig.from_value(value))
         return request.reply()
 
@@ -187,10 +186,18 @@ class TopicAdmin:
 
 def _filter_type(request: RemotingCommand) -> str:
     """Refused for a name that TopicFilterType does not have. Mirrors CreateTopicRequestHeader.checkFields."""
-    kind = request.ext_fields.get("topicFilterType") or "SINGLE_TAG"
+    kind = request.ext_fields.get("topicFilterType")
     if kind not in FILTER_TYPES:
-        raise Refused(ResponseCode.SYSTEM_ERROR, f"topicFilterType = [{kind}] value invalid")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"topicFilterType = [{kind or 'null'}] value invalid")
     return kind
+
+
+def _listed(request: RemotingCommand, name: str) -> list[Any]:
+    """The list in a body; Refused without it, for which RocketMQ answers the text of a NullPointerException."""
+    listed = _loaded(request).get(name)
+    if listed is None:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"{request_name(request.code)} needs the list {name}")
+    return list(listed)
 
 
 def _loaded(request: RemotingCommand) -> dict[str, Any]:

@@ -9,7 +9,7 @@ Mirrors: RebalanceImpl.getRebalanceResultFromBroker and updateMessageQueueAssign
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mqlab.rocketmq.client.consuming.member_state import MemberState
@@ -83,13 +83,8 @@ def _assignment_in(answer: RemotingCommand) -> Assignment | None:
     rows = value.get("messageQueueAssignments") if isinstance(value, dict) else None
     if not isinstance(rows, list):
         return None
-    return [
-        (
-            MessageQueue(
-                row["messageQueue"]["topic"], row["messageQueue"]["brokerName"], int(row["messageQueue"]["queueId"])
-            ),
-            str(row.get("mode") or "PULL"),
-        )
-        for row in rows
-        if row.get("messageQueue")
-    ]
+    return [(_queue_of(row["messageQueue"]), str(row.get("mode") or "PULL")) for row in rows if row.get("messageQueue")]
+
+
+def _queue_of(value: Mapping[str, Any]) -> MessageQueue:
+    return MessageQueue(value["topic"], value["brokerName"], java_json.to_int(value["queueId"]))

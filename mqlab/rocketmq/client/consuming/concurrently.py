@@ -38,6 +38,7 @@ from mqlab.rocketmq.client.statuses import CONCURRENT_STATUSES, CONSUME_SUCCESS,
 from mqlab.rocketmq.ports import Deadline
 from mqlab.rocketmq.promises import Flow, Promise, flow
 from mqlab.rocketmq.wire import property_names
+from mqlab.rocketmq.wire.java_numbers import parse_long
 from mqlab.rocketmq.wire.message import MessageExt, MessageQueue
 
 RESUBMIT_MS = 5_000
@@ -159,7 +160,7 @@ class ConsumeConcurrently:
             if message is None:
                 return
             started = message.properties.get(property_names.CONSUME_START_TIME)
-            if started is None or self.ports.clock.now_ms() - int(started) <= state.config.consume_timeout:
+            if started is None or self.ports.clock.now_ms() - parse_long(started) <= state.config.consume_timeout:
                 return
             self.ports.note(
                 "message.expired",

@@ -13,6 +13,7 @@ Mirrors: RebalancePushImpl.computePullFromWhereWithException (and RebalanceLiteP
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 
 from mqlab.errors import ClientError, UsageError
@@ -39,7 +40,7 @@ def timestamp_ms(text: str) -> int:
         raise UsageError(
             f"consume_timestamp {text!r} is not a time", hint='yyyyMMddHHmmss, for example "20260101120000" (UTC)'
         ) from problem
-    return int(moment.replace(tzinfo=UTC).timestamp()) * 1000
+    return math.floor(moment.replace(tzinfo=UTC).timestamp()) * 1000
 
 
 @flow

@@ -18,6 +18,7 @@ from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.bodies import SubscriptionData
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
+from mqlab.rocketmq.wire.java_numbers import parse_int, parse_long
 from mqlab.rocketmq.wire.message import MessageExt, MessageQueue, decode_messages
 from mqlab.rocketmq.wire.pop import NORMAL, Handle, kind_of_topic, offsets_of, real_topic
 
@@ -122,9 +123,9 @@ class PopApi:
         fields = answer.ext_fields
         message.properties[p.POP_CK] = Handle(
             handle.queue_offset,
-            int(fields["popTime"]),
-            int(fields["invisibleTime"]),
-            int(fields["reviveQid"]),
+            parse_long(fields["popTime"]),
+            parse_long(fields["invisibleTime"]),
+            parse_int(fields["reviveQid"]),
             handle.kind,
             handle.broker_name,
             handle.queue_id,
@@ -152,11 +153,11 @@ def pop_result_of(answer: RemotingCommand, call: PopCall, address: str) -> PopRe
     if status is None:
         raise BrokerError(answer.code, answer.remark, address=address)
     fields = answer.ext_fields
-    pop_time, invisible_ms = int(fields.get("popTime", 0)), int(fields.get("invisibleTime", 0))
+    pop_time, invisible_ms = parse_long(fields.get("popTime", "0")), parse_long(fields.get("invisibleTime", "0"))
     if status != FOUND:
         return PopResult(status, pop_time=pop_time, invisible_ms=invisible_ms)
     starts = offsets_of(fields.get("startOffsetInfo", ""))
-    revive_queue = int(fields.get("reviveQid", 0))
+    revive_queue = parse_int(fields.get("reviveQid", "0"))
     messages: list[MessageExt] = []
     filtered: list[MessageExt] = []
     tags = call.subscription.tags_set

@@ -22,6 +22,7 @@ from typing import Any
 from mqlab.errors import UsageError
 from mqlab.rocketmq.state_table import StateTable
 from mqlab.rocketmq.wire import property_names
+from mqlab.rocketmq.wire.java_numbers import parse_long
 from mqlab.rocketmq.wire.message import MessageExt
 
 PULL_MAX_IDLE_TIME_MS = 120_000
@@ -169,8 +170,9 @@ class ProcessQueue:
             newest = messages[-1]
             # How far behind the end of the queue this consumer is, for an operator.
             max_offset = newest.properties.get(property_names.MAX_OFFSET)
-            if max_offset is not None and int(max_offset) - newest.queue_offset > 0:
-                self.msg_acc_cnt = int(max_offset) - newest.queue_offset
+            behind = parse_long(max_offset) - newest.queue_offset if max_offset is not None else 0
+            if behind > 0:
+                self.msg_acc_cnt = behind
         dispatch = not self.consuming and bool(self.msg_tree_map)
         self.consuming = self.consuming or dispatch
         return dispatch

@@ -32,6 +32,7 @@ from mqlab.rocketmq.promises import Flow, Promise, flow
 from mqlab.rocketmq.wire import bodies, command, property_names
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
+from mqlab.rocketmq.wire.java_numbers import parse_int, parse_long
 from mqlab.rocketmq.wire.message import MessageQueue, SendResult
 
 SEND_STATUS_OF_CODE: dict[int, str] = {
@@ -234,7 +235,7 @@ class BrokerCalls:
             bname=queue.broker_name,
         )
         answer = yield self._ask(address, request, timeout_ms)
-        return int(answer.ext_fields["offset"])
+        return parse_long(answer.ext_fields["offset"])
 
     def update_consumer_offset(
         self, address: str, group: str, queue: MessageQueue, commit_offset: int, timeout_ms: int = 5_000
@@ -268,7 +269,7 @@ class BrokerCalls:
         request = command.request(code, topic=queue.topic, queueId=queue.queue_id, bname=queue.broker_name)
         request.ext_fields.update(more)
         answer = yield self._ask(address, request, timeout_ms)
-        return int(answer.ext_fields["offset"])
+        return parse_long(answer.ext_fields["offset"])
 
     @flow
     def lock(
@@ -318,8 +319,8 @@ def send_result_of(answer: RemotingCommand, queue: MessageQueue, topic: str, msg
         send_status=SEND_STATUS_OF_CODE[answer.code],
         msg_id=msg_id,
         offset_msg_id=fields.get("msgId", ""),
-        message_queue=MessageQueue(topic, queue.broker_name, int(fields["queueId"])),
-        queue_offset=int(fields["queueOffset"]),
+        message_queue=MessageQueue(topic, queue.broker_name, parse_int(fields["queueId"])),
+        queue_offset=parse_long(fields["queueOffset"]),
         transaction_id=fields.get("transactionId"),
         region_id=fields.get(property_names.MSG_REGION) or "DefaultRegion",
         trace_on=fields.get(property_names.TRACE_ON) != "false",
@@ -335,10 +336,10 @@ def pull_answer_of(answer: RemotingCommand, address: str) -> PullAnswer:
     fields = answer.ext_fields
     return PullAnswer(
         pull_status=status,
-        next_begin_offset=int(fields["nextBeginOffset"]),
-        min_offset=int(fields["minOffset"]),
-        max_offset=int(fields["maxOffset"]),
-        suggest_which_broker_id=int(fields.get("suggestWhichBrokerId") or 0),
+        next_begin_offset=parse_long(fields["nextBeginOffset"]),
+        min_offset=parse_long(fields["minOffset"]),
+        max_offset=parse_long(fields["maxOffset"]),
+        suggest_which_broker_id=parse_long(fields.get("suggestWhichBrokerId") or "0"),
         body=answer.body or b"",
         remark=answer.remark,
         address=address,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from mqlab.rocketmq.wire.bodies import PERM_WRITE, TopicRouteData
 from mqlab.rocketmq.wire.java_hash import utf16_key
+from mqlab.rocketmq.wire.java_numbers import parse_int
 from mqlab.rocketmq.wire.message import MessageQueue
 from mqlab.rocketmq.wire.names import MASTER_ID
 
@@ -107,7 +108,7 @@ def publish_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
         queues = []
         for part in route.order_topic_conf.split(";"):
             broker_name, _, count = part.partition(":")
-            queues += [MessageQueue(topic, broker_name, number) for number in range(int(count))]
+            queues += [MessageQueue(topic, broker_name, number) for number in range(parse_int(count))]
         return queues
     with_master = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
     return [

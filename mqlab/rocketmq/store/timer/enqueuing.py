@@ -20,6 +20,7 @@ from mqlab.rocketmq.store.timer.delivering import NEVER_ENQUEUED, Deliverer, Tim
 from mqlab.rocketmq.store.timer.state import TIMER_QUEUE, TimerState
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.java_hash import string_hash
+from mqlab.rocketmq.wire.java_numbers import long_or
 from mqlab.rocketmq.wire.names import TIMER_TOPIC
 from mqlab.rocketmq.wire.record import Record
 from mqlab.rocketmq.wire.timer_units import (
@@ -88,17 +89,18 @@ class Enqueuer:
 
     def _is_readable(self, record: Record, queue_offset: int) -> bool:
         """Whether the message says when it is due. RocketMQ tries one that does not for ever, mqlab once."""
-        if is_whole_number(record.property_map.get(p.TIMER_OUT_MS)) or self._state.config.timer_skip_unknown_error:
+        out_ms = long_or(record.property_map.get(p.TIMER_OUT_MS), None)
+        if out_ms is not None or self._state.config.timer_skip_unknown_error:
             return True
         self._stuck_at = queue_offset
         self._state.note("timer.problem", queue_offset=queue_offset, reason="the message has no TIMER_OUT_MS")
         return False
 
     def _enqueue(self, record: Record) -> None:
-        state, text = self._state, record.property_map.get(p.TIMER_OUT_MS)
-        if not is_whole_number(text):
+        state, out_ms = self._state, long_or(record.property_map.get(p.TIMER_OUT_MS), None)
+        if out_ms is None:
             return
-        out_ms, write_ms = int(text or 0), state.write_ms()
+        write_ms = state.write_ms()
         if state.delivers and out_ms < write_ms:
             self._deliverer.add(TimerDelivery(record, NEVER_ENQUEUED))
         else:
@@ -156,8 +158,3 @@ def roll_window(slots: int) -> int:
     (172800, 604740)
     """
     return slots if 2 <= slots <= MOST_WINDOW else MOST_WINDOW
-
-
-def is_whole_number(text: str | None) -> bool:
-    """Whether Java's Long.parseLong would read a property."""
-    return text is not None and text.isascii() and text.removeprefix("-").isdecimal()
