@@ -29,7 +29,7 @@ def sticky(queues, members):
     return {member: Averagely().allocate("", member, queues, members) for member in members}""",
     "process_queue": "from mqlab.rocketmq.client.consuming.process_queue import ProcessQueue as MyProcessQueue",
 }
-"""mqlab's own parts by the name of the file."""
+"""mqlab's own parts by the name of the file. Those of a broker are not there: what is missing is the broker's own."""
 
 
 def fill(before: str = "") -> Said:
@@ -48,7 +48,7 @@ def fill(before: str = "") -> Said:
     filled = []
     for kind in (ANSWERS[exercise] for exercise in wanted):
         path = folder / f"{kind.file}.py"
-        if not path.exists():
+        if kind.file in OWN_PARTS and not path.exists():
             write_part(path, kind.exercise, OWN_PARTS[kind.file], FILLED)
             filled.append(kind.file)
     facts = [("yours", ", ".join(_yours(folder)) or "none yet"), ("mqlab's own", ", ".join(filled) or "nothing new")]

@@ -194,7 +194,7 @@ def _call_of(error: BaseException) -> Call | None:
 
 
 def is_untouched(value: object) -> bool:
-    """True for the value of an unchanged starter: nothing, ``...``, or a function or class whose bodies do nothing.
+    """True for the value of an unchanged starter: nothing, ``...``, or a function, class or table that does nothing.
 
     >>> is_untouched(None), is_untouched(lambda: 7)
     (True, False)
@@ -208,7 +208,7 @@ def is_untouched(value: object) -> bool:
     if isinstance(value, type):
         methods = [item for item in vars(value).values() if isinstance(item, FunctionType)]
         return all(is_untouched(method) for method in methods)
-    return False
+    return isinstance(value, dict) and all(map(is_untouched, value.values()))
 
 
 def not_started(asked: Exercise, missing: list[str]) -> Said:

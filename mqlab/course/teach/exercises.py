@@ -110,17 +110,24 @@ class Exercise:
         return [self.case(seed) for seed in self.public_seeds]
 
 
+def is_table(value: object) -> bool:
+    """Whether a value is a table of functions, such as handlers by their request codes."""
+    return isinstance(value, dict) and bool(value) and all(map(callable, value.values()))
+
+
 def why_unusable(answers: Mapping[str, object]) -> str:
     """Why a case cannot use these answers: one of them is a plain value. Empty if it can use all of them.
 
-    A listener need not be callable, so an object of a learner's own class is an answer too.
+    A listener need not be callable, so an object of a learner's own class is an answer too; so is a table of functions.
 
     >>> why_unusable({"stand": 5})
     'stand is bound to an int, which cannot be called: the exercise asks for a function'
+    >>> why_unusable({"HANDLERS": {310: print}})
+    ''
     """
     for name, value in answers.items():
         kind = type(value)
-        if not callable(value) and kind.__module__ != "__main__":
+        if not callable(value) and not is_table(value) and kind.__module__ != "__main__":
             article = "an" if kind.__name__[:1].lower() in "aeiou" else "a"
             what = f"{article} {kind.__name__}, which cannot be called"
             return f"{name} is bound to {what}: the exercise asks for a function"

@@ -24,7 +24,7 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import mqlab
-from mqlab.course.teach.exercises import Answers, Case, Finding
+from mqlab.course.teach.exercises import Answers, Case, Finding, is_table
 from mqlab.errors import NotGiven
 
 PACKAGE = Path(mqlab.__file__).resolve().parent
@@ -120,6 +120,8 @@ def _functions_of(value: Any) -> list[FunctionType]:
     value = getattr(value, "__func__", value)
     if isinstance(value, FunctionType):
         return [value]
+    if is_table(value):
+        return [function for item in value.values() for function in _functions_of(item)]
     if isinstance(value, type):
         return [item for item in vars(value).values() if isinstance(item, FunctionType)]
     return []

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from mqlab.course.teach.exercises import is_table
 from mqlab.course.teach.lives import text_of_cell
 from mqlab.course.teach.said import AskedWrongly, Said
 from mqlab.lab.parts import ANSWERS, FOLDER
@@ -147,6 +148,8 @@ class _Gathering:
 
 
 def _is_own(value: Any) -> bool:
+    if is_table(value):
+        return any(map(_is_own, value.values()))
     return isinstance(value, type | types.FunctionType) and value.__module__ == "__main__"
 
 

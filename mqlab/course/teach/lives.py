@@ -115,7 +115,8 @@ def _remembers(value: Any) -> bool:
 
 
 def _function_of(answer: Any) -> types.FunctionType | None:
-    """A function whose code shows where an answer was written: the answer itself, or the first method of its class."""
+    """A function whose code shows where an answer was written: itself, the first method of its class or of a table."""
+    answer = next(iter(answer.values()), None) if isinstance(answer, dict) else answer
     answer = getattr(answer, "__func__", answer)
     if isinstance(answer, types.FunctionType):
         return answer

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,27 +19,36 @@ FOLDER = "mybroker"
 
 @dataclass(frozen=True, slots=True)
 class PartKind:
-    """One kind of part: its file, the name that the file defines, the exercise whose answer it is, if there is one."""
+    """One kind of part: its file, the name that the file defines, the exercise whose answer it is."""
 
     file: str
     name: str
-    exercise: str = ""
+    exercise: str
 
 
 KINDS = (
     PartKind("strategy", "MyFaults", "lab02.strategy"),
     PartKind("sticky", "sticky", "lab03.sticky"),
     PartKind("process_queue", "MyProcessQueue", "lab04.process_queue"),
-    PartKind("store", "MyStore"),
-    PartKind("pulls", "MyPulls"),
-    PartKind("groups", "MyGroups"),
-    PartKind("retries", "MyRetries"),
-    PartKind("handlers", "HANDLERS"),
+    PartKind("store", "MyStore", "lab16.store"),
+    PartKind("pulls", "MyPulls", "lab16.pulls"),
+    PartKind("groups", "MyGroups", "lab16.groups"),
+    PartKind("retries", "MyRetries", "lab16.retries"),
+    PartKind("handlers", "HANDLERS", "lab16.handlers"),
 )
-"""Every kind of part: those that are answers in the order of their labs, then those that are written from the page."""
+"""Every kind of part, in the order of the exercises whose answers they are."""
 
-ANSWERS: Mapping[str, PartKind] = {kind.exercise: kind for kind in KINDS if kind.exercise}
+ANSWERS: Mapping[str, PartKind] = {kind.exercise: kind for kind in KINDS}
 """The parts that ``keep`` writes, by their exercises."""
+
+
+Renew = Callable[[str, Any], Any]
+"""(name of a part, the part) -> the same for the next life of its process"""
+
+
+def as_it_is(name: str, part: Any) -> Any:
+    """What a part is in its next life where nothing else is said: the same class."""
+    return part
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,7 @@ class OwnParts:
     """A learner's parts; what is None is mqlab's own.
 
     ``sticky`` is a function (queues, members) -> {member: queues}, ``handlers`` a table, the others are classes.
+    ``renew`` gives a broker's part for each further life of its process.
     """
 
     strategy: Callable[[], Any] | None = None
@@ -57,6 +67,7 @@ class OwnParts:
     groups: Callable[..., Any] | None = None
     retries: Callable[..., Any] | None = None
     handlers: Mapping[int, Callable[..., Any]] | None = None
+    renew: Renew = as_it_is
 
     @property
     def of_a_broker(self) -> bool:
@@ -66,7 +77,7 @@ class OwnParts:
     @property
     def names(self) -> list[str]:
         """The parts that are there."""
-        return [field.name for field in fields(self) if getattr(self, field.name) is not None]
+        return [kind.file for kind in KINDS if getattr(self, kind.file) is not None]
 
 
 def parts_in(folder: Path) -> OwnParts:

@@ -7,7 +7,7 @@ what the parts had to keep outlives a crash here, so that the next life can be j
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,20 +36,12 @@ from mqlab.rocketmq.wire.command import RemotingCommand
 
 SAVE_EVERY = 5  # looks
 
-Renew = Callable[[str, Any], Any]
-"""(name of a part, the part) -> the same for the next life of its process"""
-
-
-def as_it_is(name: str, part: Any) -> Any:
-    """What a part is in its next life where nothing else is said: the same class."""
-    return part
-
 
 class BrokerPlug(PlugIn):
-    """The plug-in of one broker. ``renew`` gives a part for each further life of the broker's process."""
+    """The plug-in of one broker."""
 
-    def __init__(self, parts: OwnParts, renew: Renew = as_it_is) -> None:
-        self._parts, self._renew = parts, renew
+    def __init__(self, parts: OwnParts) -> None:
+        self._parts = parts
         self._stored, self._committed, self._sent_back = StoredUnits(), Committed(), SentBack()
         self._lives: dict[str, int] = {}
         self._cuts = 0
@@ -88,7 +80,7 @@ class BrokerPlug(PlugIn):
         """A part for the next life of the broker."""
         part = getattr(self._parts, field)
         self._lives[field] = self._lives.get(field, 0) + 1
-        return part if self._lives[field] == 1 else self._renew(name, part)
+        return part if self._lives[field] == 1 else self._parts.renew(name, part)
 
     def handlers(
         self, state: BrokerState, held_pulls: HeldPulls, broadcast: BroadcastOffsets, table: Mapping[int, Handler]
@@ -128,8 +120,8 @@ class BrokerPlug(PlugIn):
 
     def _wired(self, state: BrokerState, pulling: PartPulling | None) -> dict[int, Handler]:
         """The learner's own table over the learner's own parts."""
-        own = self._parts.handlers
-        if own is None or pulling is None or self._pulls is None or self._groups is None or self._retries is None:
+        own = self._born("handlers", "HANDLERS")
+        if pulling is None or self._pulls is None or self._groups is None or self._retries is None:
             raise UsageError("handlers need pulls, groups and retries", hint="docs/your-broker.md says what they do")
         retries, store = WireRetries(self._retries, state), StoreToWrite(state.store)
         broker = WireBroker(store, self._pulls, self._groups, retries, state.now_ms, message_ids(state))

@@ -71,7 +71,7 @@ class PartPulls:
         if answer is not None:
             return self._judged("MyPulls.pull", arguments, asked, answer)
         waits = asked["until_ms"] > self._now_ms()
-        if not waits or self._wanted(asked) or not 0 <= asked["queue_offset"] <= self._end(asked):
+        if not waits or self._wanted(asked, self._end(asked)) or not 0 <= asked["queue_offset"] <= self._end(asked):
             rule = AT_ONCE_RULE if 0 <= asked["queue_offset"] <= self._end(asked) else OUTSIDE_RULE
             raise broken("MyPulls.pull", rule, arguments, "an answer", "None")
         self.asked_by[number] = asked
@@ -84,7 +84,9 @@ class PartPulls:
         asked = (topic, queue_id)
         self._answer("arrived", asked, "arrived")
         for number, held in self.held.items():
-            if (held.asked["topic"], held.asked["queue_id"]) == asked and self._wanted(held.asked):
+            if (held.asked["topic"], held.asked["queue_id"]) == asked and self._wanted(
+                held.asked, self._end(held.asked)
+            ):
                 raise broken("MyPulls.arrived", WAKE_RULE, asked, f"an answer to pull {number}", "it is still held")
 
     def look(self) -> None:
@@ -120,7 +122,7 @@ class PartPulls:
                 raise broken(name, FILTER_RULE, arguments, f"tags {asked['tags']}", _tag(unit))
         if not offset <= next_offset <= end or (next_offset == offset < end):
             raise broken(name, NEXT_RULE, arguments, f"{min(offset + 1, end)} to {end}", next_offset)
-        passed = [unit for unit in self._store.get(*_queue(asked), offset, next_offset - offset) if _wants(asked, unit)]
+        passed = self._wanted(asked, next_offset)
         if offered != passed[: len(offered)] or len(passed) > len(offered):
             rule = NEXT_RULE if len(offered) > len(passed) else OFFERED_RULE
             raise broken(
@@ -128,11 +130,14 @@ class PartPulls:
             )
         return offered, next_offset
 
-    def _wanted(self, asked: dict[str, Any]) -> bool:
-        """Whether there is anything to give."""
-        offset = asked["queue_offset"]
-        units = self._store.get(*_queue(asked), offset, max(0, self._end(asked) - offset)) if offset >= 0 else []
-        return any(_wants(asked, unit) for unit in units)
+    def _wanted(self, asked: dict[str, Any], end: int) -> list[bytes]:
+        """What a pull wants of the messages from its offset up to ``end``."""
+        offset, units = asked["queue_offset"], list[bytes]()
+        while 0 <= offset < end:  # one read brings 32 at most
+            read = self._store.get(*_queue(asked), offset, end - offset)
+            units += read
+            offset += len(read)
+        return [unit for unit in units if _wants(asked, unit)]
 
     def _end(self, asked: dict[str, Any]) -> int:
         return self._store.max_offset(*_queue(asked))

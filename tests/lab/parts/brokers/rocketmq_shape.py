@@ -7,7 +7,7 @@ from mqlab.lab.parts import copied, placed, stored_ms, unit_of
 from mqlab.rocketmq.wire import record
 from mqlab.rocketmq.wire.java_hash import tags_code
 
-LOG_BYTES, QUEUE_BYTES, ENTRY = 1 << 20, 20_000, struct.Struct(">qiq")
+LOG_BYTES, QUEUE_BYTES, ENTRY = 1 << 18, 20_000, struct.Struct(">qiq")
 WAITING = "WAITING_RETRIES"
 
 
@@ -31,26 +31,30 @@ class MyStore:
         return number, place
 
     def write(self, place, data):
-        start = place - place % LOG_BYTES
-        name = f"commitlog/{start:020d}"
+        name, begin = self.file_of(place)
         if not self.disk.size(name):
             self.disk.create(name, LOG_BYTES)
-        self.disk.write(name, place - start, data)
+        self.disk.write(name, begin, data)
         self.unsynced.add(name)
 
     def unit_at(self, place):
+        name, begin = self.file_of(place)
+        size = int.from_bytes(self.disk.read(name, begin, 4), "big")
+        return self.disk.read(name, begin, size)
+
+    def file_of(self, place):
         start = place - place % LOG_BYTES
-        name = f"commitlog/{start:020d}"
-        size = int.from_bytes(self.disk.read(name, place - start, 4), "big")
-        return self.disk.read(name, place - start, size)
+        return f"commitlog/{start:020d}", place - start
 
     def walk(self, place):
-        while self.disk.size(f"commitlog/{place - place % LOG_BYTES:020d}"):
-            start = place - place % LOG_BYTES
-            data = self.disk.read(f"commitlog/{start:020d}", place - start, LOG_BYTES)
+        """Every unit from a place on: (place, unit)."""
+        while self.disk.size(self.file_of(place)[0]):
+            name, begin = self.file_of(place)
+            size = int.from_bytes(self.disk.read(name, begin, 4), "big")
+            data = self.disk.read(name, begin, min(size, LOG_BYTES - begin))
             found = record.check(data, 0)
             if found.kind == record.BLANK:
-                place = start + LOG_BYTES
+                place += LOG_BYTES - begin
             elif found.kind == record.UNIT:
                 yield place, data[: found.size]
                 place += found.size
@@ -58,15 +62,15 @@ class MyStore:
                 return
 
     def recover(self):
+        """The end of the log is its first unit that is not whole: zeros from there on."""
         for place, unit in self.walk(0):
             one = record.decode(unit)
             self.numbers[one.topic, one.queue_id] = one.queue_offset + 1
             self.end = place + len(unit)
-        start = self.end - self.end % LOG_BYTES
         for name in self.disk.names("commitlog"):
-            begin = int(name.rpartition("/")[2])
-            if begin >= start:
-                self.disk.write(name, max(0, self.end - begin), bytes(LOG_BYTES - max(0, self.end - begin)))
+            begin = max(0, self.end - int(name.rpartition("/")[2]))
+            if begin < LOG_BYTES:
+                self.disk.write(name, begin, bytes(LOG_BYTES - begin))
 
     def dispatch(self):
         found = []

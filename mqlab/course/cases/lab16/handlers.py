@@ -1,0 +1,147 @@
+"""Lab 16's fifth exercise: HANDLERS, six request codes as they are on the wire, over the course's other parts.
+
+310 send, 11 pull     stored, and brought to who asks or waits       36 send back     a retry, a dead letter
+14 and 15             where a group is, and where it begins          38 members       who shares the queues
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from mqlab.course.cases.lab16.form import BrokerPromise, PartOfBroker
+from mqlab.course.cases.lab16.orders import (
+    GROUP,
+    NEW,
+    PAID,
+    QUEUES,
+    TOPIC,
+    BookOrder,
+    all_are_done,
+    day_of,
+    dies,
+    once_each,
+    orders_of,
+    reads,
+    sends,
+)
+from mqlab.course.cases.lab16.right import RightGroups, RightPulls, RightRetries
+from mqlab.course.kit.days import Played
+from mqlab.course.teach.exercises import Finding
+
+MOVES_RULE = "UPDATE_CONSUMER_OFFSET moves the group: when all is done, its offsets are at the ends of the queues"
+SHARED_RULE = "GET_CONSUMER_LIST_BY_GROUP tells each member all members: then each queue has one owner"
+WAITS_RULE = "A pull that finds nothing is held: a member does not ask again and again"
+AUDIT = "audit"
+FEW_PULLS = 60
+
+
+def _reads(played: Played, group: str = GROUP, **settings: Any) -> Any:
+    """A member of a group that begins with the first message where the broker knows no offset."""
+    return reads(played, group, consume_from_where="CONSUME_FROM_FIRST_OFFSET", **settings)
+
+
+def sent(played: Played, rng: random.Random) -> None:
+    """Messages to both queues, some when nobody reads yet."""
+    sends(played, orders_of(rng, rng.randint(30, 50)))
+    _reads(played)
+    played.lab.run_for("10s")
+    sends(played, orders_of(rng, 8, 60), pause="300ms")
+    played.lab.run_for("10s")
+
+
+def pulled(played: Played, rng: random.Random) -> None:
+    """Two groups, one of a rare tag; then nothing for a while, then a message for both."""
+    sends(played, orders_of(rng, 40, tag=lambda number: PAID if rng.random() < 0.2 else NEW))
+    _reads(played, tags=PAID)
+    _reads(played, AUDIT)
+    played.lab.run_for("45s")
+    sends(played, [BookOrder("order-98", NEW), BookOrder("order-99")])
+    played.lab.run_for("10s")
+
+
+def offsets(played: Played, rng: random.Random) -> None:
+    """A member reads, leaves, and another goes on; the broker is killed in between."""
+    member = _reads(played)
+    sends(played, orders_of(rng, rng.randint(8, 14)))
+    played.lab.run_for("12s")
+    member.shutdown()
+    played.lab.run_for("6s")
+    dies(played)
+    sends(played, orders_of(rng, 5, 30))
+    _reads(played, name="billing-2")
+    played.lab.run_for("30s")
+
+
+def sent_back(played: Played, rng: random.Random) -> None:
+    """Orders fail once, twice, and for ever."""
+    _reads(played, max_reconsume_times=2)
+    fails = [rng.choice((0, 1, 2)) for _ in range(5)]
+    sends(played, [BookOrder(f"order-{number}", fails=times) for number, times in enumerate([*fails, 1, 99])])
+    played.lab.run_for("80s")
+
+
+def shared(played: Played, rng: random.Random) -> None:
+    """Two members share the queues; one leaves."""
+    first, second = _reads(played), _reads(played, name="billing-2")
+    played.lab.run_for("25s")
+    sends(played, orders_of(rng, rng.randint(8, 12)))
+    played.lab.run_for("8s")
+    rng.choice((first, second)).shutdown()
+    sends(played, orders_of(rng, 6, 20))
+    played.lab.run_for("25s")
+
+
+def at_the_end(played: Played) -> Finding | None:
+    """The group's offsets are at the ends of the queues."""
+    broker = played.lab.broker()
+    ends = [broker.store.max_offset(TOPIC, queue_id) for queue_id in range(QUEUES)]
+    held = [broker.offset_table.query(GROUP, TOPIC, queue_id) for queue_id in range(QUEUES)]
+    return None if held == ends else Finding(MOVES_RULE, f"offsets of {GROUP}, queues 0 and 1", ends, held)
+
+
+def two_owners(played: Played) -> Finding | None:
+    """While there were two members, each has got messages of its own queue only."""
+    owners: dict[str, set[str]] = {}
+    for row in played.deliveries(GROUP):
+        owners.setdefault(str(row.message_queue), set()).add(row.client)
+    first = {order.key for order in list(played.sent.values())[:8]}
+    clients = {row.client for row in played.deliveries(GROUP) if played.sent[row.msg_id].key in first}
+    if len(clients) < 2:
+        return Finding(SHARED_RULE, "members that got the first orders", 2, sorted(clients))
+    return None
+
+
+def few_pulls(played: Played) -> Finding | None:
+    """Members wait at the broker: there are few pulls in a quiet time."""
+    held = sum(1 for _ in played.lab.journal.of("pull.hold"))
+    return None if held <= FEW_PULLS else Finding(WAITS_RULE, "pulls", f"at most {FEW_PULLS}", held)
+
+
+def _is_new(order: BookOrder) -> bool:
+    return order.tag != PAID
+
+
+HANDLERS = PartOfBroker(
+    "lab16.handlers",
+    "HANDLERS",
+    "handlers",
+    points=7,
+    about="a broker with your handlers",
+    promises=[
+        BrokerPromise("SENT is stored", day_of(sent, "lab16.sent"), (all_are_done(), once_each())),
+        BrokerPromise(
+            "every wanted message is offered",
+            day_of(pulled, "lab16.pulled"),
+            (all_are_done(but=_is_new), all_are_done(AUDIT), once_each(), once_each(AUDIT)),
+        ),
+        BrokerPromise(
+            "offsets go on", day_of(offsets, "lab16.wire_offsets"), (all_are_done(), once_each(), at_the_end)
+        ),
+        BrokerPromise(
+            "retries come", day_of(sent_back, "lab16.wire_back"), (all_are_done(but=lambda order: order.fails > 2),)
+        ),
+        BrokerPromise("everybody knows who is there", day_of(shared, "lab16.shared"), (all_are_done(), two_owners)),
+    ],
+    others={"pulls": RightPulls, "groups": RightGroups, "retries": RightRetries},
+)
