@@ -1,7 +1,7 @@
 """What a lab keeps to whose words are in its source. ``make labs`` and the tests say where it does not.
 
     pictures          in a section (## …), no more than 8 cells in a row are without a picture or a parameter
-    first exercise    its section begins within 15 minutes
+    first exercise    its section begins within 15 minutes, old questions not counted
     easiest first     no exercise of the notebook gives fewer points than the first; or the first is tagged "easiest"
     words             exercises, tasks and predictions of the source are those of the manifest and of the cells
     own names         what a cell gives to answer(…) has a name that no other cell binds, so that after Run All it is
@@ -23,7 +23,7 @@ from typing import Any
 
 from mqlab.course.teach.exercises import Manifest
 from solutions.cells import Cell
-from solutions.minutes import cell_minutes
+from solutions.minutes import asks_old_questions, cell_minutes
 
 CELLS_WITHOUT_A_PICTURE, MINUTES_BEFORE_AN_EXERCISE = 8, 15
 PICTURE = re.compile(
@@ -155,7 +155,8 @@ def _first_exercise(where: str, cells: Sequence[Cell], points: Mapping[str, int]
             exercises.append((found[1], cell))
         elif not exercises:
             before = passed if cell.kind == "markdown" and SECTION.search(cell.source) else before
-            passed += cell_minutes(cell, where, lambda name: points.get(name, 0))
+            if not asks_old_questions(cell):  # they are exercises of the labs before
+                passed += cell_minutes(cell, where, lambda name: points.get(name, 0))
     if not exercises:
         return
     first, cell = exercises[0]

@@ -2,7 +2,7 @@
 
     words        a minute for 180 of them, in text cells
     code         36 s a cell; a check is one
-    prediction   90 s
+    prediction   90 s; three old questions 2 min
     your turn    4 min
     exercise     18 min an easy one (2 points at most), 28 a usual one, 42 one with Spark or a hunt (labs 10 to 14)
     waits        the seconds that cells take which take two seconds and more, measured on two cores
@@ -28,7 +28,7 @@ from mqlab.errors import UsageError
 from solutions.cells import Cell
 
 WORDS_A_MINUTE = 180
-CODE, PREDICTION, YOUR_TURN = 0.6, 1.5, 4.0
+CODE, PREDICTION, OLD_QUESTIONS, YOUR_TURN = 0.6, 1.5, 2.0, 4.0
 EASY, USUAL, LONG = 18, 28, 42
 EASY_POINTS = 2
 LONG_LABS = ("10", "11", "12", "13", "14")
@@ -53,7 +53,14 @@ def cell_minutes(cell: Cell, part: str, points: Callable[[str], int]) -> float:
         return EASY if points(exercise[1]) <= EASY_POINTS else usual
     if cell.id:  # of a prediction
         return PREDICTION
+    if asks_old_questions(cell):
+        return OLD_QUESTIONS
     return YOUR_TURN if YOUR_TURN_CELL.search(cell.source) else CODE
+
+
+def asks_old_questions(cell: Cell) -> bool:
+    """Whether a cell is the lab's first, with three questions of the labs before it."""
+    return cell.kind == "code" and cell.source.startswith("old_questions(")
 
 
 def notebook_minutes(cells: Sequence[Cell], part: str, points: Callable[[str], int]) -> int:

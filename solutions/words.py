@@ -11,6 +11,8 @@ Then come labelled blocks; a block goes on in lines that are indented by two spa
     # - 1: after 1 second {lab07.level_one}       a choice that stands for a belief names it in braces
     #   > Level 1 lasts a second, but the first retry waits for level 3.      ">": the refutation of this choice
     # note: The delay of retry n is that of level n + 2.          said to everybody when the run has answered
+    # later: A listener fails for the first time. When …      the question as old_questions asks it labs later, if the
+                                                  cells above it are needed; "later: -": it is not asked again
                                                   A prediction without choices asks for a whole number; the solution's
                                                   number is then a block of its own, answer: 3
 
@@ -53,7 +55,7 @@ from typing import Any
 from mqlab.errors import UsageError
 
 KINDS = {
-    "prediction": {"note", "answer"},
+    "prediction": {"note", "answer", "later"},
     "exercise": {"hint", "note"},
     "answer": {"wrong", "note"},
     "reflection": {"answer"},
@@ -232,6 +234,7 @@ def _contents(cell: Typed) -> Iterable[tuple[str, str, dict[str, Any]]]:
                 "right": cell.answer,
                 "note": cell.one("note", ""),
                 "beliefs": beliefs,
+                "later": _joined(cell.one("later", "")),
             },
         )
         for (key, text, refutation), choice in zip(choices, cell.choices, strict=True):

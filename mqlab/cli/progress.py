@@ -29,6 +29,8 @@ PAGE = (
 def progress(directory: Path | None, page: Path | None) -> None:
     """Show what was predicted, tried and checked in the saved notebooks of DIRECTORY (default: my-labs, else labs).
 
+    "knew at first" counts the predictions that were right; "knows now" counts the last answer to old_questions as well.
+
     Example:  mqlab progress my-labs --page progress.html
     """
     from mqlab.course import mybroker
@@ -42,10 +44,14 @@ def progress(directory: Path | None, page: Path | None) -> None:
         raise UsageError(f"no notebook of a lab is in {folder}", hint="save your notebooks, then name their folder")
     shown, own = saved.table(labs), mybroker.table(folder)
     click.echo(str(shown))
+    again = saved.asked_again(folder)
+    if len(again):
+        click.echo(f"\nOld questions, at first and now:\n{again}")
     if len(own):
         click.echo(f"\nYour broker, in {folder.name}/{FOLDER}:\n{own}")
     draw_progress(root)
     if page is not None:
         from markupsafe import Markup
 
-        page.write_text(str(Markup(PAGE).format(shown.html() + (own.html() if len(own) else ""), folder.name)), "utf-8")
+        tables = "".join(part.html() for part in (shown, again, own) if len(part))
+        page.write_text(str(Markup(PAGE).format(Markup(tables), folder.name)), "utf-8")

@@ -17,9 +17,9 @@ from mqlab.extras import need
 from mqlab.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from mqlab.course.teach import CheckFailed, answer, check, hint, keep, predict, reveal, show_me
+    from mqlab.course.teach import CheckFailed, answer, check, hint, keep, old_questions, predict, reveal, show_me
 
-__all__ = ["CheckFailed", "answer", "check", "hint", "keep", "predict", "reveal", "show_me"]
+__all__ = ["CheckFailed", "answer", "check", "hint", "keep", "old_questions", "predict", "reveal", "show_me"]
 
 need("course")
 

@@ -360,6 +360,8 @@ check("lab01.unit")
 #   > All three are completely in the log. Only the entries that lead to them are missing.
 # note: Dispatching makes queue entries and index entries afterwards. Until then no search and no consumer finds the
 #   message.
+# later: Three orders with keys are in the commit log, and the dispatch has not reached them yet. How many of them
+#   does a search by key find?
 
 # %%
 folder = tempfile.TemporaryDirectory()

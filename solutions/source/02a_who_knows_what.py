@@ -29,10 +29,13 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, play
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.widgets import knows_board
 from mqlab.course.widgets.boards.knows import KnowsSettings, play_knows
 from mqlab.lab.views import Bars, Table
+
+# %%
+old_questions("lab02")
 
 # %% [markdown]
 # ## A broker dies
@@ -54,6 +57,8 @@ from mqlab.lab.views import Bars, Table
 # - expiry: after 120 s, when the name server has not heard of the broker for so long
 #   > 120 s are for silence. A closed connection removes the broker at once.
 # note: A name server only answers requests.
+# later: A broker's process is killed, and its connections close. When does a producer that sends to it learn that it
+#   is gone?
 
 # %% tags=["parameter"]
 killed = play_knows(KnowsSettings(happens="kill"))
@@ -81,6 +86,7 @@ reveal("lab02.killed", "at_once" if late < 1 else "poll" if late <= 30 else "exp
 #   > A connection whose other end lost power looks like an idle one. The name server waits for 120 s of silence.
 # note: The worst case is 120 + 5 s until the name server knows, and 30 s more until a client asks. For two and a half
 #   minutes half of all sends time out.
+# later: A broker falls silent, but its connections stay open. When does the name server take it off its list?
 
 # %% tags=["parameter"]
 silent = play_knows(KnowsSettings(happens="power_off"))
@@ -263,6 +269,8 @@ def order(number):
 #   = The shop's route has broker-b, billing's does not. No log has an error.
 # note: Nothing is lost: the orders are in broker-b's log. But no alarm shows that they wait; a dashboard that asks
 #   nameserver-1 does not even show the broker.
+# later: broker-b is known to nameserver-2 alone. The shop happens to ask nameserver-2, billing nameserver-1, and all
+#   of them run well. What happens to the orders that the shop sends to broker-b?
 
 # %%
 lab = play(cut_off, seed=7, brokers=2, name_servers=2, client=no_trace)
@@ -361,6 +369,8 @@ def first_orders(lab, orders=2):
 #   > Brokers create topics. The name server only stores what they register.
 # note: Once one broker has the topic, its route names that broker alone, and every other client sends there: a whole
 #   cluster works like one broker until an operator creates the topic properly.
+# later: Three brokers create topics automatically. The shop sends two orders to a topic that does not exist. Where
+#   is the topic now?
 
 # %%
 lab = play(first_orders, seed=7, brokers=3, client=no_trace)

@@ -95,6 +95,8 @@ def went_to(lab):
 # - more: more than a third, because the others are done sooner
 #   > Round robin does not know which broker has answered. The bars show an even split.
 # note: The default spreads evenly, so every third order waits.
+# later: One of three brokers, broker-b, takes seconds for each put. The shop has RocketMQ's default settings. How
+#   many of 60 orders go to broker-b?
 
 # %%
 lab = play(one_is_slow, seed=7, brokers=3, client=no_trace)
@@ -518,6 +520,8 @@ def tried(fault, **settings):
 # - other: it is tried again, at broker-b
 #   = Its first attempt fails at once, and the second goes to another broker, like that of a synchronous send.
 # note: Two textbook sentences are wrong: that asynchronous sends are not retried, and that they stay on their broker.
+# later: broker-a has just been killed, broker-b runs. An order that would go to broker-a is sent with `send_async`.
+#   What happens?
 
 # %% tags=["picture"]
 killed = tried(lambda lab: lab.kill("broker-a"))
@@ -544,6 +548,8 @@ reveal("lab02.async_retries", happened)
 # - async: the asynchronous one is tried three times, always at the same broker; the synchronous one once
 #   = If you send with a selector, handle failures yourself; the two ways differ in how often they try.
 # note: With a selector and a dead broker, some orders cannot be sent until the route has changed.
+# later: The broker of the selected queue has just been killed. An order is sent with a selector, once synchronously
+#   and once with `send_async`. Which of the two is tried again?
 
 # %%
 many = {row["way"]: row["attempts"].count("broker-a") for row in killed}
@@ -571,6 +577,7 @@ reveal("lab02.with_selector", happened)
 #   > A synchronous send checks the code of the answer: eight codes mean *try another broker*.
 # note: The codes are 1, 2, 14, 16, 17, 204, 205 and 1500. With any other (an illegal message, say) even a synchronous
 #   send fails at once.
+# later: -
 
 
 # %% tags=["parameter"]
@@ -708,6 +715,8 @@ def slave_is_down(lab):
 # - master: a status from the **master**, FLUSH_SLAVE_TIMEOUT; the order is stored on the master
 #   = The master waits 3 s for the slave to report its position, and then reports the missing confirmation.
 # note: With RocketMQ's defaults on both sides the shop never sees this status: its own time-out of 3 s comes first.
+# later: A master with `SYNC_MASTER` waits for its slave, and the slave is killed. Which status of order-2 does the
+#   shop get, from which machine, and is the order stored?
 
 # %%
 lab = play(slave_is_down, seed=7, replicas=1, broker=TWO_COPIES, client=patient)
@@ -856,6 +865,8 @@ def outcome(lab):
 #   = Whichever comes first, a crash after it leaves the two systems in disagreement.
 # note: Two systems without a common transaction cannot change together. But one of them can record what it still owes
 #   the other.
+# later: A shop writes to its database and sends a message, and its process may be killed before each line. Which
+#   order of the two is safe?
 
 
 # %%

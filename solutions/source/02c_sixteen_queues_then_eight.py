@@ -244,6 +244,8 @@ def no_more(lab, perm=4):
 # - all: all are stored; a permission is for new topics
 #   > The shop obeys it as soon as it knows.
 # note: To keep messages out **now**, stop the producers.
+# later: An operator takes the write permission from a topic (`perm=4`). The shop sends an order at once, and then
+#   one every 12 s. What happens to them?
 
 # %% tags=["picture"]
 lab = play(no_more, seed=7, client=no_trace)

@@ -26,10 +26,13 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.lab.views import Bars
 from mqlab.lab.views.owners_grid import OwnersGrid
 from mqlab.rocketmq.client.allocate import strategy
+
+# %%
+old_questions("lab03")
 
 # %% [markdown]
 # ## Three instances, eight queues

@@ -28,11 +28,14 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.widgets import crash_matrix, offset_strip
 from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.timeline import after
 from mqlab.rocketmq.client.consuming.process_queue import ProcessQueue
+
+# %%
+old_questions("lab04")
 
 # %% [markdown]
 # ## One number
@@ -555,6 +558,8 @@ check("lab04.crash_cost")
 # - 32: at most one pull, 32 orders
 #   > Billing kept reading for ten minutes. The offset ignores how many pulls that took.
 # note: Billing reported every 5 seconds, and each report said 2101.
+# later: One order hangs in billing's listener, and two thousand orders after it are paid. Ten minutes later billing
+#   is restarted. How many orders are paid twice?
 
 
 # %% tags=["parameter"]
@@ -911,6 +916,7 @@ check("lab04.process_queue")
 # - nothing: nothing, as long as there is one consumer
 #   > One consumer that dies at a bad moment is enough, as the matrix below shows.
 # note: At least once costs repetitions. They are the price for not losing the order in the middle.
+# later: A cache reports the largest offset that is done, whatever is still open below it. What can go wrong?
 
 
 # %%

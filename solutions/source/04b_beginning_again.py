@@ -214,6 +214,8 @@ check("lab04.plan_reset")
 # - restart: after a restart; a running member has its own memory
 #   > It has, and the broker ignores its reports until it has learned of the reset. It learns of it with its next pull.
 # note: Until then it continues. What is in its listener is finished, and the result is thrown away.
+# later: An operator resets a group's offset by time, and the broker has the new offset in its table. When does
+#   billing begin again?
 
 
 # %%
@@ -281,6 +283,7 @@ answer("lab04.again", 2, play(reset_to(95), seed=7, client=no_trace))
 #   > The group was moved in `orders`. The copy of a failed order is in another topic by now.
 # note: To drop the retries, reset the group's retry topic as well. Even then, copies that still wait for their time are
 #   delivered later. The Java consumer's own `resetOffsetByTimeStamp` resets both topics.
+# later: -
 
 
 # %%
@@ -496,6 +499,7 @@ answer("lab04.from_where", 7, begun)
 # - kept: it keeps 500 until a member pulls from there
 #   = The pull is answered with "offset moved to 3". The member continues there, and its next report is 3.
 # note: Until then everything that reads the table believes it: a lag of minus 497.
+# later: A tool commits the offset 500 in a queue of three orders. What does the broker do with the 500?
 
 
 # %%
@@ -745,6 +749,7 @@ def together(lab):
 #   > The second one, killed between its two transactions, leaves an order that is written down and never charged.
 # note: You need both, the row and the transaction. The database must refuse the second row, in the transaction that
 #   changes the account.
+# later: -
 
 
 # %% tags=["parameter"]

@@ -30,9 +30,12 @@
 from collections import Counter
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.widgets import lanes_board
 from mqlab.lab.views import Bars, Curve, Table
+
+# %%
+old_questions("lab05")
 
 # %% [markdown]
 # ## Twenty threads and one queue
@@ -79,6 +82,9 @@ def send_lives(lab, orders=1):
 # - shipped: *shipped*, because it takes the shortest time
 #   = All three begin at once, each in a thread of its own. The shortest ends first.
 # note: The queue is first in, first out. After it comes a pool of threads (线程池).
+# later: The events *created*, *paid* and *shipped* of an order are in one queue in the order in which they were
+#   sent. A concurrent listener needs the longest time for the first and the shortest for the last. Which of them is
+#   done first?
 
 
 # %% tags=["parameter"]
@@ -279,6 +285,8 @@ def charged(lab):
 # - all: the whole batch is redelivered
 #   > That would be `RECONSUME_LATER`, or an exception.
 # note: The absence of an exception is not success, and the status is for a batch, not for a message.
+# later: A listener gets several orders in one call and logs that order-2 is refused. It raises nothing and returns
+#   `CONSUME_SUCCESS`. What happens to order-2?
 
 # %%
 lab = play(lambda lab: one_batch(lab, charges_all), seed=7, client=no_trace)
@@ -452,6 +460,9 @@ def handed_over(lab, done, kill_after="15s"):
 # - all: all eight
 #   > Only if none of the eight successes had reached the broker. A report goes out every five seconds.
 # note: "It is done anyway" is true until the first restart.
+# later: A listener hands each order to the bank and returns `CONSUME_SUCCESS` without waiting for the bank's answer.
+#   Eight orders arrive, one a second. Later billing is killed and started again, and some answers had not come.
+#   Which orders are redelivered?
 
 # %%
 done = []
@@ -626,6 +637,8 @@ def busy(lab, threads, times):
 #   = The waiting line has moved from the pool into the listener. There the consume timeout runs, and a process that
 #   = stops has 64 open calls instead of four.
 # note: If one resource is the limit, more of another does not help. Lab 09 measures which one it is.
+# later: A group's pool gets 64 threads instead of 4. Its database still has four connections. What happens to the
+#   200 orders that wait?
 
 
 # %%

@@ -164,6 +164,8 @@ reveal("lab05.threads_of_order", most)
 # - 100: after 100 seconds, when queue 0 is empty
 #   > A long queue would then stop all others. After a minute the thread leaves the queue.
 # note: The minute is checked between two calls. It does not interrupt a listener.
+# later: Billing reads in order, with one thread and two queues. Ten orders wait in each, and each order takes ten
+#   seconds. The thread begins with queue 0. When does queue 1 get its first turn?
 
 
 # %% tags=["parameter"]
@@ -318,6 +320,8 @@ def two_readers(lab, orderly=True, killed=True):
 # - two minutes: after two minutes, when the broker gives the member up
 #   > That is for a member that falls silent. A closed connection is noticed at once.
 # note: A member that shuts down gracefully unlocks its queues. A killed one leaves up to a minute of silence.
+# later: Billing reads in order. `billing-1` is killed and does not come back; the broker sees its connection close
+#   and notifies `billing-2`. When does `billing-2` get the first order of a queue that belonged to `billing-1`?
 
 # %%
 ordered = play(two_readers, seed=7, client=no_trace)
@@ -409,6 +413,8 @@ def cut_off(lab, cached=200):
 # - 200: until its cache is empty
 #   > By then the broker may have given the queue to another member, and two would work on one queue.
 # note: The client is more careful than the broker. The price is that no member works on the queue between 30 and 60 s.
+# later: Billing reads in order. It has two hundred orders in its cache, and each takes a second. Now it cannot reach
+#   the broker. For how many seconds does it keep working on them?
 
 # %%
 lab = play(cut_off, seed=7, client=no_trace)
@@ -474,6 +480,8 @@ answer("lab05.alone", 6, alone)
 # - handled: they are handled, although the order was never created
 #   = *created* leaves the queue and becomes a dead letter, and the next events have their turn.
 # note: The default waits for ever; a limit breaks the order. A shop wants neither.
+# later: An orderly group has a limit of retries, and *created* of order-1 fails every time. *paid* and *shipped* of
+#   order-1 come after it in the queue. What happens to them?
 
 
 # %% tags=["parameter"]
@@ -674,6 +682,7 @@ def said(lab):
 # - 3: line 3; what was rolled back goes to the retry topic
 #   > An orderly failure stays in its queue and waits there.
 # note: A rollback covers everything since the last commit.
+# later: -
 
 # %%
 answers = [SUCCESS, ROLLBACK, SUCCESS, SUCCESS, COMMIT]
@@ -770,6 +779,8 @@ check("lab05.manual")
 # - 10: ten
 #   = One after another, 100 ms each. Neither members nor threads change that.
 # note: Order costs parallelism: the more order, the less parallel work.
+# later: One queue is read in order by four members with twenty threads each. Each event takes 100 ms. How many
+#   events are handled in a second?
 
 
 # %%

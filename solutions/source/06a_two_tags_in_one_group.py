@@ -30,10 +30,13 @@
 from collections import Counter
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.widgets import tag_trap_board
 from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.fates import show_fates
+
+# %%
+old_questions("lab06")
 
 # %% tags=["setup"]
 from mqlab.rocketmq.wire.java_hash import string_hash as java_hash
@@ -277,6 +280,7 @@ def one_group(
 # - 2: two
 #   > Count by queues: billing's two queues hold two `shipped` orders, shipping's two hold two `paid` ones.
 # note: This is the picture of the blogs: half is lost.
+# later: -
 
 # %%
 lab = play(
@@ -311,6 +315,8 @@ reveal("lab06.popular", len(nobody_got(lab)))
 #   = The broker filters billing's pulls with `shipped`, and billing's client drops what arrives.
 # note: The broker drops billing's tag, and billing's client drops the other one. Between the two filters nothing is
 #   left.
+# later: Two members of one group subscribe to different tags with default settings, billing to `paid`, then shipping
+#   to `shipped`. What does billing get?
 
 # %%
 lab = play(one_group, seed=7, client=no_trace)
@@ -434,6 +440,8 @@ def retried(lab, fails_at="shipping"):
 # - nobody: none; the tags differ, so it is filtered out
 #   > In the retry topic nothing is filtered out: every member reads it with `*`.
 # note: So a listener may get a tag that it never asked for, even when all settings look right.
+# later: Two members of one group subscribe to different tags, billing to `paid`, shipping to `shipped`. A `shipped`
+#   order fails at shipping. Which member's listener gets the retry?
 
 # %%
 lab = play(retried, seed=7, client=no_trace)
@@ -590,6 +598,7 @@ show_fates(lab, "order-service")
 # - members: each member's own subscription, `get_consumer_running_info`
 #   = Only the members know what they want. The broker has forgotten all but one.
 # note: Lag counts entries after the offset. What two filters have dropped is before it.
+# later: -
 
 # %%
 lab = play(one_group, seed=7, client=no_trace)
@@ -718,6 +727,7 @@ check("lab06.detector")
 #   > The broker takes every heartbeat. It refuses pulls for a topic that the last heartbeat did not name, and the
 #   > client tries these again a second later.
 # note: And it never settles: each heartbeat removes the other's topic, which counts as a change, so all divide again.
+# later: -
 
 
 # %% tags=["parameter"]

@@ -487,6 +487,7 @@ Bars(dict(sorted(asked.items())), title="pulls of orders", unit="pulls")
 #   > `enablePropertyFilter=true` at the broker does.
 # note: A push consumer asks the broker at its start whether the condition is allowed and can be read, and does not
 #   start if not.
+# later: Which consumers can subscribe with an SQL condition on properties?
 
 
 # %%

@@ -28,11 +28,14 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.widgets import explore, retry_clock
 from mqlab.lab.views import Table
 from mqlab.lab.views.message import MessageView
 from mqlab.lab.views.timeline import after
+
+# %%
+old_questions("lab07")
 
 # %% [markdown]
 # ## The bank
@@ -174,6 +177,7 @@ lab.timeline(first.msg_id)
 # - 105: 105; sixteen retries wait for levels 1 to 16
 #   > They wait for levels 3 to 18. The two longest, 1 h and 2 h, take most of the time.
 # note: The broker checks every 100 ms whether a message is due. That adds a second or two in all.
+# later: -
 
 # %% [markdown]
 # Five hours, in virtual time:

@@ -269,6 +269,9 @@ check("lab07.three")
 # - none: neither; an order that was not handled to its end is redelivered
 #   > The broker does not know what a listener still plans to do. It only gets `CONSUME_SUCCESS`.
 # note: First store, then acknowledge. Whatever is acknowledged first can get lost.
+# later: Of two listeners one pays and then acknowledges an order, the other acknowledges first and pays later.
+#   billing is killed once, at some moment, and started again. Which of the two can lose the order, so that no human
+#   learns of it?
 
 
 # %% tags=["parameter"]

@@ -29,12 +29,15 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, play
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.delay_queues import show_delays
 
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 WAITING = "SCHEDULE_TOPIC_XXXX"  # the broker's own topic
+
+# %%
+old_questions("lab08")
 
 # %% [markdown]
 # ## Where a delayed message waits
@@ -67,6 +70,7 @@ def one_waits(lab):
 # - memory: in the broker's memory, in a list sorted by time
 #   > A crash would lose it. It is in the commit log, under another topic.
 # note: The broker changes the name of the topic, then stores it like any message.
+# later: An order is sent with a delay level of 10 s. Where is it five seconds after the send?
 
 # %%
 waits = play(one_waits, seed=7, client=no_trace)
@@ -213,6 +217,7 @@ reveal("lab08.down", "restart" if order.store_timestamp - back_ms < 1_200 else "
 # - twice: twice
 #   = The file did not have the new offset yet. After the restart the broker reads the entry again, and it is due.
 # note: A delayed message arrives at least once. A graceful shutdown writes the file.
+# later: -
 
 
 # %%
@@ -341,6 +346,7 @@ check("lab08.due")
 #   = Level 4 now takes 12 s. The broker treats a due time further away as an error and delivers at once. Levels beyond
 #   = its table have no timer.
 # note: With the old table the two would be delivered. But no log line shows that they wait.
+# later: -
 
 
 # %%
@@ -430,6 +436,7 @@ answer("lab08.worst", worst)
 #   > Each level takes a little longer than its name. Round the time left up to a whole second before you choose, or the
 #   > small levels multiply.
 # note: Round up to a whole second, then take the longest level that fits: never early, at most a second late.
+# later: -
 
 
 # %%
@@ -642,6 +649,7 @@ def payment_at(lab, pays_ms):
 # - both: the money is taken, and the order cancelled
 #   = The payment came between check and action: lab 04's check-then-act under another name.
 # note: Forty milliseconds are a long time for four million orders.
+# later: -
 
 # %%
 outcomes = {}

@@ -77,6 +77,7 @@ def send_inside(shop, database, order):
 # - money: the money, and no message
 #   = Not even the shop knows that a message is missing.
 # note: That is Thursday, 9:14.
+# later: -
 
 # %% [prediction] lab08.inside
 # `send_inside` sends before the database commits, and an error of the send rolls the money back. What can a crash of
@@ -206,6 +207,8 @@ Table([{name: half.properties[name] for name in names}], title="what it brings a
 # - three: three
 #   = The half message, the order, and an op message which records that half message 0 has ended.
 # note: No queue can remove a message. The op topic lists the half messages that are complete.
+# later: The local transaction of a half message ends with COMMIT_MESSAGE half a second after the send. Five seconds
+#   later, how many units does the broker's log contain for this order?
 
 # %%
 lab.run_for("5s")
@@ -358,6 +361,7 @@ def dies_untold(lab, sells=True, back="shop-1"):
 # - round: at the broker's next check once it is older than six seconds
 #   = It checks every thirty seconds. A half message younger than six waits for the next check.
 # note: So it takes between 6 and 36 seconds if a process is there to answer.
+# later: -
 
 # %%
 untold = play(dies_untold, seed=7, client=no_trace)
@@ -396,6 +400,8 @@ Table(
 # - consumer: the consumers of `orders`
 #   > The half message names a producer group, PGROUP.
 # note: The question contains the whole message, and nothing else.
+# later: A transactional producer `shop-1` dies before it reports, and never restarts. `shop-2` was started on
+#   another machine, in the same producer group `shop`. Which process does the broker ask?
 
 # %%
 stranger = play(lambda lab: dies_untold(lab, back="shop-2"), seed=7, client=no_trace)
@@ -532,6 +538,7 @@ def slow_bank(lab, dies):
 #   = The check reported that nothing was paid, and ten seconds later it was.
 # note: Without the crash, the broker would have accepted the COMMIT_MESSAGE after the rollback: it only checks that the
 #   half message exists. Do not rely on that.
+# later: -
 
 # %%
 slow = play(lambda lab: slow_bank(lab, True), seed=7, client=no_trace)
@@ -596,6 +603,7 @@ halves = {"database, then COMMIT": DatabaseFirst, "COMMIT, then database": Commi
 #   > A half message shows an intent to pay, and the broker believes any COMMIT. Send it only when the table shows that
 #   > the money was taken.
 # note: Half message first, then the database, the answer last. Each step remembers the one before it.
+# later: -
 
 # %% tags=["explorer"]
 shop_dies = commit_matrix(halves)
@@ -619,6 +627,8 @@ reveal("lab08.which_order", fine)
 # - none: not at all; the commit is lost
 #   > The order is in the log, in its own topic. A crashed process loses nothing that it wrote to a file.
 # note: RocketMQ's transactions deliver at least once. The consumer still needs lab 04's idempotence.
+# later: A transactional order is committed and stored in `orders`. A second later the broker crashes and is
+#   restarted. How often is the order in `orders` at the end?
 
 # %% tags=["explorer"]
 broker_dies = commit_matrix(halves, dies="broker-a")

@@ -114,6 +114,7 @@ Table(
 # - level: both at the next check, 100 ms later at most
 #   > That is how the delay levels of lab 08a work. The wheel's step is a second.
 # note: A timed message is up to one step late and never early. For full seconds the delay is nearly zero.
+# later: -
 
 
 # %%
@@ -375,6 +376,7 @@ reveal("lab08.four_days", outcome[0])
 # - 20: twenty times, once per second
 #   > The wheel reads a slot when it is due, not every message every second.
 # note: A longer delay costs one more unit per window. With the usual two days, a reminder in three days costs one more.
+# later: The timer's window is 6 s, and a reminder is due in 20 s. How often is it stored in the timer topic?
 
 
 # %%
@@ -578,6 +580,7 @@ def times_delivered(lab):
 # - all: any of them; each is needed
 #   > The messages are in the commit log. Two of the three files can be made again from what is left.
 # note: The danger is a file that says "done" about work whose result is gone.
+# later: A broker keeps timed messages. Which one of these files loses reminders when it is deleted?
 
 # %%
 FILES = ("timerwheel", "timerlog", "config/timercheck")

@@ -29,12 +29,15 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, play
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.widgets import backlog_tank
 from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.charts import Curve
 
 no_trace = {"enable_trace": False}
+
+# %%
+old_questions("lab09")
 
 # %% [markdown]
 # ## Threads: a call takes a second
@@ -52,6 +55,7 @@ no_trace = {"enable_trace": False}
 # - 10: ten
 #   = There are ten threads, and each call keeps one for a second.
 # note: This is Little's law: calls in progress = calls per second x seconds per call.
+# later: -
 
 # %%
 tank = backlog_tank(threads=10, compute="50ms", wait="950ms", recorded={})
@@ -217,6 +221,7 @@ reveal("lab09.knee", "8" if knee_at_8 else "2")
 # - faster: each call is a little faster
 #   > The cores are already busy. Additional calls wait for them.
 # note: A real machine also pays for switching threads and for their memory.
+# later: -
 
 # %%
 took = {threads: ms for threads, (_, ms) in runs["computes and waits"].items()}
@@ -323,6 +328,7 @@ check("lab09.threads")
 #   > They take nothing from each other. Four of them have nothing to do.
 # note: Handbooks write nodes = peak / rate of a node. But queues are the upper limit, and they are whole: the busiest
 #   of three nodes with four queues has as much to do as each of two.
+# later: -
 
 # %%
 sizes = (1, 2, 3, 4, 6, 8)
@@ -383,6 +389,7 @@ backlog_tank()
 #   > It grew by five per second and shrinks by seven. The two times are independent.
 # note: Lag is a number of messages. Time is lag divided by the *remaining* capacity. If none remains, the lag never
 #   ends.
+# later: -
 
 # %%
 after = [row for row in tank.run.seconds if row["second"] > 60]
@@ -476,6 +483,7 @@ check("lab09.catch_up")
 #   = Messages arrive one by one, and each answers a pull.
 # note: A call contains messages of *one pull* only. A pull brings many if many are stored already: after a pause, or
 #   with a pull interval.
+# later: -
 
 
 # %%

@@ -71,6 +71,7 @@ def billing_with(lab, listener, queues=4, threads=20, **settings):
 # - 10: ten; half of the threads wait at any time
 #   > More than half wait for a slot. The slots limit the rate.
 # note: The rule asks how many threads keep the cores busy. It ignores the database, and so does RocketMQ.
+# later: -
 
 # %%
 at_once = {
@@ -103,6 +104,7 @@ at_once[20].limits()
 # - zero: nearly nothing
 #   > The database finishes eight queries per second, whoever sends them.
 # note: The queue has moved from the broker, where it is a visible lag, into the database, where it is a longer call.
+# later: -
 
 # %%
 three = backlog_tank(instances=3, threads=20, slots=8, recorded={})
@@ -300,6 +302,7 @@ Table(patient, title="40 threads that wait as long as it takes")
 #   = Every slot works on an abandoned query. New queries wait behind them for more than three seconds.
 # note: Late calls are redelivered after 10 s, after 30 s, and so on, so demand exceeds the capacity on a Tuesday's
 #   sales. It ends only when demand stays below the capacity until the old queries are done.
+# later: -
 
 # %%
 limited = played(threads=40, limit_ms=3_000)
@@ -494,6 +497,7 @@ Curve({"a pause of 3 s": short}, x="second after the pause", y="messages behind"
 #   = memory.
 # note: The brake is in `DefaultMessageStore.getMessage`: 40 % of the machine's memory, then
 #   `maxTransferCountOnMessageInDisk`. It protects groups that keep up from groups that do not.
+# later: -
 
 # %%
 long_pause = two_cities("20s")
@@ -590,6 +594,7 @@ def killed(lab, printed):
 # - none: none; all work of a process is lost with it
 #   > The first pages were out before the crash, and the last orders were not yet committed, so they were redelivered.
 # note: CONSUME_SUCCESS promises that the work is done or stored elsewhere. "It has begun" is neither.
+# later: -
 
 # %%
 pages = []
@@ -697,6 +702,7 @@ check("lab09.safe_async")
 #   > Two slots still work.
 # note: Little's law, reversed: calls in progress divided by the seconds of a call is the rate. Ten in progress at five
 #   seconds each make two per second, so there are two slots, though no message reports it.
+# later: -
 
 
 # %%

@@ -32,11 +32,14 @@ from pyspark.sql import Observation, Window, functions
 from tqdm import tqdm
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.teach.datasets import real_store, small_day
 from mqlab.data.spark import plan_of, rows_of, session
 from mqlab.data.traffic import write
 from mqlab.lab.views import Bars, Curve, Table, ranked
+
+# %%
+old_questions("lab10")
 
 # %% [markdown]
 # ## A morning's work
@@ -314,6 +317,8 @@ check("lab10.options")
 # - all: all messages, once more
 #   = Each action begins at the log, and the filter comes after the source.
 # note: Options let the source skip the decoding; Parquet (or `cache`) keeps decoded rows.
+# later: `messages` is a DataFrame over a commit log and has been counted once. What of the log does Spark decode for
+#   `messages.where("topic = 'stock'").count()`?
 
 # %% [markdown]
 # The plan (执行计划) shows what is scanned. `frame.explain()` prints it in long lines; `plan_of` prints the same in short
@@ -534,6 +539,7 @@ check("lab10.fullest")
 # - same: as full as before; more queues change nothing
 #   > They do change something: the other customers of that queue are spread over more queues.
 # note: More queues remove a hot customer's neighbours. They do not divide the customer.
+# later: -
 
 # %%
 more = write(f"{folder.name}/queues-32", seed=7, queues=32, **size)

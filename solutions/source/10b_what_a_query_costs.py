@@ -251,6 +251,7 @@ answer("lab10.moves", 1, plan_of(query))
 # - some: more than queues, and far fewer than messages
 #   = Each task sends one row per queue that it has seen in its piece.
 # note: A few small rows cost little to move. Moving the messages would be expensive.
+# later: -
 
 # %% tags=["nbval-ignore-output"]
 stages = stages_of(sorted_counts.collect)
@@ -495,6 +496,7 @@ check("lab10.parts")
 # - none: as full as before, the messages are the same
 #   > The messages of the hot customer go to 16 tasks instead of one.
 # note: More pieces help until the fullest part is near the mean. Beyond that they only cost.
+# later: -
 
 
 # %%

@@ -27,10 +27,13 @@ from collections import Counter
 
 from pyspark.sql import functions
 
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.given.lab11 import pipeline_rows
 from mqlab.course.given.lab11.known_of_orders import known_of_each_order
 from mqlab.course.given.lab11.lag_board import offsets_in
+
+# %%
+old_questions("lab11")
 
 # %%
 from mqlab.course.given.lab11.trace_tables import (
@@ -94,6 +97,7 @@ Bars(lag, title="Behind at the end of the day", unit="messages")
 # - many: ten or more
 #   = No member got them, and no number of the broker shows it.
 # note: You will find each of them, with its key, so the letters can still be sent.
+# later: -
 
 # %% [markdown]
 # ## Trace entries: the diary of the clients
@@ -285,6 +289,7 @@ answer("lab11.cut", reasons["read"], bodies[0], CUT)
 #   > This client does not give up: its consumeTimeout is 15 minutes, and even then the message goes back to the broker
 #   > while the listener keeps waiting.
 # note: A call without an end matters most, and an inner join throws it away.
+# later: -
 
 # %%
 about_it = [
@@ -726,6 +731,7 @@ answer("lab11.letters", sum(lost_by.values()), big)
 # - lost: some orders of audit are lost
 #   = The offset is past them, and no call is known. A real loss looks the same.
 # note: So "lost" means that no call was recorded. First check how complete the trace is.
+# later: -
 
 # %% tags=["picture"]
 try:

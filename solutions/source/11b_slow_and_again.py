@@ -263,6 +263,7 @@ echo_chart(echoes, group="audit", stretch_s=60)
 # - none: none of them
 #   = Nothing failed. The client asked for old offsets, and the broker delivered the same units again.
 # note: A listener that relies on `reconsumeTimes > 0` to find duplicates finds only its own failures.
+# later: -
 
 # %%
 audit = [call for call in told if call["group_name"] == "audit"]
@@ -410,6 +411,7 @@ Table(
 #   > Only if it keeps failing. The first retry after 11:20 succeeds.
 # note: The echo of a failure is about as long as the pause that the oldest message has reached: longer failures have
 #   longer echoes.
+# later: -
 
 # %% tags=["parameter"]
 FAILS_MIN = 20  # so many minutes long does the listener fail: try 5, 60

@@ -32,10 +32,13 @@ from pathlib import Path
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions
 
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.given.lab11.lag_board import offsets_in, rows_of_board
 from mqlab.course.given.lab12.batch_job import job_story, sold
 from mqlab.course.widgets import crash_matrix
+
+# %%
+old_questions("lab12")
 
 # %%
 from mqlab.data import arrow
@@ -121,6 +124,8 @@ def catch_up(sink, checkpoint, options, path=None):
 #   > latest is not the default. A board that begins at latest never shows what was stored before its job was first
 #   > started: begin at the time from which you want to know.
 # note: In Spark's source for Kafka the default of a stream is latest. Look it up for each source.
+# later: A streaming job over the logs of a whole day starts for the first time. Its options are `startTime` = 08:30
+#   and `maxBytesPerTrigger` = 120k. What does batch 0 read?
 
 # %%
 HALF_PAST_EIGHT = broker.now_ms - 40 * 60_000  # it is ten past nine
@@ -364,6 +369,7 @@ checkpoint("board")
 #   > What the sink has committed is not rolled back. Spark does not even know what the sink is.
 # note: So the batch is delivered *at least once* (至少一次). But its range is exact: the same number means the same
 #   messages, as long as the checkpoint exists.
+# later: -
 
 # %%
 lives.append(run(one_by_one, "board", THREE_BATCHES))
@@ -429,6 +435,7 @@ Bars(ledger("clean"), title="Before three o'clock", unit="orders")
 #   > That would need a checkpoint. Without it the job does not know where it had ended.
 # note: That is what happened at 03:00. Note that the batch numbers begin with 0 again, and the new batch 0 may hold
 #   other messages.
+# later: -
 
 # %%
 shutil.rmtree(folder / "clean")
@@ -650,6 +657,8 @@ Bars(ledger("safe"), title="03:00, with your sink", unit="orders")
 #   > Its checkpoint still has the offset. The log has no data there any more.
 # note: failOnDataLoss has the same name in Spark's source for Kafka. If a job sets it to false, count the losses
 #   elsewhere.
+# later: Retention has deleted the files with a streaming job's next messages. The job is restarted with its
+#   checkpoint. What does it do?
 
 # %%
 broker.advance("4h")
@@ -744,6 +753,7 @@ Bars(lag_by_group(), title=f"Behind at {shop.now}", unit="messages")
 #   > Look at the queues one by one. In one of them nothing has moved.
 # note: The delay of a stuck queue grows by one second each second, however few messages it gets. Put that number on the
 #   board.
+# later: -
 
 # %%
 standing = {}

@@ -155,6 +155,7 @@ def by_ten_minutes(orders, delay):
 #   > Only rows before the watermark are too late, and it is behind the newest row by the delay.
 # note: There is no error and no warning, only one number in the progress of one batch. It counts what reaches the
 #   state, here the counts of two groups and not their orders. That was Tuesday.
+# later: -
 
 # %% tags=["picture"]
 spark = session()
@@ -313,6 +314,7 @@ def by_start(orders, delay):
 #   > The rows are still grouped, and groups are kept.
 # note: The counts are right, so no test of the counts finds it, until the memory is full. Watch the rows in state of a
 #   new job for a day before you trust it.
+# later: -
 
 # %% tags=["picture"]
 started = run_of_film(by_start, FILM, "60 minutes")
@@ -584,6 +586,7 @@ Bars(minutes, title="Calls that hang: when they began", unit="minutes after nine
 # - never: never, because a join emits pairs
 #   > An outer join also emits a row that stays alone, when no partner can come any more.
 # note: A short delay reports early and wrong, a long one late and right. Your entries decide how late, not Spark.
+# later: -
 
 # %% tags=["picture"]
 over = clock(hung[0] + 2 * MINUTE)  # its two minutes have passed
@@ -799,6 +802,7 @@ except StreamingQueryException as error:
 # - mixed: the bytes of the new rows plus the number of the old messages
 #   = Both are numbers, so the sum continues from the count.
 # note: A changed query is another query: give it its own checkpoint, and set where it begins (`startingTimestamp`).
+# later: -
 
 # %%
 bytes_stored = functions.sum("total_size").alias("number")
@@ -860,6 +864,7 @@ except StreamingQueryException as error:
 #   > The list does not check what it has. It gets each row a second time, as the board of 12a did.
 # note: The page is safe as long as the log has all of each minute. When retention has deleted half of a minute, the
 #   smaller count replaces the right one.
+# later: -
 
 # %% tags=["picture"]
 listed, numbers = [], {}

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import pandas
 
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.given.lab13.day_answers import with_day
 from mqlab.course.given.lab13.signs import table_of_signs
 from mqlab.course.widgets.boards.war_room import Claim, claim_board, war_room
@@ -35,6 +35,9 @@ from mqlab.data.traffic import capstone
 from mqlab.data.traffic.day_facts import facts_of
 from mqlab.data.traffic.day_watch import again_of
 from mqlab.lab.views import Bars, Histogram, Table
+
+# %%
+old_questions("lab13")
 
 # %%
 from mqlab.scales import SECOND, time_text
@@ -212,6 +215,7 @@ reveal("lab13.repaired", kinds.get(True, "five"))
 # - lost: some messages were lost
 #   > A group that loses its processes loses no message: its offsets do not advance on their own.
 # note: Other days have a planned deploy without harm. The calls distinguish them, not the calendar.
+# later: -
 
 # %%
 again = repeated(facts)
@@ -322,6 +326,7 @@ Bars(lag(facts), title="Behind at midnight", unit="messages")
 # - lag: as many as analytics is behind
 #   > Those wait: analytics writes no trace, and by the calendar it was switched off.
 # note: The lag counts messages that will be read, not those that were passed.
+# later: -
 
 # %%
 never = life[life["successes"] == 0]
@@ -343,6 +348,7 @@ reveal("lab13.lag_zero", "some" if len(never) else "none")
 # - unknown: that cannot be known
 #   > The dead letter has the keys of its original message, and you have the calendar.
 # note: A dead letter is a fact. Harm is a conclusion, and it needs a second look.
+# later: -
 
 # %%
 dead = never[never["dead"]]
@@ -491,6 +497,7 @@ answer("lab13.another_night", max(counts.values()), other_night, NAME)
 #   = Next to each broker a third member ran, in that time only. It subscribed to fewer tags, and the broker takes the
 #   = latest subscription for the whole group.
 # note: The disks do not show who started them. A third member with fewer tags is a finding; a person is a guess.
+# later: -
 
 # %% tags=["parameter"]
 GROUP, SINCE, UNTIL = "notification", "12:39", "14:35"

@@ -261,6 +261,7 @@ def moments_of(number, quiet):
 # - noon: at noon, when most orders come
 #   > Groups that keep up have no lag, however many orders come.
 # note: An alarm that rings each evening is silently switched off in the second week.
+# later: -
 
 # %% [markdown]
 # Here is a good day. Also look at the other quantities:

@@ -29,10 +29,13 @@
 from collections import Counter
 
 from mqlab import play
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.given.lab14.hunting import hunt, message_ids
 from mqlab.lab.simulation.planted import cluster, history
 from mqlab.lab.views import Bars, Table
+
+# %%
+old_questions("lab14")
 
 # %% [markdown]
 # ## A day in Bern
@@ -93,6 +96,7 @@ Bars(
 #   > Each run has its own Lab with its own files.
 # note: FoundationDB, TigerBeetle and others are tested like this: network, disks and clock are simulated, and a failure
 #   is a number on a piece of paper.
+# later: -
 
 # %%
 first, second = (bern.play(day).journal.digest() for _ in range(2))
@@ -220,6 +224,7 @@ check("lab14.follow")
 #   = It got message 0's number, and message 0 was on disk. Two messages have one place, and a reader at offset 0 can
 #   = get only one of them.
 # note: The alarm names lost messages. The first wrong thing is a number, which it does not mention.
+# later: -
 
 # %% tags=["picture"]
 stored = [row for row in rows if row["what"] == "message.stored"]
@@ -296,6 +301,7 @@ Bars(alarms, title="Lines of the alarm", unit="lines")
 # - fault: one, the power cut {lab14.faults_are_causes}
 #   > Faults alone raise no alarm: look at the bars. Without a message, nothing can get lost.
 # note: A short failure is worth more than a long one: you can read it, and it becomes a test.
+# later: -
 
 # %% [exercise] lab14.shrink
 # ### Exercise 2: shrink
@@ -399,6 +405,7 @@ reveal("lab14.how_many", "few" if bern.alarm(day, few) else "most")
 #   = Senders notice a kill and give up at once, so the queue that would count again gets no second message. The defect
 #   = is the same; an alarm also needs a suitable day.
 # note: A defect without an alarm still exists. Remember that for the last section.
+# later: -
 
 # %% tags=["parameter"]
 INSTEAD = "kill"  # or "slow_disk", or "power_off" as before
@@ -623,6 +630,7 @@ answer("lab14.quiet", QUIET, quiet_alarm, quiet_lab)
 #   = The message is in the log and in its queue. A member passed it.
 # note: This narrows a cause from a million lines to one component without reading any of them. It needs a reproducible
 #   failure.
+# later: -
 
 # %% tags=["parameter"]
 PATIENT, SICK_DAY = "Turin", 2  # yours to change

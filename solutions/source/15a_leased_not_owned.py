@@ -33,13 +33,16 @@
 from collections import Counter
 
 from mqlab import CONSUME_SUCCESS, Message, play
-from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.widgets import lease_board
 from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.rocketmq5.lease_bars import show_leases
 
 no_trace = {"enable_trace": False}  # only orders in the log
 RETRY = "%RETRY%billing_orders"  # where lost leases go
+
+# %%
+old_questions("lab15")
 
 # %% [markdown]
 # ## Receive and acknowledge: the lease of a message
@@ -80,6 +83,7 @@ def takes_five(lab):
 # - none: there is no lag; the group has no offset
 #   > It has one. The broker needs to know which messages were never handed out.
 # note: At work: with POP, an alarm on the lag alone never rings while consumers fail. Watch the retry topic as well.
+# later: A POP consumer has received five orders and has acknowledged none. What is the group's lag?
 
 # %%
 five = play(takes_five, seed=7, client=no_trace)
@@ -194,6 +198,8 @@ def lets_go(lab):
 # - consumer: still with the consumer, until it acknowledges or goes away
 #   > The broker does not ask the consumer. The clock ended the leases.
 # note: So the order of messages is lost: what comes back is behind everything that was handed out meanwhile.
+# later: Three orders of a queue were popped with a lease of 10 s and never acknowledged. Where are they fifteen
+#   seconds later?
 
 # %%
 gone = play(lambda lab: lets_go(lab) and None, seed=7, client=no_trace)
@@ -217,6 +223,7 @@ show_leases(gone, "billing", title="three leases end, three copies are stored")
 # - nothing: success, and the copy is delivered all the same
 #   = Every ack that names an existing queue and offset is answered 0. This one has no effect.
 # note: At work: an ack that was answered with success proves nothing. Only the order in your own table does.
+# later: A POP consumer acknowledges an order five seconds after its lease ended. What does the broker answer?
 
 
 # %%
@@ -312,6 +319,8 @@ def outlasts_its_lease(lab):
 # - more: again and again, until the call is shorter than the lease
 #   = Each success comes too late and is dropped. The message is redelivered with a higher `reconsume_times`.
 # note: The log of the client has no error. At work: compare the p99 of your listener with `popInvisibleTime`.
+# later: A popping listener takes 13 s and returns CONSUME_SUCCESS. The invisible time is 10 s. How often is it
+#   called in 90 s?
 
 # %%
 slow = play(outlasts_its_lease, seed=7, client=no_trace)
@@ -364,6 +373,7 @@ def member(lab, name, listener, pops):
 # - push: all with push, half with POP; a rebalance moves the queues
 #   > The stuck member still sends heartbeats, so there is no rebalance.
 # note: The stuck member goes on popping, and its leases end again and again. So POP is slower here, but nothing is stuck.
+# later: -
 
 
 # %%

@@ -86,6 +86,8 @@ def forgets_one(lab, waits="1s"):
 #   > Nothing is divided with POP. The message is there for whoever asks.
 # note: Between the end of the lease and the revival, an ack is still accepted and counts as long as it is read before.
 #   Do not build on that.
+# later: A POP consumer does not acknowledge an order whose lease is 10 s long, and asks for messages all the time.
+#   After how many seconds does it get the order again?
 
 # %%
 came_ms = []
@@ -109,6 +111,7 @@ show_leases(forgot, "billing", title="a lease of 10 s without an ack")
 #   > At its end the held pop looks into the queues once more, and finds the order.
 # note: `enableRetryTopicV2` has names that can be read back. At work: the retry delay that users see is lease + 2 to 4 s
 #   + up to the poll time.
+# later: -
 
 
 # %%
@@ -187,6 +190,8 @@ def asks_for_more(lab):
 # - again: the ack has no effect, and the order comes again
 #   = A longer lease is a new lease with a new handle, and the ack of the old one. The copy has the old handle.
 # note: At work: after a change, use the message object that the client updated.
+# later: A POP program takes an order, asks for 20 s more, and acknowledges with the copy of the message that it made
+#   before. What happens?
 
 # %%
 more = play(asks_for_more, seed=7, client=no_trace)
@@ -417,6 +422,7 @@ def poison(lab, most):
 #   = The popping Java client acknowledges a message that came too often. There is no dead letter.
 # note: Only the proxy of RocketMQ 5 forwards to a dead-letter topic. At work: with POP over remoting, store the poison
 #   yourself before the last retry.
+# later: A popping push consumer allows two retries. Its listener fails every time. Where is the order in the end?
 
 # %%
 dropped = play(lambda lab: poison(lab, 2), seed=7, client=no_trace)
@@ -495,6 +501,7 @@ def killed(lab, after):
 # - six: all four from the queue, and the two without an ack once more from the retry topic
 #   = The file has no offset yet, so the queue is handed out from its beginning. The old check point is settled as well.
 # note: At work: an ack does not protect against a repeat. Idempotent consumers are needed with POP as much as with pulls.
+# later: -
 
 # %%
 came = []

@@ -67,3 +67,29 @@ def test_the_verb_prints_a_table_and_writes_a_page(tmp_path: Path) -> None:
     empty.mkdir()
     answer = CliRunner().invoke(cli.main, ["progress", str(empty)])
     assert answer.exit_code == 2 and "no notebook of a lab" in answer.output
+
+
+def test_what_was_known_at_first_and_is_known_now_comes_from_the_record(tmp_path: Path) -> None:
+    clicked = {PREDICTION_MIME: answer_data("lab00.audit", "0", before_reveal=True)}
+    save(
+        tmp_path / "00.ipynb",
+        cell('predict("lab00.audit")', shown("You predict 0", **clicked)),
+        cell('predict("lab00.again", "3")'),
+    )
+    (lab,) = progress(tmp_path)
+    assert (lab.knew, lab.knows) == ((1, 2), (1, 2))
+    on = {"on": "2026-11-27", "answer": "3", "right": True}
+    lines = [
+        {"question": "lab00.audit", "asked_in": "lab00", **on, "answer": "0", "right": False},
+        {"question": "lab00.again", "asked_in": "lab00", **on},
+        {"question": "lab00.audit", "asked_in": "lab02", **on, "right": False},
+        {"question": "lab00.audit", "asked_in": "lab05", **on},
+    ]
+    (tmp_path / "progress.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    (lab,) = progress(tmp_path)
+    assert (lab.knew, lab.knows) == ((1, 2), (2, 2))
+    page = tmp_path / "page.html"
+    answer = CliRunner().invoke(cli.main, ["progress", str(tmp_path), "--page", str(page)])
+    row = next(line for line in answer.output.splitlines() if "lab00.audit" in line)
+    assert "Old questions" in answer.output and row.split()[-4:] == ["lab00.audit", "✗", "✓", "2"]
+    assert "asked again" in page.read_text("utf-8") and "knows now" in page.read_text("utf-8")

@@ -31,6 +31,7 @@ from mqlab.course.teach.lives import cell_is_run_anew
 from mqlab.course.teach.partial import points_so_far
 from mqlab.course.teach.passed import Passed
 from mqlab.course.teach.practice import practise
+from mqlab.course.teach.record import note_answer
 from mqlab.course.teach.said import Said
 from mqlab.course.teach.showing import Failed, remember, short_call
 from mqlab.errors import MqlabError, NotGiven, words_of
@@ -156,6 +157,8 @@ def _judged(asked: Exercise, case: Case, answers: Answers, name: str) -> _Wrong 
         return _Wrong(said)
     if finding is None:
         return None
+    if finding.belief:
+        note_answer(finding.belief, "", False)
     said = _wrong(asked, finding, name)
     remember(asked.id, Failed(said, finding.call, finding))
     return _Wrong(said, finding.share)

@@ -57,10 +57,17 @@ def can_be_clicked() -> bool:
 class CellQuestion:
     """The two outputs of one cell. ``answered``: what the second one shows now."""
 
-    def __init__(self, asked: Prediction, chosen: str, answered: View, on_click: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        asked: Prediction,
+        chosen: str,
+        answered: View,
+        on_click: Callable[[str], None],
+        legend: str = "Your prediction",
+    ) -> None:
         from mqlab.course.widgets.frame.places import view_entry
 
-        self._buttons = _buttons(asked, chosen, on_click)
+        self._buttons = _buttons(asked, chosen, on_click, legend)
         self._place = self._buttons.place
         self._question = show({**to_click(asked, chosen, self._place), **view_entry(self._buttons)})
         self._answer = show(self._kept(answered, chosen))
@@ -111,11 +118,12 @@ def to_click(asked: Prediction, chosen: str, place_id: str) -> dict[str, str]:
     return {"text/plain": static["text/plain"], "text/html": str(box)}
 
 
-def _buttons(asked: Prediction, chosen: str, on_click: Callable[[str], None]) -> Any:
+def _buttons(asked: Prediction, chosen: str, on_click: Callable[[str], None], legend: str) -> Any:
     buttons = _kind()(
         question=asked.question,
         choices=[list(choice) for choice in asked.choices],
         answer=chosen,
+        legend=legend,
         place=secrets.token_hex(8),
     )
     buttons.observe(lambda change: on_click(change["new"]), names="answer")
@@ -137,6 +145,7 @@ def _kind() -> type:
         question = traitlets.Unicode().tag(sync=True)
         choices: traitlets.List[Any] = traitlets.List().tag(sync=True)
         answer = traitlets.Unicode().tag(sync=True)
+        legend = traitlets.Unicode().tag(sync=True)
         place = traitlets.Unicode().tag(sync=True)
 
     return QuestionButtons

@@ -24,13 +24,13 @@ LARGEST_FILE = 64 << 20  # bytes
 def kept_answer(prediction_id: str) -> str | None:
     """The last answer that was given before the run, as text; None when the notebook keeps none."""
     path = os.environ.get(PATH_IN, "")
-    if not path.endswith(".ipynb"):
-        return None
-    answer = None
-    for data in _kept(Path(path)):
-        if data.get("prediction") == prediction_id and data.get("before_reveal") is True:
-            answer = str(data.get("answer"))
-    return answer
+    return kept_answers(Path(path)).get(prediction_id) if path.endswith(".ipynb") else None
+
+
+def kept_answers(path: Path) -> dict[str, str]:
+    """The last answer before the run to each prediction that a notebook's file keeps; nothing if it cannot be read."""
+    kept = [data for data in _kept(path) if data.get("before_reveal") is True]
+    return {str(data.get("prediction")): str(data.get("answer")) for data in kept}
 
 
 def _kept(path: Path) -> Iterator[dict[str, Any]]:

@@ -19,6 +19,7 @@ from typing import Any
 from mqlab.course.teach.clicking import PREDICTION_MIME, CellQuestion, answer_data, can_be_clicked, show
 from mqlab.course.teach.exercises import Prediction, prediction
 from mqlab.course.teach.kept import kept_answer
+from mqlab.course.teach.record import note_answer
 from mqlab.course.teach.said import AskedWrongly, Said
 from mqlab.course.words import words_of
 
@@ -169,9 +170,11 @@ def reveal(prediction_id: str, happened: object) -> Said:
         facts = [("you predicted", "nothing yet"), ("it happened", asked.spelled(happened))]
         return Said("open", asked.question, facts, note=asked.note)
     facts = [("you predicted", asked.spelled(noted.answer)), ("it happened", asked.spelled(happened))]
+    right = str(noted.answer) == str(happened)
+    note_answer(asked.id, str(noted.answer), right)
     # The refutation speaks to the choice that was made, the note to everybody.
     words = " ".join(part for part in (asked.refutations.get(str(noted.answer), ""), asked.note) if part)
-    return Said("good" if str(noted.answer) == str(happened) else "bad", asked.question, facts, note=words)
+    return Said("good" if right else "bad", asked.question, facts, note=words)
 
 
 def _close(asked: Prediction, noted: _Noted) -> None:

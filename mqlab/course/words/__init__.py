@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from mqlab.errors import UsageError
 
 FOLDER = Path(__file__).parent
+NEVER = "-"
 
 
 class Choice(NamedTuple):
@@ -36,7 +37,8 @@ class Choice(NamedTuple):
 class PredictionWords:
     """A question before a run. Without choices it asks for a whole number. ``right``: the key that a run will give.
 
-    ``beliefs`` maps the key of a choice to the id of the belief that it stands for.
+    ``beliefs`` maps the key of a choice to the id of the belief that it stands for. ``later`` is the question as
+    ``old_questions`` asks it in a later lab, "" where it is the same, NEVER where it needs its run.
     """
 
     question: str
@@ -44,6 +46,7 @@ class PredictionWords:
     right: str
     note: str
     beliefs: Mapping[str, str] = field(default_factory=dict)
+    later: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from mqlab.course.grading.reports import write_predictions
-from mqlab.course.grading.reports.predictions import page
+from mqlab.course.grading.reports.predictions import csv_text, page
 from mqlab.course.grading.submissions.finding import find_submissions
 from mqlab.course.grading.submissions.lab_files import CourseLab, open_lab
 from mqlab.course.grading.submissions.predictions import class_predictions, predicted
 from mqlab.course.material import home
+from mqlab.course.teach.asked_again import OLD_MIME, question_of
 from mqlab.course.teach.clicking import PREDICTION_MIME
 from mqlab.course.teach.exercises import Prediction, manifest
+from mqlab.course.words import words_of
 from tests.course.grading.course import save
 
 
@@ -166,9 +168,60 @@ def test_the_page_shows_every_question_with_its_shares(lab: CourseLab, asked: Pr
     out.mkdir()
     write_predictions(out, histograms)
     rows = list(csv.DictReader((out / "predictions.csv").read_text("utf-8").splitlines()))
-    assert {"lab": "lab00", "prediction": asked.id, "answer": "", "text": "no answer", "students": "1"} in rows
+    assert {
+        "lab": "lab00",
+        "prediction": asked.id,
+        "answer": "",
+        "text": "no answer",
+        "students": "1",
+        "asked_again": "0",
+    } in rows
 
 
 def test_a_notebook_of_deep_json_predicts_nothing(tmp_path: Path) -> None:
     path = save('{"cells": [' + "[" * 50_000 + "]" * 50_000 + "]}", tmp_path / "deep.ipynb")
     assert predicted([path]) == {}
+
+
+def asked_again(name: object, answer: object, in_lab: str = "lab02") -> dict[str, Any]:
+    said = {"version": 1, "question": name, "answer": answer, "asked_in": in_lab}
+    outputs = [{"output_type": "display_data", "data": {OLD_MIME: said, "text/html": "<b>"}, "metadata": {}}]
+    return {"cell_type": "code", "source": f'old_questions("{in_lab}")', "outputs": outputs}
+
+
+def test_what_later_labs_ask_again_is_counted_per_question_and_belief(
+    lab: CourseLab, asked: Prediction, tmp_path: Path
+) -> None:
+    later = open_lab(home(), "02", with_hidden=False)
+    name, right = asked.id, words_of("lab00").predictions[asked.id].right
+    wrong = next(key for key, _ in asked.choices if key != right)
+    belief = "lab00.committed_is_done"
+    said = question_of(belief)
+    assert said is not None
+    folder = tmp_path / "in"
+    hand_in(
+        folder / "anna",
+        **{"00-x": [clicked(name, wrong)], "02a-x": [asked_again(name, wrong), asked_again(name, right)]},
+    )
+    hand_in(
+        folder / "boris",
+        **{"00-x": [clicked(name, wrong)], "02a-x": [asked_again(name, wrong), asked_again(belief, said.right)]},
+    )
+    hand_in(
+        folder / "chen",
+        **{
+            "00-x": [clicked(name, right)],
+            "02a-x": [asked_again(["x"], 1), asked_again("lab00.nothing", "a"), asked_again(belief, "<b>")],
+        },
+    )
+    histograms = class_predictions([lab, later], find_submissions(folder, [lab, later]))
+    by_name = {histogram.prediction: histogram for histogram in histograms}
+    assert {bar.key: bar.students for bar in by_name[name].again if bar.students} == {right: 1, wrong: 1}
+    assert {bar.key: bar.students for bar in by_name[belief].again if bar.students} == {said.right: 1, "": 1}
+    assert by_name[belief].bars == () and "lab00.nothing" not in by_name
+    text = page(histograms)
+    assert "Asked again in later labs" in text and "1 of 3" in text and "1 of 2" in text and "<b>&lt;" not in text
+    rows = list(csv.DictReader(csv_text(histograms).splitlines()))
+    row = next(row for row in rows if (row["prediction"], row["answer"]) == (name, right))
+    assert (row["students"], row["asked_again"]) == ("1", "1")
+    assert not any(row["prediction"] == belief and row["text"] == "no answer" for row in rows)

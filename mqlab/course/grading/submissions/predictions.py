@@ -5,6 +5,7 @@
     a click        the cell's saved output: application/vnd.mqlab.prediction+json {"prediction", "answer", …}
     in Python      the cell's text: predict("lab07.first_retry", "10")
     of several     the last click before the run showed what happens, else the text, else a late click
+    asked again    saved by a later lab's old_questions: application/vnd.mqlab.old-question+json {"question", …}
 
 Anybody may have written a notebook: what is not an answer to the question counts as "another answer", and its text is
 kept nowhere. A student counts once per question.
@@ -24,8 +25,10 @@ from typing import Any
 from mqlab.course.grading.submissions.finding import Submission
 from mqlab.course.grading.submissions.lab_files import CourseLab
 from mqlab.course.grading.submissions.notebook_file import NotANotebook, Notebook, read_notebook
+from mqlab.course.teach.asked_again import OLD_MIME, question_of
 from mqlab.course.teach.clicking import PREDICTION_MIME
 from mqlab.course.teach.exercises import Prediction, manifest
+from mqlab.course.teach.record import lab_of
 
 LONGEST_SOURCE = 20_000
 MOST_OUTPUTS = 1_000
@@ -48,6 +51,7 @@ class PredictionHistogram:
     """The answers of a class to one question.
 
     ``silent``: students who handed in a notebook without an answer. ``late``: those who first answered after the run.
+    ``again``: the last answers of those whom a later lab asked again. A belief is asked in later labs only.
     """
 
     lab: str
@@ -56,6 +60,7 @@ class PredictionHistogram:
     bars: tuple[Bar, ...]
     silent: int
     late: int
+    again: tuple[Bar, ...] = ()
 
     @property
     def answers(self) -> int:
@@ -83,7 +88,35 @@ def class_predictions(labs: Iterable[CourseLab], submissions: Sequence[Submissio
         handed_in = [submission for submission in submissions if submission.lab == lab.number and submission.files]
         answers = [predicted(submission.files) for submission in handed_in] if asked else []
         histograms += [_histogram(lab, prediction, answers) for prediction in asked]
-    return histograms
+    again = _asked_again(submissions)
+    known = {histogram.prediction for histogram in histograms}
+    older = [
+        PredictionHistogram(lab_of(name), name, question.asked.question, (), 0, 0)
+        for name in sorted(again.keys() - known)
+        if (question := question_of(name)) is not None
+    ]
+    return [replace(histogram, again=again.get(histogram.prediction, ())) for histogram in (*histograms, *older)]
+
+
+def _asked_again(submissions: Sequence[Submission]) -> dict[str, tuple[Bar, ...]]:
+    """Id of a prediction or a belief -> the last answer of each student to whom later labs gave it as an old question.
+
+    What names no question that can be asked again is left out.
+    """
+    answers: dict[str, dict[str, Any]] = {}
+    for submission in sorted(submissions, key=lambda submission: submission.lab):
+        for path in submission.files:
+            for said in _saved_in(path, OLD_MIME):
+                if isinstance(said.get("question"), str):
+                    answers.setdefault(said["question"], {})[submission.student] = said.get("answer")
+    bars = {}
+    for name, of_students in answers.items():
+        question = question_of(name)
+        if question is not None:
+            counts = Counter(_key(question.asked, answer) for answer in of_students.values())
+            other = [Bar("", OTHER, counts[OTHER])] if counts[OTHER] else []
+            bars[name] = (*(Bar(key, text, counts[key]) for key, text in question.asked.choices), *other)
+    return bars
 
 
 def _is_asked_in(lab: CourseLab, prediction_id: str) -> bool:
@@ -146,6 +179,22 @@ def _same(written: Any, clicked: Any) -> bool:
 
 def _clicked(notebook: Notebook) -> Iterator[_Found]:
     """The predictions in the saved outputs of a notebook."""
+    for said in _saved(notebook, PREDICTION_MIME):
+        name = said.get("prediction")
+        if isinstance(name, str) and said.get("answer") is not None:
+            yield _Found(name, said["answer"], CLICKED if said.get("before_reveal") is True else LATE)
+
+
+def _saved_in(path: Path, mime: str) -> Iterator[dict[str, Any]]:
+    """The same for a file; nothing for one that is no notebook."""
+    try:
+        yield from _saved(read_notebook(path), mime)
+    except NotANotebook:
+        return
+
+
+def _saved(notebook: Notebook, mime: str) -> Iterator[dict[str, Any]]:
+    """The data of one kind in the saved outputs of a notebook, in the order of its cells."""
     try:
         cells = json.loads(notebook.data.decode("utf-8-sig")).get("cells")
     except (ValueError, RecursionError):
@@ -155,13 +204,10 @@ def _clicked(notebook: Notebook) -> Iterator[_Found]:
         outputs = cell.get("outputs") if isinstance(cell, dict) else None
         for output in outputs if isinstance(outputs, list) else ():
             bundle = output.get("data") if isinstance(output, dict) else None
-            said = bundle.get(PREDICTION_MIME) if isinstance(bundle, dict) else None
-            if not isinstance(said, dict) or left == 0:
-                continue
-            left -= 1
-            name = said.get("prediction")
-            if isinstance(name, str) and said.get("answer") is not None:
-                yield _Found(name, said["answer"], CLICKED if said.get("before_reveal") is True else LATE)
+            said = bundle.get(mime) if isinstance(bundle, dict) else None
+            if isinstance(said, dict) and left > 0:
+                left -= 1
+                yield said
 
 
 def _written(notebook: Notebook) -> Iterator[_Found]:

@@ -5,6 +5,7 @@
     predicted     answers kept in the outputs, or written in the cells     mqlab.course.grading.submissions.predictions
     tried         exercises whose check has found something or passed      the check's saved output
     passed        exercises whose last saved check passed                  the same
+    knew, knows   predictions that were right at first; those that are right now, by the record of old questions
     your turn     questions about the learner's own world, answered right  application/vnd.mqlab.answer+json
 
 Several copies of a notebook count together: what one of them has is there. Hidden checks and points are not known here.
@@ -23,6 +24,8 @@ from mqlab.course.grading.submissions.notebook_file import NotANotebook, read_no
 from mqlab.course.grading.submissions.predictions import predicted
 from mqlab.course.teach.answering import ANSWER_MIME
 from mqlab.course.teach.exercises import manifest
+from mqlab.course.teach.record import AnswerNoted, answers_in
+from mqlab.course.words import words_of
 from mqlab.course.words.parts import parts
 from mqlab.course.words.paths import PATHS, path_parts
 from mqlab.errors import UsageError
@@ -52,13 +55,35 @@ class LabProgress:
     tried: tuple[int, int]
     passed: tuple[int, int]
     your_turn: tuple[int, int]
+    knew: tuple[int, int]  # right at first, of those that were answered
+    knows: tuple[int, int]  # right in the last answer
     minutes: int
 
 
 def progress(folder: Path) -> list[LabProgress]:
     """The progress in each lab that has a notebook in a folder, in the order of the labs."""
-    work = _done_in(folder)
-    return [counted for lab, done in sorted(work.items()) if (counted := _counted(lab, done)) is not None]
+    work, record = _done_in(folder), answers_in(folder)
+    return [counted for lab, done in sorted(work.items()) if (counted := _counted(lab, done, record)) is not None]
+
+
+def asked_again(folder: Path) -> Table:
+    """The old questions that were answered in a folder: what was known at first, and what is known now."""
+    record = answers_in(folder)
+    first = {answered.question: _mark(answered.right) for answered in record if answered.is_first}
+    again = [answered for answered in record if not answered.is_first]
+    now = {answered.question: _mark(answered.right) for answered in again}
+    return Table(
+        {"question": name, "at first": first.get(name, ""), "now": mark, "asked again": _times(again, name)}
+        for name, mark in sorted(now.items())
+    )
+
+
+def _mark(right: bool) -> str:
+    return PASSED if right else FAILED
+
+
+def _times(again: Sequence[AnswerNoted], name: str) -> int:
+    return sum(answered.question == name for answered in again)
 
 
 def progress_on_paths(folder: Path) -> dict[str, tuple[int, int]]:
@@ -79,6 +104,8 @@ def table(labs: Sequence[LabProgress]) -> Table:
         {
             "lab": row.lab.removeprefix("lab"),
             "predicted": _of(row.predicted),
+            "knew at first": _of(row.knew),
+            "knows now": _of(row.knows),
             "exercises tried": _of(row.tried),
             "public checks pass": _of(row.passed),
             "your turn": _of(row.your_turn),
@@ -147,7 +174,7 @@ def _note(cell: dict[str, Any], done: WorkFound) -> None:
             done.tried.add(checked[1])
 
 
-def _counted(lab: str, done: WorkFound) -> LabProgress | None:
+def _counted(lab: str, done: WorkFound, record: Sequence[AnswerNoted]) -> LabProgress | None:
     try:
         asked = manifest(lab)
     except UsageError:  # a course's own lab, or none
@@ -155,14 +182,19 @@ def _counted(lab: str, done: WorkFound) -> LabProgress | None:
     exercises = {exercise.id for exercise in asked.exercises}
     tasks = {task.id for task in asked.tasks}
     questions = {prediction.id for prediction in asked.predictions}
-    answers = {name for name in predicted(done.files) if name in questions}
+    chosen = {name: str(answer.answer) for name, answer in predicted(done.files).items() if name in questions}
+    first = {name: answer == words_of(lab).predictions[name].right for name, answer in chosen.items()}
+    first |= {answered.question: answered.right for answered in record if answered.is_first}
+    now = first | {answered.question: answered.right for answered in record}
     minutes = sum(part.minutes for name, part in parts().items() if f"lab{name[:2]}" == lab)
     return LabProgress(
         lab,
-        (len(answers), len(questions)),
+        (len(chosen), len(questions)),
         _pair(done.tried, exercises),
         _pair(done.passed, exercises),
         _pair(done.answered, tasks),
+        (sum(first[name] for name in chosen), len(chosen)),
+        (sum(now[name] for name in chosen), len(chosen)),
         minutes,
     )
 
