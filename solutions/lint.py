@@ -35,6 +35,7 @@ SECTION = re.compile(r"^## ", re.MULTILINE)
 EXERCISE = re.compile(r"# exercise: (\S+)")
 ASKED = re.compile(r'^(?:\w+ = )?(predict|reveal|answer)\("(lab\d\d\.\w+)"', re.MULTILINE)
 BELIEF = re.compile(r"lab\d\d\.\w+")
+ANSWERS = re.compile(r"(Yes|No)[.,;:]")
 BELIEFS_IN_PROSE = ("lab03", "lab06")
 """Labs that are being written: their wrong answers need not name their beliefs by ids yet."""
 NOT_YET: dict[tuple[str, str], str] = {
@@ -204,6 +205,9 @@ def _half_beliefs(lab: str, where: str, words: Mapping[str, Any], held: Mapping[
         yield Complaint("beliefs", where, f"{name} has words, but no wrong answer with the hidden cases holds it")
     for name in sorted(ids - spoken):
         yield Complaint("beliefs", where, f"{name} is held by a wrong answer, and the source has no words for it")
+    for name, belief in words["beliefs"].items():
+        if ANSWERS.match(belief["refutation"]):  # a failed check says it without the question
+            yield Complaint("beliefs", where, f"the refutation of {name} begins with Yes or No: a check shows it alone")
     for name in sorted(held):
         if held[name] not in ids and lab not in BELIEFS_IN_PROSE:
             words_of_it = (

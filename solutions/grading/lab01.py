@@ -10,7 +10,7 @@ import struct
 
 from mqlab.course.cases.lab01 import files as made
 from mqlab.course.cases.lab01.index_chain import ALWAYS, ENTRIES, INDEX, SLOTS, question
-from mqlab.course.cases.lab01.reading import TAGS, UNIT, unit_calls
+from mqlab.course.cases.lab01.reading import LOOKUP, TAGS, UNIT, reading_calls, unit_calls
 from mqlab.course.cases.lab01.recovering import REBUILD, TORN, queue_calls, torn_call
 from mqlab.course.kit import Variant, variants
 from mqlab.course.teach.exercises import Call, Case
@@ -63,6 +63,23 @@ def _unwritten_file(seed: int) -> list[Call]:
     return [torn_call({"00000000000000004096": bytes(4096)})]
 
 
+def _first_orders(seed: int) -> list[Call]:
+    """A position of 0 and a code of 0 are right numbers."""
+    return list(reading_calls(made.new_queue(seed)))
+
+
+def _topics_alike(seed: int) -> list[Call]:
+    """A topic whose name begins with that of the other, in the same queues."""
+    lost = made.lost_queues(seed)
+    others = [
+        record.encode(
+            Record("orders-eu", b"a book", queue_id=queue_id, queue_offset=7, physical_offset=2**20 + queue_id)
+        )
+        for queue_id in (0, 1)
+    ]
+    return list(queue_calls(made.LostQueues([*lost.units, *others], lost.queues)))
+
+
 def _queue_without_messages(seed: int) -> list[Call]:
     """A queue of which the log has nothing."""
     return list(queue_calls(made.LostQueues(made.lost_queues(seed).units, {("letters", 7): (0, b"")})))
@@ -73,6 +90,7 @@ FROM_SEED = {
         UNIT, Variant("short addresses, short topics", _short_units), Variant("a unit with nothing in it", _bare_unit)
     ),
     "lab01.tags": variants(TAGS, Variant("odd tags", _odd_tags)),
+    "lab01.lookup": variants(LOOKUP, Variant("the first orders of a broker", _first_orders)),
     "lab01.index": variants(INDEX, Variant("an empty index", _nothing_to_find)),
     # One log for each thing that a power cut does: a few seeds would miss some of them.
     "lab01.torn": variants(
@@ -80,6 +98,10 @@ FROM_SEED = {
         *(Variant(f"a log: {damage}", functools.partial(_damaged, damage)) for damage in made.DAMAGES),
         Variant("an unwritten file", _unwritten_file),
     ),
-    "lab01.rebuild": variants(REBUILD, Variant("a queue without messages", _queue_without_messages)),
+    "lab01.rebuild": variants(
+        REBUILD,
+        Variant("a queue without messages", _queue_without_messages),
+        Variant("topics that begin alike", _topics_alike),
+    ),
 }
 HIDDEN: dict[str, tuple[Case, ...]] = {}

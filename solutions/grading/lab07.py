@@ -58,7 +58,10 @@ FROM_SEED = {
         listeners.THREE, Variant("nobody dies", _deaths(0)), Variant("billing dies twice", _deaths(2))
     ),
     "lab07.rewrite": variants(
-        retries.REWRITE, Variant("orders that wait", _sent_to(True)), Variant("orders that die", _sent_to(False))
+        retries.REWRITE,
+        Variant("orders that wait", _sent_to(True)),
+        Variant("orders that die", _sent_to(False)),
+        Variant("no retry at all", lambda seed: days.sent_back(seed, retries=0)),
     ),
 }
 HIDDEN: dict[str, tuple[Case, ...]] = {}

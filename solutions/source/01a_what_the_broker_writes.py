@@ -155,8 +155,7 @@ check("lab01.tags")
 # %% [belief] lab01.hash_is_positive
 # question: Can a tag code be negative?
 # claim: No: a hash is never negative.
-# refutation: Yes. The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative
-#   one.
+# refutation: The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative one.
 
 # %% [answer] lab01.negative
 # ### Your turn: a tag with a sign
@@ -323,6 +322,17 @@ check("lab01.unit")
 # question: The queue offset in a unit is 40. Which message of its queue is it?
 # claim: The third: an entry has 20 bytes.
 # refutation: The forty-first. The queue offset is the message's number in its queue, not a position in a file.
+
+# %% [belief] lab01.body_as_sent
+# question: A client compresses its large bodies. Which bytes are in the log?
+# claim: Those that the sender wrote.
+# refutation: The body is returned as it is stored. A compressed one stays compressed until a client reads it, and bit
+#   0x1 of sys_flag says so.
+
+# %% [belief] lab01.values_are_stripped
+# question: A property's value ends with a space. Does the space belong to it?
+# claim: No, spaces at its ends do not count.
+# refutation: A value is every byte up to its 0x02, spaces included.
 
 # %% [belief] lab01.topic_length_of_two
 # question: How many bytes does the length of a topic take?

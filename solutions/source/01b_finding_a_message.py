@@ -243,6 +243,12 @@ check("lab01.lookup")
 # claim: Those of its body.
 # refutation: All bytes of its unit: they start at the entry's position, and the entry's size counts them.
 
+# %% [belief] lab01.zero_is_nothing
+# question: An entry names position 0. Where is its message?
+# claim: Nowhere; a zero means that nothing was written.
+# refutation: A position of 0 is the log's first byte, and a code of 0 means no tags. Only a size of 0 means that no entry
+#   is written yet.
+
 # %% [belief] lab01.zeros_are_entries
 # question: A queue's file has room for 6 entries. How many does the queue have?
 # claim: Six.

@@ -107,6 +107,11 @@ check("lab01.rebuild")
 # claim: 0.
 # refutation: The same as before. An entry's first 8 bytes are the unit's physical offset.
 
+# %% [belief] lab01.prefix_of_topic
+# question: The log has units of orders and of orders-eu. Which belong to queue 0 of orders?
+# claim: Those with the queue id 0 whose topic begins with orders.
+# refutation: A queue has one entry for each unit of its topic and queue id. A topic is its whole name.
+
 # %% [belief] lab01.queue_id_alone
 # question: Which units belong to queue 0 of orders?
 # claim: Those with the queue id 0.

@@ -894,7 +894,7 @@ check("lab04.once")
 # %% [belief] lab04.silence_is_done
 # question: A listener ends without an error and returns nothing. Is the message done?
 # claim: Yes, nothing failed.
-# refutation: No. Without CONSUME_SUCCESS the message is redelivered after ten seconds, and up to sixteen times.
+# refutation: Without CONSUME_SUCCESS the message is redelivered after ten seconds, and up to sixteen times.
 
 # %% [belief] lab04.refuse_a_copy
 # question: An order that was charged already is redelivered. What does the listener return?

@@ -269,6 +269,12 @@ check("lab07.schedule")
 # claim: 30 seconds after the first failure.
 # refutation: 40 seconds after it. Each wait begins when the attempt before it has failed: the seconds add up.
 
+# %% [belief] lab07.zero_is_no_limit
+# question: max_reconsume_times is 0. What becomes of a message at its first failure?
+# claim: It waits; 0 means that there is no limit.
+# refutation: A message is dead when its reconsume_times has reached max_reconsume_times. 0 retries are reached at the
+#   first failure.
+
 # %% [belief] lab07.no_limit_no_retry
 # question: max_reconsume_times is -1. How many retries are there?
 # claim: None.
@@ -773,6 +779,12 @@ check("lab07.redrive")
 # claim: Yes, the second is a copy.
 # refutation: Two customers may order the same book. Only UNIQ_KEY, the msg_id, names a message; letters with equal
 #   bodies are resent one by one.
+
+# %% [belief] lab07.body_is_read
+# question: A dead letter's body is not UTF-8. Can it be redriven?
+# claim: Its text can; what cannot be read is replaced.
+# refutation: A message keeps its body, its tags, its keys and the sender's own properties. A body is bytes, and only
+#   its reader knows what they mean.
 
 # %% [belief] lab07.group_is_billing
 # question: Whose dead letters does the function resend?

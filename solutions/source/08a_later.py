@@ -540,7 +540,7 @@ check("lab08.any_delay")
 # %% [belief] lab08.nearly_due
 # question: A second is left. May the relay deliver now?
 # claim: Yes, that is near enough.
-# refutation: No; the last level must be at least as long as the time left.
+# refutation: The last level must be at least as long as the time left.
 
 # %% [belief] lab08.last_hop
 # question: The relay chose a level below the time left. Where does the reminder go?

@@ -28,7 +28,7 @@ from mqlab.rocketmq.wire import properties
 LINE = 16
 WHOLE_FIELD_BYTES = 256  # of a longer field the dump shows as much, from its start
 TABLE_BYTES = 8
-MAX_VALUE_COLUMNS = 48
+MAX_VALUE_COLUMNS = 240  # all properties of an ordinary message
 Line = tuple[int, list[tuple[int, int, int]]]
 STYLE = (
     ".mqlab-view pre.mqlab-hex{line-height:2.3;margin:0;padding-top:.5em}"
@@ -41,7 +41,7 @@ STYLE = (
     ".mqlab-hex span:hover,.mqlab-hex span:focus{outline:2px solid var(--mq-blue)}"
     ".mqlab-fields td.n{border:1px solid var(--mq-muted)}"
     ".mqlab-fields td.n,.mqlab-fields td.b{white-space:nowrap}"
-    ".mqlab-fields td.v{min-width:120px;max-width:260px;overflow-wrap:anywhere}.mqlab-fields td.m{min-width:140px}"
+    ".mqlab-fields td.v{min-width:200px;max-width:260px;overflow-wrap:anywhere}.mqlab-fields td.m{min-width:140px}"
 )
 SHADED = ("#", "field", "bytes")
 KINDS = {"#": "n", "field": "b", "bytes": "b", "value": "v", "meaning": "m"}

@@ -23,7 +23,7 @@ from mqlab.lab.views.theme import BLUE, INK, MUTED, RED, RULE, WASH, colour
 MAX_UNITS_DRAWN = 24
 MAX_LABEL_COLUMNS = 22
 QUEUE_WIDTH, UNIT_WIDTH, ENTRY_WIDTH = 64, 250, 76
-SLOT_WIDTH = 112  # "◆ slot 4999999" in bold: a real index file has five million slots
+SLOT_WIDTH = 124  # "◆ slot 4999999" in bold: a real index file has five million slots
 GAP = 90
 BOX = 22
 PITCH = 28
@@ -80,7 +80,7 @@ class StoreMap(Picture):
     @property
     def alt(self) -> str:
         entries = sum(map(len, self.queues.values()))
-        lit = f"; the lit message has {len(self.lit)} units" if self.lit else ""
+        lit = f"; the highlighted message has {len(self.lit)} units" if self.lit else ""
         words = f"{len(self.units)} units, {entries} queue entries, {len(self.index)} index entries"
         return f"{self.title or 'A store'}: {words}{lit}"
 
@@ -253,7 +253,7 @@ class StoreMap(Picture):
             canvas.text(x + 26, y, words, MUTED, size=11)
             x += 50 + 6 * len(words)
         if self.lit:
-            canvas.text(x, y, f"{LIT}the lit message", INK, size=11)
+            canvas.text(x, y, f"{LIT}the highlighted message", INK, size=11)
         if self._rest():
             canvas.text(MARGIN, canvas.height - 30, self._rest(), MUTED)
 

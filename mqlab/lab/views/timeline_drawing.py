@@ -226,7 +226,12 @@ class Drawing:
                 canvas.text(right, y + 4, words, MUTED, anchor="end")
 
     def _draw_moments(self, canvas: Canvas) -> None:
-        # 1. The marks, and their words to the right; to scale, words that have no room move down.
+        # 1. The arrows, under all words.
+        ways = self._arrow_ways()
+        for (x1, y1), (x2, y2) in ways.values():
+            inset = 4 if x2 > x1 else -4
+            canvas.arrow(x1 + inset, x2 - inset, y1, LOOKS["frame"].colour, to_y=y2)
+        # 2. The marks, and their words to the right; to scale, words that have no room move down.
         taken = Taken(self.foot)
         for number, (moment, y) in enumerate(zip(self.drawn, self.heights, strict=True)):
             if moment.is_arrow:
@@ -241,26 +246,33 @@ class Drawing:
             if label - y > LABEL_PIXELS // 2:
                 canvas.line(x + 6, y, x + 12, label, RULE)
             canvas.text(x + 14, label + 4, self.words[number])
-        # 2. The arrows, with words where they cover none of the others.
-        for number, moment in enumerate(self.drawn):
-            if moment.is_arrow:
-                start, end = self.spots[moment.lane], self.spots[moment.to or ""]
-                inset = 4 if end > start else -4
-                begin, y = self._sent_height(number), self.heights[number]
-                canvas.arrow(start + inset, end - inset, begin, LOOKS["frame"].colour, to_y=y)
-                self._draw_arrow_words(canvas, self.words[number], (start, begin), (end, y), taken)
+        # 3. The words of the arrows, where they cover none of the others.
+        for number, (start, end) in ways.items():
+            self._draw_arrow_words(canvas, self.words[number], start, end, taken)
+
+    def _arrow_ways(self) -> dict[int, tuple[tuple[int, int], tuple[int, int]]]:
+        """Where each arrow begins and ends, by the number of its moment."""
+        return {
+            number: (
+                (self.spots[moment.lane], self._sent_height(number)),
+                (self.spots[moment.to or ""], self.heights[number]),
+            )
+            for number, moment in enumerate(self.drawn)
+            if moment.is_arrow
+        }
 
     def _draw_arrow_words(
         self, canvas: Canvas, words: str, start: tuple[int, int], end: tuple[int, int], taken: Taken
     ) -> None:
-        """The words of an arrow, above it, at the first part of it where there is room."""
+        """The words of an arrow, above it or else below it, at the first part of it where there is room."""
         (x1, y1), (x2, y2) = start, end
         wide = text_pixels(words) * 11 // 12
-        above = 5 + abs(y2 - y1) * wide // (4 * max(abs(x2 - x1), 1))
+        fall = abs(y2 - y1) * wide // (4 * max(abs(x2 - x1), 1))
         places = []
-        for part in (0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2):
-            middle, height = x1 + round((x2 - x1) * part), y1 + round((y2 - y1) * part) - above
-            places.append((middle, max(height, self.top + 8)))
+        for away in (-5 - fall, LABEL_PIXELS - 2 + fall):
+            for part in (0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2):
+                middle, height = x1 + round((x2 - x1) * part), y1 + round((y2 - y1) * part) + away
+                places.append((middle, min(max(height, self.top + 8), self.foot)))
         free = (spot for spot in places if taken.is_free(spot[0] - wide // 2, spot[1] - 4, wide))
         middle, height = next(free, places[0])
         if self.scale != "rows":

@@ -232,6 +232,11 @@ def test_a_lab_that_keeps_to_the_rules() -> None:
             "lab = play(one)\nlab.timeline()\n\n# %%\n(lab, rest) = play(two), 0\n",
             "own names: lab99.waiting is given 'lab', which 2 other cells bind",
         ),
+        (
+            "# refutation: Not for",
+            "# refutation: No. Not for",
+            "beliefs: the refutation of lab99.signed begins with Yes",
+        ),
         ("# wrong all: Those", "# wrong some: Those", "words: the wrong answer 'all' of lab99.waiting has a rule only"),
         ("[exercise] lab99.find", "[exercise] lab99.found", "words: lab99.find is among the exercises of the manifest"),
     ],

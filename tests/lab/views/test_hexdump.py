@@ -42,6 +42,14 @@ def test_values_are_readable() -> None:
     assert "KEYS=order-1" in values["properties"] and values["store_host"].startswith("127.0.0.1:10911")
 
 
+def test_the_table_has_every_property_of_a_message() -> None:
+    raw = properties.encode(
+        {"UNIQ_KEY": "0A000003" * 4, "CLUSTER": "DefaultCluster", "KEYS": "order-1", "WAIT": "true"}
+    )
+    (row,) = Hexdump([Field("properties", 0, len(raw), raw, raw, "name 0x01 value 0x02")]).table()
+    assert row.value.endswith("KEYS=order-1 WAIT=true")
+
+
 def test_in_html_each_field_has_a_number_a_border_and_its_value_where_the_pointer_rests() -> None:
     html = str(dump().html())
     names = dump().table().column("field")

@@ -41,6 +41,11 @@ def test_html_is_escaped_and_paints_nothing() -> None:
     assert "color" not in html  # the notebook's own colours, light or dark
 
 
+def test_a_long_name_of_a_column_may_break_where_the_table_is_too_wide() -> None:
+    assert ">ORIGIN_<wbr>MESSAGE_<wbr>ID</th>" in Table([{"ORIGIN_MESSAGE_ID": 1}]).html()
+    assert ">a_<wbr>&lt;b</th>" in Table([{"a_<b": 1}]).html()
+
+
 def test_rows_by_name_by_attribute_and_in_order() -> None:
     row = Table(ROWS)[1]
     assert (row.topic, row["queue_offset"], row[0]) == ("orders", 12, "orders")

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from itertools import combinations
 from xml.etree import ElementTree
 
 import pytest
 
 from mqlab.errors import UsageError
+from mqlab.lab.views.picture import text_pixels
 from mqlab.lab.views.timeline import SCALES, Moment, Timeline
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -111,3 +113,26 @@ def test_a_long_legend_has_rows_and_widens_nothing() -> None:
     assert len(rows) > 1 and rows[-1] < int(root.get("height", ""))
     for node in meanings:
         assert int(node.get("x", "")) + 6 * len(node.text or "") < int(root.get("width", ""))
+
+
+SENT_BACK = [
+    at(0, "broker", "sent back by billing", step=3),
+    at(1, "broker", "SCHEDULE_TOPIC_XXXX 2: entry 0 points there", step=4),
+    at(1, "broker", "SUCCESS to CONSUMER_SEND_MSG_BACK", to="billing", step=5, sent_ms=START, sent_step=3),
+    at(2, "broker", "%RETRY%billing 0: entry 0 points there", step=6),
+    at(3, "broker", "SUCCESS to PULL_MESSAGE", to="billing", step=7, sent_ms=START + 2, sent_step=6),
+]
+
+
+def test_words_of_arrows_cover_no_other_words_and_arrows_are_under_all_words() -> None:
+    root = drawing(SENT_BACK)
+    texts = [node for node in root.iter(SVG + "text") if node.text in [moment.text for moment in SENT_BACK]]
+    boxes = []
+    for node in texts:
+        wide, x = text_pixels(node.text or "") * int(node.get("font-size", 12)) // 12, int(node.get("x", ""))
+        boxes.append((x - wide // 2 if node.get("text-anchor") else x, int(node.get("y", "")), wide))
+    for (x1, y1, wide1), (x2, y2, wide2) in combinations(boxes, 2):
+        assert abs(y1 - y2) >= 12 or x1 + wide1 < x2 or x2 + wide2 < x1
+    drawn = list(root)
+    long = [line for line in root.iter(SVG + "line") if abs(int(line.get("x1", "")) - int(line.get("x2", ""))) > 20]
+    assert len(long) == 2 and max(map(drawn.index, long)) < min(map(drawn.index, texts))

@@ -13,19 +13,21 @@ from __future__ import annotations
 
 import random
 import struct
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mqlab.lab.world.lab import Lab, play
-from mqlab.rocketmq.wire import properties, record
+from mqlab.rocketmq.wire import properties, record, sys_flag
 from mqlab.rocketmq.wire.message import Message
 from mqlab.rocketmq.wire.record import Record
 
 BODIES = ("книга", "三本书", "🎁🎁", "a lamp", "чай с лимоном", "one very long order " * 9)
 TAGS = ("paid", "已支付", "возврат", "Aa", "BB", "🎁", "express 🚀", "paid || shipped", "x" * 40, "polygenelubricants")
 UNWRITTEN = bytes(20)
+SMALL_FILES = {"mapped_file_size_commit_log": 1024, "mapped_file_size_consume_queue": 120, "delete_file_batch_max": 4}
 Files = dict[str, bytes]
 
 
@@ -52,14 +54,14 @@ def quiet_lab(story: Callable[[Lab], None], seed: int, **broker: int) -> Lab:
 
 
 def units(seed: int) -> list[bytes]:
-    """Units of all shapes: both kinds of addresses, long retry topics, a queue far along."""
+    """Units of all shapes: both kinds of addresses, long retry topics, a queue far along, a compressed body."""
     rng = random.Random(f"lab01.unit {seed}")
     plain = [_unit(rng, rng.choice(("orders", "письма", "订单")), False, False)]
     shapes = [(False, True), (True, False), (True, True), (False, False)]
     rng.shuffle(shapes)
     encoded = plain + [_unit(rng, "orders", *shape) for shape in shapes]
     encoded.append(_unit(rng, "%RETRY%" + "long-name-" * 13, False, rng.random() < 0.5))
-    return encoded
+    return [*encoded, _compressed_unit(rng)]
 
 
 def _unit(rng: random.Random, topic: str, born_v6: bool, store_v6: bool) -> bytes:
@@ -78,6 +80,21 @@ def _unit(rng: random.Random, topic: str, born_v6: bool, store_v6: bool) -> byte
             store_host=("2001:db8::1" if store_v6 else "10.0.0.1", 10911),
             reconsume_times=rng.randrange(3),
             properties=properties.encode(chosen),
+            queue_offset=rng.randrange(1, 2**33),
+            physical_offset=rng.randrange(2**41),
+        )
+    )
+
+
+def _compressed_unit(rng: random.Random) -> bytes:
+    """A body as a client compresses it, and a property that begins and ends with a space."""
+    return record.encode(
+        Record(
+            "orders",
+            zlib.compress(rng.choice(BODIES).encode() * 9),
+            sys_flag=sys_flag.COMPRESSED,
+            store_timestamp=rng.randrange(1_700_000_000_000, 1_800_000_000_000),
+            properties=properties.encode({"note": " for Anna "}),
             queue_offset=rng.randrange(1, 2**33),
             physical_offset=rng.randrange(2**41),
         )
@@ -117,18 +134,35 @@ def queue_on_disk(seed: int) -> QueueOnDisk:
         lab.broker().store.retention.clean()
 
     # 1. Play it with files so small that several of them are deleted.
-    small = {"mapped_file_size_commit_log": 1024, "mapped_file_size_consume_queue": 120, "delete_file_batch_max": 4}
-    lab = quiet_lab(story, seed, **small)
+    lab = quiet_lab(story, seed, **SMALL_FILES)
+    # 2. Some of the questions are enough.
+    disk = _asked(lab)
+    rng.shuffle(disk.readings)
+    return QueueOnDisk(disk.queue_files, disk.log_files, disk.readings[:12])
+
+
+def new_queue(seed: int) -> QueueOnDisk:
+    """The first orders of a new broker: the one at byte 0 of the log has no tags, so two numbers of its entry are 0."""
+
+    def story(lab: Lab) -> None:
+        shop = shop_of(lab, "orders")
+        for tags in (None, "paid", None):
+            shop.send(Message("orders", BODIES[seed % len(BODIES)].encode(), tags=tags))
+        lab.run_for("1s")
+
+    return _asked(quiet_lab(story, seed, **SMALL_FILES))
+
+
+def _asked(lab: Lab) -> QueueOnDisk:
+    """The files of queue 0 of orders, and what the broker answers at every offset, the first and the last included."""
     store = lab.broker().store
-    # 2. Ask the broker at every offset, the first and the last included.
     first, last = store.min_offset("orders", 0), store.max_offset("orders", 0)
     readings = []
     for committed in range(first, last + 1):
         answer = store.get("orders", 0, committed, 1)
         unit = bytes(answer.units[0]) if answer.units else None
         readings.append(QueueQuestion(committed, unit, answer.next_begin_offset))
-    rng.shuffle(readings)
-    return QueueOnDisk(broker_files(lab, "consumequeue", "orders", "0"), broker_files(lab, "commitlog"), readings[:12])
+    return QueueOnDisk(broker_files(lab, "consumequeue", "orders", "0"), broker_files(lab, "commitlog"), readings)
 
 
 def tag_codes(seed: int) -> list[tuple[str | None, bytes]]:

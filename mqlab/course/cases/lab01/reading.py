@@ -9,6 +9,7 @@ The bytes are made in files.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from mqlab.course.kit import Fields, Pure, Slip, slips, tuple_of
 from mqlab.course.kit.shapes import Difference
 from mqlab.course.teach.exercises import Call
 from mqlab.durations import calendar
-from mqlab.rocketmq.wire import properties, record
+from mqlab.rocketmq.wire import properties, record, sys_flag
 from mqlab.rocketmq.wire.java_hash import utf16_units
 
 
@@ -55,11 +56,17 @@ def _changed(name: str, value: Callable[[Mapping[str, Any]], Any]) -> Callable[[
     return lambda call: call.right | {name: value(call.given)}
 
 
+def _without_compression(fields: Mapping[str, Any]) -> bytes:
+    """The body as its sender wrote it."""
+    raw: bytes = fields["body"].raw
+    return zlib.decompress(raw) if fields["sys_flag"].value & sys_flag.COMPRESSED else raw
+
+
 UNIT = Fields(
     "lab01.unit",
     "read_unit(log, start)",
     points=4,
-    about="six units",
+    about="seven units",
     seeds=(1, 2, 3),
     calls=lambda seed: unit_calls(made.units(seed)),
     fields={
@@ -101,6 +108,11 @@ UNIT = Fields(
             "bytes of the queue",
             _changed("queue_offset", lambda fields: fields["queue_offset"].value // 20),
             belief="lab01.queue_offset_is_bytes",
+        ),
+        Slip(
+            "decompressed",
+            _changed("body", _without_compression),
+            belief="lab01.body_as_sent",
         ),
         slips.little_endian,
     ],
@@ -173,12 +185,14 @@ ENTRY_RULE = "Entry n of a queue begins at byte 20 * n of the queue; a file's na
 LOG_RULE = "A physical offset counts from the first byte the log ever had; a file's name is its first byte's offset"
 NEXT_RULE = "The committed offset is the next message to read: nothing is added before, one is added after"
 WHOLE_RULE = "The unit is all of its bytes: from its first one, as many as the entry's size says"
+ZERO_RULE = (
+    "A position of 0 is the log's first byte, and a code of 0 means no tags: only an entry of size 0 is not written"
+)
 END_RULE = "Where no entry is written yet, there is nothing to read, and the offset stays the same"
 
 
-def reading_calls(seed: int) -> Iterator[Call]:
-    """One reading after the other of a queue whose first files are deleted."""
-    disk = made.queue_on_disk(seed)
+def reading_calls(disk: made.QueueOnDisk) -> Iterator[Call]:
+    """One reading after the other of a queue."""
     entries = {int(name) // 20: data for name, data in disk.queue_files.items()}
     units = {reading.committed: reading.unit for reading in disk.readings}
     for reading in disk.readings:
@@ -203,7 +217,7 @@ def _reading_rule(call: Call, answer: Any, seen: Difference) -> str:
     if unit is not None and unit in (call.given, right):
         return NEXT_RULE
     if unit is None:
-        return ENTRY_RULE
+        return ENTRY_RULE if record.decode(right).physical_offset else ZERO_RULE
     if unit and (unit in right or right in unit):
         return WHOLE_RULE
     # A whole unit of this queue means that the wrong entry was read; anything else, the wrong place.
@@ -233,7 +247,7 @@ LOOKUP = Pure(
     "read_next(committed, queue_files, log_files)",
     points=3,
     about="a queue without its beginning",
-    calls=reading_calls,
+    calls=lambda seed: reading_calls(made.queue_on_disk(seed)),
     returns=tuple_of(unit=bytes | None, next_offset=int),
     explain=_reading_rule,
     shows=_as_unit,

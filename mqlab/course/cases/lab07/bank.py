@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,23 +103,32 @@ def orders(banks: Sequence[str], rng: random.Random) -> list[Order]:
 
 
 def three_tries(seed: int, deaths: int = 1) -> Day:
-    """Some orders are refused once or twice, some always. Billing dies when it has just tried one for the last time."""
+    """Some orders are refused once or twice, some always.
+
+    Billing dies when it has just tried one for the last time; the first time it dies, also after the second try.
+    """
     rng = random.Random(f"lab07.three {seed}")
     banks = ["no", "no", "no no 40", "no 40", "40", "40", "no no 40"] + ["40"] * rng.randint(0, 2)
     rng.shuffle(banks)
 
-    def last_word(played: Played) -> bool:
-        """The third delivery of a hopeless order has ended."""
-        rows = [row for row in played.deliveries(GROUP) if row.reconsume_times == 2 and row.ended_ms]
-        return any(played.sent[row.msg_id].bank == "no" for row in rows)
+    def refused(retries: int) -> Callable[[Played], bool]:
+        """The delivery of a hopeless order after so many retries has ended."""
+
+        def ended(played: Played) -> bool:
+            rows = [row for row in played.deliveries(GROUP) if row.reconsume_times == retries and row.ended_ms]
+            return any(played.sent[row.msg_id].bank == "no" for row in rows)
+
+        return ended
 
     acts: tuple[Act, ...] = (
         Topics(("orders",)),
         DatabaseTables(GROUP, TABLES),
-        Reads(GROUP, "orders", Learner("three_times", makes=True)),
+        Reads(GROUP, "orders", Learner("three_times", makes=True, each_life=True)),
         Sends(orders(banks, rng)),
+        # What a listener counts in memory is gone with its process.
+        *(Restarts("billing-1", when=refused(1), after="1s") for _ in range(min(deaths, 1))),
         # The death may come before or after the client's report of its offsets, which is made every 5 s.
-        *(Restarts("billing-1", when=last_word, after=rng.choice(("1s", "2s"))) for _ in range(deaths)),
+        *(Restarts("billing-1", when=refused(2), after=rng.choice(("1s", "2s"))) for _ in range(deaths)),
         Waits("4m"),
     )
     return Day(acts, kind=BadDay)

@@ -44,13 +44,14 @@ def start_billing(lab: Lab, listener: Any, *, name: str = "billing-1", orderly: 
     return consumer
 
 
-def sent_back(seed: int) -> list[Call]:
+def sent_back(seed: int, retries: int | None = None) -> list[Call]:
     """Orders that always fail; at each try the listener asks for another level, some for none.
 
-    One call for each message given back: what is right is the unit that the broker wrote.
+    One call for each message given back: what is right is the unit that the broker wrote. ``retries``: 1 to 3 if not
+    given.
     """
     rng = random.Random(f"lab07.rewrite {seed}")
-    most = rng.choice((1, 2, 3))
+    most = rng.choice((1, 2, 3)) if retries is None else retries
 
     def listener(messages: Sequence[MessageExt], context: Any) -> str:
         asked = messages[0].properties["asks"].split()

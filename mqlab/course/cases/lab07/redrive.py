@@ -70,7 +70,7 @@ def day(seed: int) -> Day:
     def sends(topic: str, numbers: Sequence[int]) -> Does:
         def send(played: RedriveDay) -> None:
             played.group = group
-            gift = rng.choice(BODIES).encode()
+            gift = rng.choice(BODIES).encode() + b"\x00\xff"  # a body need not be a text
             for number in numbers:
                 key, own = f"order-{number}", {"region": rng.choice(("Сибирь", "华东"))}
                 bodies = [f"{rng.choice(BODIES)} {number}".encode(), *[gift] * (key in doomed)]
@@ -144,6 +144,9 @@ def _each_is_back_once(today: RedriveDay) -> Finding | None:
     back = [message for message in today.lab.store().messages(retry) if message.store_timestamp >= today.began_ms]
     letters = {message.msg_id: message for message in today.dead}
     for dead in letters.values():
+        for message in back:
+            if message.msg_id == dead.msg_id and message.body != dead.body:
+                return Finding(KEPT_RULE, f"{dead.keys}: its body", dead.body, message.body)
         # An answer may have lost the id or the key: then its body tells what it was.
         mine = [message for message in back if (message.keys, message.body) == (dead.keys, dead.body)]
         lost = [message for message in back if message.msg_id not in letters and message.body == dead.body]

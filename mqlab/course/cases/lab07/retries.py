@@ -95,7 +95,7 @@ REWRITE = Pure(
         "it had",
         p.WAIT: "WAIT of a message given back is false: nobody waits for its flush",
     },
-    weights={"": 2, "orders that wait": 1, "orders that die": 1},
+    weights={"": 2, "orders that wait": 1, "orders that die": 1, "no retry at all": 1},
     forbids=FORBIDS["lab07.rewrite"],
 )
 
