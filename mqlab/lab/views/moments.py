@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.lab.runtime.collector import collecting_rarely
 from mqlab.lab.views.timeline import Moment, MomentsOnDemand, Timeline
 from mqlab.rocketmq.wire.names import RETRY_PREFIX, TRACE_TOPIC
+from mqlab.rocketmq.wire.pop import offsets_of, real_topic
 
 if TYPE_CHECKING:
     from mqlab.lab.runtime.journal import Change, Journal, StepRecord
@@ -45,6 +46,11 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "timer.recalled": ("trouble", "recalled: its marker drops it"),
     "message.popped": ("read", "{group} pops entries of {topic}"),
     "message.acked": ("progress", "{group} acknowledged entry {queue_offset} of {topic} {queue_id}"),
+    "message.invisible_time_changed": (
+        "progress",
+        "{group} keeps entry {queue_offset} of {topic} {queue_id} for longer",
+    ),
+    "pop.held": ("held", "{group} waits for messages of {topic}"),
     "message.revived": ("trouble", "lease of {group} over: stored again in {topic}"),
     "ha.requested": ("other", "a slave begins: sends it the log from byte {sends_from}"),
     "ha.block_appended": ("stored", "copied from byte {physical_offset}: {size} bytes of the log"),
@@ -57,7 +63,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
 
 STEP_SENTENCES: dict[str, tuple[str, str]] = {"fault": ("trouble", "{what}"), "mended": ("other", "{what}")}
 MENDED = {"start": "started again", "heal": "partitions healed"}
-FRAME, HELD = "frame", "pull.held"
+FRAME, HELD = "frame", ("pull.held", "pop.held")
 Place = tuple[str, str, int]
 REPLICATION = {
     "ha.requested": "HA report",
@@ -65,6 +71,13 @@ REPLICATION = {
     "ha.block_appended": "HA block",
     "ha.diverged": "HA block",
 }
+OF_PLACES = (
+    "message.pulled",
+    "message.dispatched",
+    "message.popped",
+    "message.acked",
+    "message.invisible_time_changed",
+)
 OFFSET_KINDS = ("offset.updated", "offset.committed", "offset.reset")
 
 
@@ -139,9 +152,11 @@ class _Overview:
         if change.kind in OFFSET_KINDS:
             values = plain(values)
             return bool(values["queue_offset"] > max(values.get("before") or 0, 0) or change.kind == "offset.reset")
-        if change.kind == "pull.held":
+        if change.kind == "message.popped":
+            self.held = {position for position in self.held if position[:3] != (record.node, values["group"], topic)}
+        if change.kind in HELD:
             values = plain(values)
-            position = (record.node, values["group"], topic, values["queue_id"], values["queue_offset"])
+            position = (record.node, values["group"], topic, values["queue_id"], values.get("queue_offset"))
             if position in self.held or topic.startswith(RETRY_PREFIX):
                 return False
             self.held.add(position)
@@ -194,7 +209,7 @@ class _Collected:
     def changes(self, record: StepRecord, changes: Sequence[Change]) -> None:
         """Add some changes of a step."""
         self.items += [(record, change.kind, change.values) for change in changes]
-        if any(change.kind == HELD for change in changes):
+        if any(change.kind in HELD for change in changes):
             self._held.add(record.step)
 
     def faults(self, record: StepRecord) -> None:
@@ -223,13 +238,13 @@ class _Collected:
                 request = self._seen[step - self._first]
                 self.frame(request)
                 if step not in self._held:
-                    self.changes(request, request.of(HELD))
+                    self.changes(request, [change for change in request.changes if change.kind in HELD])
         # 3. In the order of the journal; the frame of a step comes before what it changed.
         self.items.sort(key=lambda item: (item[0].step, item[1] != FRAME))
         shown = [
-            (record, HELD, (values, self._answered.get(record.step))) if kind == HELD else (record, kind, values)
+            (record, kind, (values, self._answered.get(record.step))) if kind in HELD else (record, kind, values)
             for record, kind, values in self.items
-            if first_step <= record.step <= last_step or (record.step in asked and kind in (FRAME, HELD))
+            if first_step <= record.step <= last_step or (record.step in asked and kind in (FRAME, *HELD))
         ]
         return MomentsOnDemand(shown, _moment, lanes, start_ms=start_ms)
 
@@ -263,12 +278,20 @@ class _Follower:
             return True
         if any(message["msg_id"] == self.msg_id for message in _carried(values)):
             return True
-        if kind not in ("message.pulled", "message.dispatched", "message.acked") or not self.places:
+        if kind not in OF_PLACES or not self.places:
             return False
+        if kind == "message.popped":
+            return self._is_popped(record, values)
         values = plain(values)
         position = self.places.get(_place(record, values))
         return bool(
             position in values["queue_offsets"] if kind == "message.pulled" else position == values["queue_offset"]
+        )
+
+    def _is_popped(self, record: StepRecord, values: Mapping[str, Any]) -> bool:
+        return any(
+            self.places.get((record.node, real_topic(values["topic"], values["group"], kind), queue_id)) in offsets
+            for (kind, queue_id), offsets in offsets_of(values["offsets"]).items()
         )
 
     def _is_passed(self, record: StepRecord, values: Mapping[str, Any]) -> bool:
@@ -306,7 +329,7 @@ def _moment(item: tuple[StepRecord, str, Any]) -> Moment:
     record, kind, values = item
     if kind == FRAME:
         return _frame(record, *values)
-    if kind == HELD:
+    if kind in HELD:
         values, answered = values
         until = (None, None) if answered is None else (answered.now_ms, answered.step)
         return replace(_change(record, kind, values), until_ms=until[0], until_step=until[1])

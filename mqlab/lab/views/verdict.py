@@ -9,11 +9,13 @@ Mirrors: the checkers of Jepsen and Maelstrom, in the words that RocketMQ users 
     REDELIVERED    given to a listener again after a delivery that did not succeed
     OUT_OF_ORDER   first finished after a later message of its queue
     STUCK          in a listener, or waiting though members are online, for longer than allowed
+    LEASED_TWICE   given out on lease while another lease of it ran
 
 A message that no subscription (tags or SQL) of the group asks for is not an anomaly. Dead letters are counted, not
 judged. In a broadcasting group each member is judged by itself. If a journal dropped steps, the rest is judged and the
 headline reports it. A message that a program takes by polling or pulling counts as finished then, because only the
 program knows better. Without a subscription (assigned queues, single pulls) only queues that were pulled are judged.
+A message that was popped is judged by its leases (mqlab.lab.views.histories.lease_verdict), not by offsets.
 Left out: messages that were stored before the journal begins.
 """
 
@@ -30,7 +32,15 @@ from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.lab.runtime.collector import collecting_rarely
 from mqlab.lab.views.group_subscriptions import Wish, is_wanted
-from mqlab.lab.views.message_history import POLLED, DeliveryCall, GroupHistory, MessageHistory, MessageReader
+from mqlab.lab.views.histories.lease_verdict import LEASED_TWICE, lease_findings
+from mqlab.lab.views.histories.message_deliveries import (
+    ACKNOWLEDGED,
+    POLLED,
+    DeliveryCall,
+    MessageHistory,
+    MessageReader,
+)
+from mqlab.lab.views.histories.message_history import GroupHistory
 from mqlab.lab.views.table import Table
 from mqlab.lab.views.view import View, folded_text
 from mqlab.rocketmq.wire.message import MessageQueue
@@ -44,7 +54,7 @@ DUPLICATED = "DUPLICATED"
 REDELIVERED = "REDELIVERED"
 OUT_OF_ORDER = "OUT_OF_ORDER"
 STUCK = "STUCK"
-KINDS = (LOST, SKIPPED, DUPLICATED, REDELIVERED, OUT_OF_ORDER, STUCK)
+KINDS = (LOST, SKIPPED, DUPLICATED, REDELIVERED, OUT_OF_ORDER, STUCK, LEASED_TWICE)
 COLUMNS = ("kind", "msg_id", "message_queue", "queue_offset", "step", "now_ms", "node", "why")
 
 
@@ -216,7 +226,10 @@ class _Judge:
             yield from self._overwritten(message, message.overwritten)
         for reader in self.history.readers(message):
             # An overwritten message was lost by the log, which is reported above, and not by a reader.
-            if message.overwritten is None:
+            if message.leases and message.overwritten is None and self.history.last is not None:
+                for kind, begins, why in lease_findings(message, reader, self.history.last, self.stuck_after_ms):
+                    yield _anomaly(kind, message, begins, why)
+            elif message.overwritten is None:
                 yield from self._lost(message, reader)
                 yield from self._skipped(message, reader)
                 yield from self._stuck(message, reader)
@@ -267,7 +280,7 @@ class _Judge:
         steps = [*message.steps, *self._ends_after(deliveries)]
         if len(good) > 1 and good[1].ended is not None:
             by = " and ".join(dict.fromkeys(delivery.client for delivery in good))
-            polled = good[1].status == POLLED
+            polled = good[1].status in (POLLED, ACKNOWLEDGED)
             how = f"taken {len(good)} times by a program that pulls" if polled else f"finished {len(good)} times"
             yield _anomaly(DUPLICATED, message, good[1].ended, f"{how}, by {by}", steps)
         for before, after in pairwise(deliveries):

@@ -3,6 +3,7 @@
 Mirrors: the consumer part of RocketMQ's message trace, without its gaps.
 
     msg_id  topic  message_queue  queue_offset  client  started_ms  ended_ms  status  reconsume_times
+    a popped message has leased_until_ms  acked_ms  revived_ms as well
     and the absences: FILTERED_BY_CLIENT  RESULT_DISCARDED; mqlab.lab.world.absences has FILTERED_BY_BROKER  NOT_PULLED
 
 A program that pulls by hand has no listener: its messages are POLLED, and what it did with them is not known.
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mqlab.lab.runtime.journal import StepRecord
+from mqlab.lab.world.leases import LeasesOfRows
 from mqlab.rocketmq.wire.message import MessageQueue
 
 if TYPE_CHECKING:
@@ -45,6 +47,12 @@ class Delivery:
     status: str
     reconsume_times: int
     error: str | None = None
+    leased_until_ms: int | None = None
+    """When the lease of a popped message ends, by the last change of its invisible time."""
+    acked_ms: int | None = None
+    """When its broker took an acknowledgement that counts."""
+    revived_ms: int | None = None
+    """When its broker stored it again, because its lease was over."""
 
 
 class DeliveryBook:
@@ -54,6 +62,7 @@ class DeliveryBook:
         self._rows: list[Delivery] = []
         self._open: dict[tuple[str, int], list[Delivery]] = {}
         self._last_returned: dict[str, list[Delivery]] = {}
+        self._leases = LeasesOfRows()
         self.wishes: dict[str, dict[str, list[Wish]]] = {}
         """group -> topic -> all subscriptions that brokers received, in order"""
         self.broadcasting: set[str] = set()
@@ -67,6 +76,7 @@ class DeliveryBook:
             "message.polled": lambda record, values: self._at_once(record, values, POLLED),
             "subscription.changed": self._subscribed,
             "result.discarded": self._discarded,
+            **self._leases.listeners(),
         }
 
     def of(self, group: str) -> list[Delivery]:
@@ -112,7 +122,7 @@ class DeliveryBook:
             self._rows.append(row)
 
     def _row(self, record: StepRecord, values: dict[str, Any], message: dict[str, Any], status: str) -> Delivery:
-        return Delivery(
+        row = Delivery(
             group=values["group"],
             msg_id=message["msg_id"],
             topic=message["topic"],
@@ -124,3 +134,6 @@ class DeliveryBook:
             status=status,
             reconsume_times=message["reconsume_times"],
         )
+        if self._leases.newest:
+            self._leases.add(row)
+        return row

@@ -57,7 +57,9 @@ def _worked_on(state: LabState, group: str, queue: MessageQueue) -> tuple[set[in
             continue
         if row.ended_ms is not None:
             running.discard(row.queue_offset)
-            finished |= {row.queue_offset} if row.status in FINISHED else set()
+            # A popped message is through with its queue when it is acknowledged, or stored again in its retry topic.
+            done = row.status in FINISHED or row.acked_ms or row.revived_ms
+            finished |= {row.queue_offset} if done else set()
         elif (row.started_ms or 0) >= died_ms.get(row.client, 0):
             running.add(row.queue_offset)
             # What is given again is not finished again yet.

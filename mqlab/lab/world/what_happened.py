@@ -46,6 +46,7 @@ DELIVERY_COLUMNS = [
     "status",
     "reconsume_times",
 ]
+LEASE_COLUMNS = ["leased_until_ms", "acked_ms", "revived_ms"]
 
 Snapshot = dict[str, Any]
 
@@ -58,7 +59,8 @@ class WhatHappened(LabState):
         """One row per delivery to a listener of a group, in order of beginning; then the undelivered messages.
 
         ``absences=False`` leaves out the latter (FILTERED_BY_BROKER, NOT_PULLED), which are read from the stores. If a
-        listener raised an error, there is a column ``error``: the traceback, cut to the learner's lines.
+        listener raised an error, there is a column ``error``: the traceback, cut to the learner's lines. A popping
+        group has ``leased_until_ms``, ``acked_ms`` (an ack that counts) and ``revived_ms`` (stored again) as well.
         """
         from mqlab.lab.views import Table
 
@@ -67,7 +69,8 @@ class WhatHappened(LabState):
             from mqlab.lab.world.absences import absences as absences_of
 
             rows = rows + absences_of(self, group)
-        columns = [*DELIVERY_COLUMNS, *(["error"] if any(row.error for row in rows) else [])]
+        leased = LEASE_COLUMNS if any(row.leased_until_ms for row in rows) else []
+        columns = [*DELIVERY_COLUMNS, *leased, *(["error"] if any(row.error for row in rows) else [])]
         return Table(rows, columns=columns, title=f"deliveries of {group}", empty=self._no_rows(group))
 
     def leases(self, group: str) -> Table:
@@ -232,7 +235,10 @@ class WhatHappened(LabState):
         return Diagram(nodes, [(client, server, label) for (client, server), label in edges.items()])
 
     def verify(self, group: str, *, stuck_after: str | int = "1m") -> Verdict:
-        """What went wrong for a group: LOST, SKIPPED, DUPLICATED, REDELIVERED, OUT_OF_ORDER, STUCK."""
+        """What went wrong for a group: LOST, SKIPPED, DUPLICATED, REDELIVERED, OUT_OF_ORDER, STUCK.
+
+        A message that was popped is judged by its leases: it may also be LEASED_TWICE.
+        """
         from mqlab.lab.views.verdict import verify
 
         book = self.delivery_book

@@ -183,6 +183,39 @@ def test_what_is_out_and_until_when() -> None:
     assert lab.admin.timer_check_point("broker-a")["queue_offset"] == 2
 
 
+def test_deliveries_timeline_and_how_far_show_leases() -> None:
+    lab = _lab(1)
+    lab.producer("shop").send(Message("orders", b"x"))
+    consumer = lab.simple_consumer("audit", await_duration="2s", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    consumer.subscribe("orders")
+    consumer.start()
+    (message,) = consumer.receive(16, "10s")
+    popped_ms = lab.now_ms
+    lab.run_for("10ms")
+    (standing,) = lab.how_far("audit", "orders").standings
+    assert (standing.pulled, standing.finished) == (1, frozenset())
+    consumer.change_invisible_duration(message, "20s")
+    lab.run_for("30s")
+    (again,) = consumer.receive(16, "10s")
+    consumer.ack(again)
+    first, second = lab.deliveries("audit")
+    assert popped_ms + 20_000 <= first["leased_until_ms"] <= popped_ms + 20_020 < first["revived_ms"]
+    assert (first["acked_ms"], second["acked_ms"], second["revived_ms"]) == (None, lab.now_ms - 1, None)
+    assert lab.how_far("audit", "orders").standings[0].finished == {0}
+    kinds = [row["kind"] for row in lab.timeline(message.msg_id).table() if row["kind"].startswith("message.")]
+    of_a_lease = ["message.invisible_time_changed", "message.stored", "message.revived", "message.dispatched"]
+    popped = ["message.popped", "message.polled"]
+    assert kinds == [
+        "message.stored",
+        "message.dispatched",
+        "message.sent",
+        *popped,
+        *of_a_lease,
+        *popped,
+        "message.acked",
+    ]
+
+
 def test_two_held_pops_end_together_and_the_first_wakes_the_second() -> None:
     """The first one finds a revived message, more are left, so it wakes the next: that one is not held any more."""
     lab = _lab(1)

@@ -170,7 +170,7 @@ def show_leases(lab: Any, group: str, broker: str = "broker-a", *, title: str = 
             if kind != "message.acked":
                 longer = LeaseSpan(now_ms, values["visible_ms"])
                 of(name).spans.append(longer)
-                open_leases[(*key, now_ms)] = name, longer
+                open_leases[(*key, values["new_pop_time"])] = name, longer
     for message in by_name.values():
         for span in message.spans:
             if span.how == RUNS and span.until_ms <= lab.now_ms:

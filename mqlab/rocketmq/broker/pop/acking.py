@@ -189,6 +189,7 @@ class Acking:
             queue_id=queue_id,
             queue_offset=offset,
             pop_time=handle.pop_time,
+            new_pop_time=pop_time,
             visible_ms=pop_time + invisible_time,
         )
         return request.reply(

@@ -125,7 +125,9 @@ class Popping:
                 "message.popped",
                 group=header.group,
                 topic=header.topic,
+                starts=";".join(work.starts),
                 offsets=";".join(work.offsets),
+                revive_queue=work.revive_queue,
                 pop_time=work.pop_time,
                 invisible_time=header.invisible_time,
             )

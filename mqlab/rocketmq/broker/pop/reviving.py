@@ -237,6 +237,7 @@ class Reviving:
             popped_from=point.topic,
             popped_queue=point.queue_id,
             popped_offset=record.queue_offset,
+            pop_time=point.pop_time,
             is_v2=kind_of_topic(retry) == RETRY_V2,
         )
         return True

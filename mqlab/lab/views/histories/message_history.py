@@ -2,9 +2,7 @@
 
 Mirrors: the history that an operator reconstructs from broker logs, message trace and consumer offsets. Used by verify.
 
-    MessageHistory   msg_id  place (queue, offset)  properties  deliveries (client, started, ended, status)
-      Reader         who should get it: the group, or each member when broadcasting
-                     covered: its pull went over it      passed: its offset went over it
+    journal ─▶ GroupHistory ─▶ MessageHistory of every message      mqlab.lab.views.histories.message_deliveries
 
 Left out: messages stored before the journal began, or in steps that were dropped from it.
 """
@@ -12,80 +10,29 @@ Left out: messages stored before the journal began, or in steps that were droppe
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import CorruptionError
 from mqlab.lab.views.group_subscriptions import Wish, is_broadcasting, wishes_of
+from mqlab.lab.views.histories.lease_history import LeaseHistory, is_revive_topic
+from mqlab.lab.views.histories.message_deliveries import (
+    ACKNOWLEDGED,
+    NOT_ACKED,
+    POLLED,
+    DeliveryCall,
+    MessageHistory,
+    MessageReader,
+    Place,
+)
 from mqlab.rocketmq.wire import batch, names, properties, property_names
 from mqlab.rocketmq.wire.codes import RequestCode
 from mqlab.rocketmq.wire.message import MessageQueue
+from mqlab.rocketmq.wire.pop import REVIVE_GROUP
 
 if TYPE_CHECKING:
     from mqlab.lab.runtime.journal import StepRecord
-
-POLLED = "POLLED"  # taken by a program that pulls by hand: it does not report when it has finished
-GOOD = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT", POLLED)
-Place = tuple[MessageQueue, int]
-
-
-@dataclass(slots=True)
-class DeliveryCall:
-    """One call of a listener with one message. ``status`` None: it did not return."""
-
-    client: str
-    started: StepRecord
-    queue: MessageQueue
-    ended: StepRecord | None = None
-    status: str | None = None
-
-    @property
-    def is_good(self) -> bool:
-        return self.status in GOOD
-
-
-@dataclass(frozen=True, slots=True)
-class MessageReader:
-    """One that should get a message: the whole group (``client`` empty) or a member; and its deliveries."""
-
-    client: str
-    deliveries: list[DeliveryCall]
-    covered: StepRecord | None
-    passed: StepRecord | None
-
-    @property
-    def good(self) -> list[DeliveryCall]:
-        """The successful deliveries, by when they ended."""
-        return sorted((d for d in self.deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
-
-
-@dataclass(slots=True)
-class MessageHistory:
-    """One message of a topic that the group reads. ``steps``: every record that concerns it, in order.
-
-    ``properties`` None: the journal does not have them. ``retry``: where its newest copy for a retry was stored.
-    """
-
-    msg_id: str
-    place: Place
-    stored: StepRecord
-    properties: Mapping[str, str] | None
-    steps: list[StepRecord] = field(default_factory=list)
-    deliveries: list[DeliveryCall] = field(default_factory=list)
-    covered: dict[str, StepRecord] = field(default_factory=dict)  # client -> its first pull that went over it
-    passed: StepRecord | None = None
-    overwritten: StepRecord | None = None
-    sent_back: StepRecord | None = None  # the last time
-    retry: StepRecord | None = None
-    retry_passed: StepRecord | None = None
-    dead: StepRecord | None = None
-    acknowledged: bool = False
-
-    def add_step(self, record: StepRecord) -> None:
-        """Remember a record once."""
-        if not self.steps or self.steps[-1] is not record:
-            self.steps.append(record)
 
 
 class GroupHistory:
@@ -126,6 +73,7 @@ class GroupHistory:
         self._retries: dict[MessageQueue, dict[int, MessageHistory]] = {}  # copies not passed yet
         self._local: dict[tuple[str, MessageQueue], tuple[list[int], list[StepRecord]]] = {}  # members' own offsets
         self._open: dict[tuple[str, int], list[tuple[MessageHistory, DeliveryCall]]] = {}
+        self._leases = LeaseHistory(group, self._by_place)
         for record in journal:
             self.last = record
             for change in record.changes:
@@ -175,6 +123,8 @@ class GroupHistory:
         queue = MessageQueue(topic, record.node, values["queue_id"])
         if topic == names.retry_topic(self.group):
             self._stored_for_retry(record, queue, values["queue_offset"], msg_id)
+        elif is_revive_topic(topic):
+            self._leases.stored(record, values)
         if names.is_system_topic(topic) or topic.startswith((names.RETRY_PREFIX, names.DLQ_PREFIX)):
             return
         for index in range(count):
@@ -236,7 +186,7 @@ class GroupHistory:
 
     def _find(self, note: Mapping[str, Any]) -> MessageHistory | None:
         """The message that a note is about: by its place, for a retry by the original's offset id, or by its id."""
-        message = self._by_place.get((note["message_queue"], note["queue_offset"]))
+        message = self._leases.find((note["message_queue"], note["queue_offset"]))
         if message is None:
             copies = self._copies(note)
             return copies[0] if copies else None
@@ -280,7 +230,8 @@ class GroupHistory:
         for note in values["messages"]:
             message = self._find(note)
             if message is not None:
-                polled = DeliveryCall(values["client"], record, values["queue"], record, POLLED)
+                status = NOT_ACKED if message.leases else POLLED
+                polled = DeliveryCall(values["client"], record, values["queue"], record, status)
                 message.deliveries.append(polled)
                 message.add_step(record)
             else:
@@ -298,7 +249,27 @@ class GroupHistory:
                 message.dead = record
                 message.add_step(record)
 
+    def _acked(self, record: StepRecord, values: dict[str, Any]) -> None:
+        if values["group"] == self.group:
+            message, lease = self._leases.acked(record, values)
+            calls = [call for call in message.deliveries if call.status == NOT_ACKED] if message else []
+            since = lease.taken.step if lease is not None else 0
+            for call in [call for call in calls if call.started.step >= since][:1] or calls[-1:]:
+                call.status, call.ended = ACKNOWLEDGED, record
+
+    def _given_up(self, record: StepRecord, values: dict[str, Any]) -> None:
+        if values.get("group") == self.group:
+            for message in self._copies(values):
+                message.given_up = record
+                message.add_step(record)
+
+    def _leased(self, record: StepRecord, values: dict[str, Any], handle: Any) -> None:
+        if values["group"] == self.group:
+            handle(self._leases, record, values)
+
     def _committed(self, record: StepRecord, values: dict[str, Any]) -> None:
+        if values["group"] == REVIVE_GROUP:
+            self._leases.settled(record, values)
         if values["group"] != self.group:
             return
         queue = MessageQueue(values["topic"], record.node, values["queue_id"])
@@ -350,7 +321,7 @@ class GroupHistory:
                 message.add_step(record)
 
 
-_HANDLERS = {
+_HANDLERS: dict[str, Callable[[GroupHistory, StepRecord, dict[str, Any]], None]] = {
     "message.stored": GroupHistory._stored,
     "message.sent": GroupHistory._sent,
     "message.pulled": GroupHistory._pulled,
@@ -359,6 +330,12 @@ _HANDLERS = {
     "listener.returned": GroupHistory._returned,
     "message.sent_back": GroupHistory._back,
     "message.dead": GroupHistory._dead,
+    "message.acked": GroupHistory._acked,
+    "message.given_up": GroupHistory._given_up,
+    "message.popped": partial(GroupHistory._leased, handle=LeaseHistory.popped),
+    "message.invisible_time_changed": partial(GroupHistory._leased, handle=LeaseHistory.changed),
+    "message.revived": partial(GroupHistory._leased, handle=LeaseHistory.revived),
+    "pop.check_point_stored": partial(GroupHistory._leased, handle=LeaseHistory.check_point),
     "offset.committed": GroupHistory._committed,
     "offset.updated": GroupHistory._updated,
     "offset.reset": GroupHistory._reset,

@@ -1,0 +1,1 @@
+"""What a group saw of every message, from a journal: for verify."""
