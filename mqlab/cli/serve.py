@@ -139,7 +139,8 @@ def serve(
     """
     from mqlab.cluster.serving import Server
     from mqlab.cluster.serving.planning import Wanted, plan_of
-    from mqlab.lab.parts import parts_in
+    from mqlab.lab.parts import OwnParts, parts_in
+    from mqlab.lab.parts.plug import ServingPlug
 
     if port_file is not None:  # who waits for it must not be given the ports of an earlier process
         port_file.unlink(missing_ok=True)
@@ -163,8 +164,8 @@ def serve(
             _serve_apart(plan, Path(scratch), common, port_file, _tls(tls_cert, tls_key))
             return
         # 2. The server; it answers once every broker is registered.
-        own = parts_in(parts) if parts is not None else None
-        server = Server(plan, tls=_tls(tls_cert, tls_key), parts=own)
+        own = parts_in(parts) if parts is not None else OwnParts()
+        server = Server(plan, tls=_tls(tls_cert, tls_key), plug_in=lambda: ServingPlug(own))
         if record is not None:
             server.loop.record(record)
         server.run(lambda: _ready(server, port_file, metrics), status=True)

@@ -1,7 +1,7 @@
-"""RocketMQ's 5.x clients for Java, Node and Go see the same of `mqlab serve --grpc` as of a real broker and proxy.
+"""RocketMQ's 5.x clients for Java, Node, Go and Rust see the same of `mqlab serve --grpc` as of a real proxy.
 
 And the order service's five tests, which pass with the fixture of mqlab's wheel, pass against the real ones.
-Needs a JDK and Maven; Node with npm, and Go, for their clients.
+Needs a JDK and Maven; Node with npm, Go, and Rust's cargo, for their clients.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tests.tidy.sources import ROOT
 pytestmark = pytest.mark.interop
 
 INSTALL_SECONDS, RUN_SECONDS = 300, 300
+COMPILE_SECONDS = 1_200  # Rust's client has 260 crates
 ORDER_SERVICE = ROOT / "tests" / "cluster" / "grpc" / "order_service"
 
 
@@ -91,6 +92,26 @@ def test_gos_client_sees_the_same(tmp_path: Path) -> None:
 
     ours, real = both(tmp_path, look)
     assert ours == real == "1 1 <nil>\nfrom go go 1 <nil>\n"
+
+
+def test_rusts_client_sees_the_same(tmp_path: Path) -> None:
+    if missing("cargo"):
+        pytest.skip("Rust's client needs cargo")
+    target = DOORS / "target" / "rust"
+    cargo = ["cargo", "build", "--quiet", "--manifest-path", str(DOORS / "rust" / "Cargo.toml")]
+    made = subprocess.run(
+        [*cargo, "--target-dir", str(target)], capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
+    )
+    if made.returncode:
+        pytest.skip(f"Rust's client cannot be built: {made.stderr.strip()[-300:]}")
+
+    def look(name: str, where: GrpcWhere) -> str:
+        seen = tmp_path / f"{name}.txt"
+        ran([str(target / "debug" / "door"), where.grpc, str(seen)], HOME=str(tmp_path))
+        return seen.read_text("utf-8")
+
+    ours, real = both(tmp_path, look)
+    assert ours == real == 'from rust rust ["k1"] attempt 1 sent true acked true\n'
 
 
 def test_the_order_service_passes_against_the_real_proxy(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mqlab.cluster.serving import Server
+from mqlab.lab.parts.plug import ServingPlug
 from tests.cluster.serving.served import server_in
 from tests.interop.java_store import JavaStore
 from tests.lab.parts.brokers import dicts_and_lists, of_files, rocketmq_shape
@@ -21,7 +22,7 @@ BROKERS = [rocketmq_shape, dicts_and_lists, of_files]
 @pytest.mark.parametrize("broker", BROKERS, ids=lambda broker: broker.__name__.rpartition(".")[2])
 def test_the_java_client_works_on_a_learners_broker(java_store: JavaStore, tmp_path: Path, broker: Any) -> None:
     plan = server_in(tmp_path / "store", "messageDelayLevel=1s 1s 1s 1s").plan
-    server = Server(plan, parts=of(broker))
+    server = Server(plan, plug_in=lambda: ServingPlug(of(broker)))
     server.start()
     try:
         server.wait_until_registered()

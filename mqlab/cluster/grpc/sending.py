@@ -99,8 +99,9 @@ class FrontSending:
             raise StatusError(Code.MESSAGE_CORRUPTED, "topic in message is not same")
         for message in messages:
             due = message.system_properties.delivery_timestamp
-            if self._state.ahead_ms and message.system_properties.HasField("delivery_timestamp"):
-                due.FromMilliseconds(milliseconds_of(due) + self._state.ahead_ms)
+            ahead_ms = self._state.ahead_ms()
+            if ahead_ms and message.system_properties.HasField("delivery_timestamp"):
+                due.FromMilliseconds(milliseconds_of(due) + ahead_ms)
             check_message(message, self._state.now_ms())
 
     def _queue(self, topic: str, system: Any) -> tuple[Broker, int]:

@@ -13,7 +13,7 @@ import asyncio
 import hashlib
 import hmac
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import grpc
@@ -35,11 +35,11 @@ CLIENT_ERRORS = range(40_000, 50_000)
 
 
 class GrpcService(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """The server. ``users``: whom it lets in, None: everybody. ``fails``: RPC -> how many calls fail, for tests."""
+    """The server. ``users``: whom it lets in, None: everybody. ``fails``: whether a call of an RPC fails, for tests."""
 
     def __init__(self, front: GrpcFront, loop: asyncio.AbstractEventLoop, users: KnownUsers | None = None) -> None:
         self.front = front
-        self.fails: dict[str, int] = {}
+        self.fails: Callable[[str], bool] = lambda rpc: False
         self._loop = loop
         self._users = users
         self._server: Any = None
@@ -155,8 +155,7 @@ class GrpcService(grpc.GenericRpcHandler):  # type: ignore[misc]
             problem = problem_of(metadata, self._users)
             if problem is not None:
                 raise StatusError(Code.UNAUTHORIZED, problem)
-        if self.fails.get(rpc):
-            self.fails[rpc] -= 1
+        if self.fails(rpc):
             raise StatusError(Code.INTERNAL_SERVER_ERROR, f"{rpc} was told to fail")
         left = context.time_remaining()
         return Caller(

@@ -5,6 +5,7 @@ Mirrors: the fields of DefaultMessagingProcessor and ProxyConfig, as far as loca
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from mqlab.cluster.grpc.clients import GrpcClients
@@ -32,13 +33,13 @@ class FrontConfig:
 
 @dataclass(slots=True, eq=False)
 class FrontState:
-    """What every part is handed. ``ahead_ms``: how far a test has put the brokers' time ahead of the clients'."""
+    """What every part is handed. ``ahead_ms``: tells how far a test has put the brokers' time ahead of the clients'."""
 
     ports: Ports
     config: FrontConfig
     brokers: LocalBrokers
     clients: GrpcClients
-    ahead_ms: int = 0
+    ahead_ms: Callable[[], int] = lambda: 0
 
     def now_ms(self) -> int:
         """The time of the brokers."""

@@ -26,9 +26,8 @@ from mqlab.cluster.serving.front import start_front
 from mqlab.cluster.serving.plan import BrokerPlan, ServingPlan, numeric
 from mqlab.cluster.serving.users import of_one_broker
 from mqlab.errors import LimitReached, MqlabError
-from mqlab.lab.parts.folder import OwnParts
-from mqlab.lab.parts.plug import ServingPlug
 from mqlab.rocketmq.broker import Broker
+from mqlab.rocketmq.broker.plug_in import NOTHING_PLUGGED_IN, PlugIn
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.nameserver import NameServer
 from mqlab.rocketmq.promises import Promise
@@ -57,7 +56,7 @@ class Tls:
 class Server:
     """A name server and brokers in this process, built when it starts. A failed start leaves nothing open.
 
-    ``can_advance``: its clock can be set forward. ``parts``: a learner's own, in each broker.
+    ``can_advance``: its clock can be set forward. ``plug_in``: makes what is plugged into each broker.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class Server:
         limits: PeerLimits | None = None,
         tls: Tls | None = None,
         can_advance: bool = False,
-        parts: OwnParts | None = None,
+        plug_in: Callable[[], PlugIn] = lambda: NOTHING_PLUGGED_IN,
     ) -> None:
         self.plan = plan
         self.loop = EventLoop(limits=limits, not_before_ms=_after_last_message(plan), can_advance=can_advance)
@@ -75,7 +74,7 @@ class Server:
         self.brokers: list[Broker] = []
         self.grpc: GrpcService | None = None
         self._tls = tls
-        self._parts = parts
+        self._plug_in = plug_in
         self._outside = self.loop.ports("server", "127.0.0.1", RealFiles()).workers  # of callers from other threads
         self._files: list[RealFiles] = []
         self._is_ending = False
@@ -140,7 +139,7 @@ class Server:
             name_servers=self.plan.name_servers,
             memory_bytes=plan.memory_bytes,
             users=users,
-            plug_in=ServingPlug(self._parts or OwnParts()),
+            plug_in=self._plug_in(),
         )
         broker.state.told_name_servers = self.plan.name_servers
         self.brokers.append(broker)  # before it starts: a start that fails is ended, too

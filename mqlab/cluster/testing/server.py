@@ -5,9 +5,11 @@ Mirrors: a broker and its proxy on free ports, with a store that ends with the s
     rocketmq.topic("orders", "FIFO")     a topic of this test's own; its real name
     rocketmq.group("billing")            a consumer group of its own
     rocketmq.messages("orders")          what is stored there now
-    rocketmq.fail_next("SendMessage")    the next call of an RPC is answered with an error
+    rocketmq.fail_next("SendMessage")    the next send is answered with an error, over gRPC or remoting
     rocketmq.kill()                      the server ends as by SIGKILL and starts again on its store, at the same ports
     rocketmq.advance("10m")              the server's time jumps: delayed messages and retries come now
+    rocketmq.until(lambda: bank.paid)    its time passes until something is true
+    rocketmq.freeze()                    virtual time alone: it moves with the two verbs above, and not else
 
 Messages that failed are delivered as soon as they may be: the broker has retry topics v2 and no others, which is not
 RocketMQ's default. It asks about a transaction after a few seconds instead of half a minute.
@@ -18,20 +20,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mqlab.cluster.runtime.loop_clock import AdvancingClock
 from mqlab.cluster.serving.planning import Wanted, plan_of
 from mqlab.cluster.serving.server import Server
+from mqlab.cluster.testing.failing import Failing
 from mqlab.durations import milliseconds
-from mqlab.errors import UsageError
 from mqlab.rocketmq.wire.bodies import SubscriptionGroupConfig, TopicConfig
 from mqlab.rocketmq.wire.message import MessageExt
-from mqlab.rocketmq.wire.names import dlq_topic
+from mqlab.rocketmq.wire.names import dlq_topic, retry_topic
 
 if TYPE_CHECKING:
     from mqlab.cluster.grpc.service import GrpcService
     from mqlab.rocketmq.broker import Broker
+
+T = TypeVar("T")
 
 FREE = "127.0.0.1:0"
 SETTINGS = (
@@ -50,6 +54,8 @@ SETTINGS = (
 JUMP_MS = 20_000  # at a time, so that the broker says in between that it is still there
 SMALL_JUMP_MS, SMALL_JUMPS_FOR_MS = 500, 20_000  # the last ones: a retry waits for one thing after the other
 PAUSE_SECONDS = 0.002
+REACTION_SECONDS = 0.02  # of clients to what came with a jump
+PATIENCE_SECONDS = 5.0  # with clients on a busy machine, when all the server's time is over
 ROUTE_SECONDS = 5.0
 LOOK_SECONDS = 0.000_5
 
@@ -61,13 +67,25 @@ class ServerOfTests:
         wanted = Wanted(store=directory, namesrv=FREE, broker=FREE, grpc=FREE, settings=(*SETTINGS, *settings))
         self._plan, _ = plan_of(wanted)
         self._tests = 0
+        self.failing = Failing()
         self.server = self._started()
 
     def _started(self) -> Server:
-        server = Server(self._plan, can_advance=True)
+        server = Server(self._plan, can_advance=True, plug_in=lambda: self.failing)
         server.start()
         server.wait_until_registered()
+        assert server.grpc is not None
+        assert isinstance(server.loop.clock, AdvancingClock)
+        server.grpc.fails = self.failing.takes
+        server.grpc.front.state.ahead_ms = server.loop.clock.ahead_ms
         return server
+
+    @property
+    def clock(self) -> AdvancingClock:
+        """The time of the server that runs now."""
+        clock = self.server.loop.clock
+        assert isinstance(clock, AdvancingClock)
+        return clock
 
     @property
     def broker(self) -> Broker:
@@ -87,18 +105,16 @@ class ServerOfTests:
 
     def restart(self) -> None:
         """Kill it, and start it again."""
-        ahead_ms = self.front.front.state.ahead_ms
+        before_ms, stands_still = self.clock.now_ms(), self.clock.stands_still
         self.server.kill()
         self.server = self._started()
-        self.server.on_loop(lambda: self._put_ahead(ahead_ms))
+        self.server.on_loop(lambda: self._put_ahead(before_ms, stands_still))
 
-    def _put_ahead(self, ms: int) -> None:
-        """Time does not go back for clients: the new process is as far ahead of them as the one before."""
-        clock, front = self.server.loop.clock, self.front.front.state
-        assert isinstance(clock, AdvancingClock)
-        is_ahead_ms = clock.now_ms() - time.time_ns() // 1_000_000
-        clock.advance(max(0, ms - is_ahead_ms))
-        front.ahead_ms = ms
+    def _put_ahead(self, before_ms: int, stands_still: bool) -> None:
+        """Time does not go back for clients: it is no earlier than in the process before, and stands if it did."""
+        self.clock.advance(max(0, before_ms - self.clock.now_ms()))
+        if stands_still:
+            self.clock.stop()
 
     def close(self) -> None:
         """End it."""
@@ -128,11 +144,17 @@ class RocketMQ:
         return config.topic_name
 
     def group(self, name: str, *, fifo: bool = False, max_attempts: int = 17) -> str:
-        """Create a consumer group; its real name. ``max_attempts``: deliveries until a message is dead."""
+        """Create a consumer group; its real name. ``max_attempts``: deliveries until a message is dead.
+
+        Its retry topic is there, too, so that members of remoting clients read it from their start.
+        """
         config = SubscriptionGroupConfig(
             self.name(name), consume_message_orderly=fifo, retry_max_times=max_attempts - 1
         )
-        self._on_loop(lambda: self._server.broker.groups.update(config))
+        broker, retries = self._server.broker, retry_topic(config.group_name)
+        self._on_loop(lambda: broker.groups.update(config))
+        self._on_loop(lambda: broker.topics.create_on_send_back(retries, config.retry_queue_nums))
+        self._wait_for_route(retries)
         return config.group_name
 
     def messages(self, topic: str) -> list[MessageExt]:
@@ -143,12 +165,15 @@ class RocketMQ:
         """The messages that were delivered to a group too often."""
         return self._stored(dlq_topic(self.name(group)))
 
-    def fail_next(self, rpc: str, times: int = 1) -> None:
-        """Answer the next calls of an RPC of the gRPC protocol with 50001. UsageError for a name that is none."""
-        front = self._server.front
-        if rpc not in front.front.rpcs:
-            raise UsageError(f"there is no RPC {rpc!r}", hint=f"one of {', '.join(sorted(front.front.rpcs))}")
-        self._on_loop(lambda: front.fails.update({rpc: times}))
+    def fail_next(self, request: str, times: int = 1) -> None:
+        """Answer the next requests of a kind with an error: 50001 over gRPC, SYSTEM_ERROR over remoting.
+
+        It is an RPC ("SendMessage", also for the same request of remoting clients) or a request code of remoting
+        ("PULL_MESSAGE"). UsageError for another name.
+        """
+        failing = self._server.failing
+        failing.must_know(request)
+        self._on_loop(lambda: failing.next(request, times))
 
     def kill(self) -> None:
         """End the server as SIGKILL would, and start it again. Clients connect again by themselves."""
@@ -164,23 +189,41 @@ class RocketMQ:
             left_ms -= step_ms
             time.sleep(PAUSE_SECONDS)
 
+    def until(self, condition: Callable[[], T], at_most: str | int = "10m") -> T:
+        """Let the server's time pass until a condition is true; returns what it returned. AssertionError if never."""
+        left_ms = milliseconds(at_most)
+        while True:
+            wait_seconds = REACTION_SECONDS if left_ms > 0 else PATIENCE_SECONDS
+            end = time.monotonic() + wait_seconds
+            while time.monotonic() < end:
+                value = condition()
+                if value:
+                    return value
+                time.sleep(PAUSE_SECONDS)
+            if left_ms <= 0:
+                raise AssertionError(f"not within {at_most} of the server's time")
+            self.advance(min(left_ms, SMALL_JUMP_MS))
+            left_ms -= SMALL_JUMP_MS
+
+    def freeze(self) -> None:
+        """Let the server's time stand still until the test is over, but for ``advance`` and ``until``."""
+        self._on_loop(self._server.clock.stop)
+
     def end(self) -> None:
-        """The test is over: what was to fail fails no more."""
-        self._on_loop(self._server.front.fails.clear)
+        """The test is over: what was to fail fails no more, and time runs."""
+        self._on_loop(self._server.failing.clear)
+        self._on_loop(self._server.clock.go_on)
 
     def _jump(self, ms: int) -> None:
-        clock, broker = self._server.server.loop.clock, self._server.broker
-        assert isinstance(clock, AdvancingClock)
+        broker = self._server.broker
         # Clients cannot say that they are there while time jumps; nobody is silent because of it.
         members = [member for group in broker.consumers.values() for member in group.members.values()]
         members += [member for group in broker.producers.values() for member in group.values()]
         for member in members:
             member.last_update_ms += ms
-        front = self._server.front.front.state
-        front.ahead_ms += ms  # a delivery time of a client is meant by its own clock
-        for client in front.clients:
+        for client in self._server.front.front.state.clients:
             client.last_heard_ms += ms
-        clock.advance(ms)
+        self._server.clock.advance(ms)
 
     def _stored(self, topic: str) -> list[MessageExt]:
         broker = self._server.broker

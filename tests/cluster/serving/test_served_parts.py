@@ -13,6 +13,7 @@ from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message
 from mqlab.cluster.serving import Server
 from mqlab.errors import MqlabError
 from mqlab.lab.parts import OwnParts
+from mqlab.lab.parts.plug import ServingPlug
 from tests.cluster.serving.served import server_in
 from tests.lab.parts.brokers import dicts_and_lists, of_files, rocketmq_shape
 from tests.lab.parts.day import of
@@ -22,7 +23,7 @@ PATIENCE_S = 30.0
 
 def started(store: Path, parts: OwnParts) -> Server:
     server = server_in(store, "messageDelayLevel=1s 1s 1s 1s")
-    server = Server(server.plan, parts=parts)
+    server = Server(server.plan, plug_in=lambda: ServingPlug(parts))
     server.start()
     server.wait_until_registered()
     return server
