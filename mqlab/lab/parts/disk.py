@@ -5,7 +5,8 @@
     disk.sync(name)                                            synced: survives a power cut
     disk.replace("offsets.json", data), disk.load(…)           old or new after any crash, never half of both
 
-Names are below the broker's store directory, so what has RocketMQ's form is read by ``mqlab inspect``.
+Names are below the broker's store directory, so what has RocketMQ's form is read by ``mqlab inspect``. No more than
+half a megabyte is read or written at once, wherever the part runs.
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ from __future__ import annotations
 from mqlab.errors import UsageError
 from mqlab.rocketmq.ports import Files, Mapping
 
+AT_ONCE = 1 << 19
+
 
 class Disk:
-    """What a part may do with its files. UsageError for a name or a place that is outside of them."""
+    """What a part may do with its files. UsageError for a name or a place that is outside of them.
+
+    ``made_bytes`` counts what was created and replaced.
+    """
 
     def __init__(self, files: Files, directory: str) -> None:
+        self.made_bytes = 0
         self._files = files
         self._directory = directory
         self._open: dict[str, Mapping] = {}
@@ -42,6 +49,9 @@ class Disk:
         path = self._path(name)
         if self._files.exists(path):
             raise UsageError(f"{name} exists", hint="disk.names(folder) says which files there are")
+        if size < 1:
+            raise UsageError(f"create({name!r}, {size}): a file has one byte or more")
+        self.made_bytes += size
         self._make_folder(path.rpartition("/")[0])
         self._open[name] = self._files.map(path, size)
         self._files.sync_directory(path.rpartition("/")[0])
@@ -50,11 +60,13 @@ class Disk:
         """Bytes of a file that was made with ``create``; fewer at its end."""
         if position < 0 or size < 0:
             raise UsageError(f"read({name!r}, {position}, {size}): a position and a size are 0 or more")
+        _is_small_enough(name, size)
         return bytes(self._mapped(name).view[position : position + size])
 
     def write(self, name: str, position: int, data: bytes) -> None:
         """Write into a file that was made with ``create``. UsageError for bytes that do not fit into it."""
         mapped = self._mapped(name)
+        _is_small_enough(name, len(data))
         if position < 0 or position + len(data) > mapped.size:
             raise UsageError(f"{len(data)} bytes at {position} do not fit into {name}, which has {mapped.size}")
         mapped.write(position, bytes(data))
@@ -71,6 +83,8 @@ class Disk:
     def replace(self, name: str, data: bytes) -> None:
         """Write a whole file in place of the one of that name. After a crash it has the old or the new content."""
         path = self._path(name)
+        _is_small_enough(name, len(data))
+        self.made_bytes += len(data)
         self._make_folder(path.rpartition("/")[0])
         self._files.write(f"{path}.new", bytes(data), sync=True)
         self._files.rename(f"{path}.new", path)
@@ -106,3 +120,10 @@ class Disk:
 
     def __repr__(self) -> str:
         return f"<Disk: {len(self._open)} files open>"
+
+
+def _is_small_enough(name: str, size: int) -> None:
+    if size > AT_ONCE:
+        raise UsageError(
+            f"{size:,} bytes of {name} at once", hint=f"read and write at most {AT_ONCE:,} bytes with one call"
+        )

@@ -13,6 +13,7 @@ from mqlab.course.grading.judging.desk import Desk
 from mqlab.course.grading.judging.loaded import AnswerStopped
 from mqlab.course.grading.sandbox import answer_process
 from mqlab.course.grading.sandbox.values import AnswerError, NotPlain
+from mqlab.course.teach.lives import anew
 from tests.course.grading.conftest import HASTY
 
 
@@ -292,3 +293,19 @@ def test_an_answer_that_dies_in_a_life_is_over_and_the_others_go_on(desk: Desk, 
             bad()
     desk.begin("lab.good")
     assert good() == 1
+
+
+TABLE = """
+CALLS = []
+def count(number):
+    CALLS.append(number)
+    return len(CALLS)
+HANDLERS = {310: count, "last": lambda number: CALLS[-1]}
+"""
+
+
+def test_the_functions_of_a_table_have_further_lives(desk: Desk) -> None:
+    handlers = desk.load("lab.a", TABLE, ["HANDLERS"])["HANDLERS"]
+    assert (handlers[310](7), handlers[310](8), handlers["last"](0)) == (1, 2, 8)
+    again = anew(handlers, "HANDLERS")
+    assert list(again) == [310, "last"] and again[310](9) == 1 and handlers["last"](0) == 9

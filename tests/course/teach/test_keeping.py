@@ -125,3 +125,12 @@ def test_a_check_that_passes_offers_to_keep(here: Path) -> None:
     said = Passed.of(Said("good", "passes"), CACHE, reference(CACHE))
     assert "mybroker/process_queue.py" in str(said._kept().html())
     assert "there already" in str(said._kept().html())
+
+
+def test_a_table_of_functions_is_kept_with_them() -> None:
+    cell = "SENT = 0\ndef send(broker, request):\n    return SENT, {}, None\nHANDLERS = {310: send, 11: send}\n"
+    names = names_after(CACHE, cell)
+    kept: dict[str, object] = {}
+    exec(source_of("lab16.handlers", "HANDLERS", names), kept)
+    table = kept["HANDLERS"]
+    assert isinstance(table, dict) and list(table) == [310, 11] and table[310](None, None) == (0, {}, None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mqlab import Lab
+from mqlab import Lab, Message, play
 from mqlab.errors import UsageError
 from mqlab.lab.parts import OwnParts, copied
 from mqlab.lab.parts.broken import BrokenPart
@@ -118,6 +118,33 @@ class WaitsInMemory(Retries):
         return "retry"
 
 
+class LooksAtAll(Pulls):
+    def read(self, pull: Any) -> Any:
+        queue, offset, units = (pull["topic"], pull["queue_id"]), pull["queue_offset"], []
+        while offset < self.store.max_offset(*queue) and len(units) < pull["most"]:
+            unit, offset = self.store.get(*queue, offset, 1)[0], offset + 1
+            units += [unit] * self.wants(pull, unit)
+        return units, offset
+
+
+def many(lab: Lab) -> None:
+    """More than one read brings, and the last of them alone is wanted."""
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for number in range(70):
+        shop.send(Message("orders", b"a book", tags="paid" if number == 69 else "new"))
+    member = lab.push_consumer("billing", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    member.subscribe("orders", "paid")
+    member.on_messages(lambda messages, context: "CONSUME_SUCCESS")
+    member.start()
+    lab.run_for("10s")
+
+
+def test_pulls_may_look_at_more_than_one_read_brings() -> None:
+    lab = play(many, parts=OwnParts(pulls=LooksAtAll))
+    assert len(lab.deliveries("billing", absences=False)) == 1
+
+
 class Unready(Retries):
     def look(self, now_ms: int) -> None:
         raise ValueError("not written yet")
@@ -166,4 +193,7 @@ def test_a_disk_stays_in_its_directory(tmp_path: Any) -> None:
     with pytest.raises(UsageError, match="do not fit"):
         disk.write("log/1", 4, b"12345")
     disk.write("log/1", 3, b"12345")
+    for at_once in (lambda: disk.read("log/1", 0, 1 << 20), lambda: disk.replace("small", bytes(1 << 20))):
+        with pytest.raises(UsageError, match="at once"):
+            at_once()
     assert (disk.read("log/1", 3, 9), disk.names("log"), disk.size("log/1")) == (b"12345", ["log/1"], 8)

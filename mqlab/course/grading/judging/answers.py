@@ -169,6 +169,18 @@ def answer_class(
     return type(name, (AnswerObject,), members)
 
 
+class AnswerTable(dict[Any, Any]):
+    """A table of functions that an answer defines, such as handlers by their codes. Each is found again by its key."""
+
+    def __init__(self, desk: Calls, exercise: str, entries: dict[Any, Any]) -> None:
+        super().__init__(entries)
+        self._desk, self._exercise = desk, exercise
+
+    def _mqlab_anew(self) -> AnswerTable:
+        self._desk.renew(self._exercise)
+        return self
+
+
 def number_of(value: Any) -> int | None:
     """The worker's number for the original of a stand-in; None for anything that is not a stand-in."""
     if isinstance(value, AnswerFunction):

@@ -15,7 +15,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mqlab.course.grading.judging.answers import ATTRIBUTE_ACCESS, AnswerFunction, AnswerObject, answer_class, number_of
+from mqlab.course.grading.judging.answers import (
+    ATTRIBUTE_ACCESS,
+    AnswerFunction,
+    AnswerObject,
+    AnswerTable,
+    answer_class,
+    number_of,
+)
 from mqlab.course.grading.judging.loaded import AnswerStopped, Loaded
 from mqlab.course.grading.judging.world.world import JudgeWorld
 from mqlab.course.grading.running.meter import Spent, why_over
@@ -34,6 +41,7 @@ from mqlab.course.grading.sandbox.handing import let_read
 from mqlab.course.grading.sandbox.limits import Limits
 from mqlab.course.grading.sandbox.values import Codec, Malformed, NotPlain
 from mqlab.course.grading.sandbox.walled import Sandbox
+from mqlab.course.teach.exercises import is_table
 from mqlab.errors import NodeDown
 from mqlab.lab.runtime.line_watch import LineWatch
 from mqlab.lab.runtime.sim_workers import current_listener
@@ -166,8 +174,7 @@ class Desk:
         except Gone as gone:
             raise self._stop(piece, gone) from None
         self._has_copies = True
-        self._life += 1
-        self._called.clear()
+        self._begin_life()
 
     def close(self) -> None:
         """End the worker."""
@@ -182,8 +189,7 @@ class Desk:
             return
         self._process = AnswerProcess(replace(self._sandbox, hash_seed=self._lives), self._forbids)
         self._has_copies = False
-        self._life += 1
-        self._called.clear()
+        self._begin_life()
         for other in list(self._loaded.values()):
             if other.stopped is not None or (other is piece and not piece.numbers):
                 continue
@@ -197,6 +203,12 @@ class Desk:
                 return self._ensure_process(piece)
             except Exception:  # this was reported when the piece was first loaded
                 continue
+
+    def _begin_life(self) -> None:
+        """A process in which nothing was called, and that was given nothing."""
+        self._life += 1
+        self._called.clear()
+        self._world.forget()
 
     def _load(self, piece: Loaded) -> dict[str, Any]:
         message = {"op": "load", "exercise": piece.exercise, "source": piece.source, "names": list(piece.names)}
@@ -215,6 +227,11 @@ class Desk:
 
     def _found_by_name(self, piece: Loaded, name: str, value: Any) -> Any:
         """A stand-in that outlives its worker: in the next worker it is looked up by the name its cell binds it to."""
+        if is_table(value):
+            keys = {key: f"{name}[{key!r}]" for key in value}
+            piece.numbers |= {spelled: number_of(value[key]) or 0 for key, spelled in keys.items()}
+            entries = {key: self._found_by_name(piece, spelled, value[key]) for key, spelled in keys.items()}
+            return AnswerTable(self, piece.exercise, entries)
         if name not in piece.numbers:
             return value
         if isinstance(value, AnswerObject):

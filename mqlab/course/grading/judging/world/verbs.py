@@ -7,6 +7,7 @@ Answers that use a Lab need it; a new lab may add a row.
     Lab                         producer push_consumer run_for kill   now_ms
     PushConsumer                subscribe on_messages start ..        message_queues    ..
     Admin                       examine_consume_stats update_topic ..
+    Disk, StoreToWrite, ..      what a learner's part of a broker gets (lab 16)
     function                    a function of the case that an answer gets as an argument
 
 A verb that answers an exercise is missing in it: see ``Exercise.forbids`` and World.perform.
@@ -103,6 +104,23 @@ def _leave(target: Any, failed: str | None) -> Any:
     """The end of a ``with`` block: ``failed`` names the class of the error that ended it."""
     error = None if failed is None else RuntimeError(failed)
     return target.__exit__(None if error is None else RuntimeError, error, None)
+
+
+DISK_BYTES, FILE_BYTES = 64 << 20, 4_096
+"""What an answer's part may create and replace in one life, and what a file counts at least."""
+
+
+def _with_room(name: str) -> Verb:
+    """A verb of a disk that makes a file: the judge's own disk must not be filled. The size, or the data, is last."""
+
+    def make(disk: Any, file: str, content: Any) -> Any:
+        size = content if isinstance(content, int) else len(content)
+        if disk.made_bytes + max(size, FILE_BYTES) > DISK_BYTES:
+            raise UsageError(f"the disk has no room for {size:,} bytes more", hint=f"it has {DISK_BYTES:,} bytes")
+        getattr(disk, name)(file, content)
+        disk.made_bytes += max(0, FILE_BYTES - size)
+
+    return make
 
 
 CONTEXT = _calls("sleep", "compute", "start")
@@ -279,6 +297,18 @@ ROLES = {
             names("name client_id"),
         ),
         Role(FUNCTION, {"__call__": lambda target, *args, **kwargs: target(*args, **kwargs)}),
+        Role(
+            "Disk",
+            _calls("names", "size", "read", "load", "write", "sync")
+            | {name: _with_room(name) for name in ("create", "replace")},
+        ),
+        Role("StoreToRead", _calls("get", "max_offset")),
+        Role("StoreToWrite", _calls("put", "get", "max_offset")),
+        Role("WireBroker", _calls("now_ms", "message_id"), names("store pulls groups retries")),
+        Role("WireRequest", {}, names("code fields body client number tags answer")),
+        Role("PartPulls", _calls("pull")),
+        Role("PartGroups", _calls("members", "committed", "commit")),
+        Role("WireRetries", _calls("send_back")),
         Role("OffsetStore", _calls("update_offset", "read_memory", "persist", "persist_all", "clone_offset_table")),
         Role("Pending", _calls("result", "then"), names("done")),
         Role("Traffic", _calls("stop"), names("number sent failed")),

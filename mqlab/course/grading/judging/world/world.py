@@ -43,6 +43,12 @@ class JudgeWorld:
             self._numbers[id(value)] = number
         return {"world": [number, role.name, sorted(role.verbs), sorted(role.readable | role.writable)]}
 
+    def forget(self) -> None:
+        """A new process of answers: it has been given nothing, and what the one before had is no way to pass it on."""
+        self._objects.clear()
+        self._numbers.clear()
+        self._messages.clear()
+
     def find(self, number: Any) -> Any:
         """The object of a number; Malformed for a number that was never given out."""
         if type(number) is not int or not 0 <= number < len(self._objects):
