@@ -9,7 +9,8 @@ An answer is one cell that defines the class; for lab16.handlers it defines six 
 In a starter each method's body is ``...``; beside methods that are given, it raises NotImplementedError. The lab's own
 cells above it import what an answer uses: copied, placed, stored_ms, tag_of, unit_of of mqlab.lab.parts; record of
 mqlab.rocketmq.wire (decode, check, blank, BLANK_SIZE); tags_code of mqlab.rocketmq.wire.java_hash; json and struct.
-Right answers of all five: tests/lab/parts/brokers/rocketmq_shape.py.
+One call of the disk reads or writes at most 1 << 19 bytes (Disk's AT_ONCE): a log file that is read as a whole has that
+size or less. Right answers of all five: tests/lab/parts/brokers/rocketmq_shape.py.
 """
 
 from mqlab.course.cases.lab16.manifest import MANIFEST
