@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from mqlab.errors import StoreError, UsageError
@@ -28,7 +27,7 @@ from mqlab.rocketmq.broker.plug_in import PlugIn
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.remoting.endpoint import Channel, Handler, Reply
 from mqlab.rocketmq.remoting.requests import answering, text, whole_or
-from mqlab.rocketmq.store.config import StoreConfig, parse_delay_levels
+from mqlab.rocketmq.store.config import parse_delay_levels
 from mqlab.rocketmq.store.message_store import MessageStore
 from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire.codes import RequestCode
@@ -49,10 +48,6 @@ class BrokerPlug(PlugIn):
         self._groups: PartGroups | None = None
         self._retries: PartRetries | None = None
         self._looks = 0
-
-    def settings(self, config: StoreConfig) -> StoreConfig:
-        """The store's settings, without the timer wheel that a learner's store has not."""
-        return replace(config, timer_wheel_enable=False) if self._parts.store is not None else config
 
     @property
     def store_kind(self) -> type[MessageStore]:

@@ -2,7 +2,8 @@
 
     broker ─▶ PartStore ─▶ MyStore ─▶ Disk          every answer is judged by what was put (stored)
 
-It has the methods of MessageStore that a broker uses. Left out: deleting, the index, the timer wheel, replication.
+It has the methods of MessageStore that a broker uses. The timer wheel is
+mqlab's own over it, so timed messages and POP work. Left out: deleting, the index, replication.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class PartStore(MessageStore):
         """Let the part open what is on the disk, and judge it."""
         self._disk = Disk(self.files, self.directory)
         self._armed = False
+        self.flusher.sync_log = self._sync_log  # type: ignore[method-assign]  # tables and wheel are saved after it
         kind = self.make()
         self._part = ask("MyStore", kind, self._disk, fits=anything, form="an object")
         ask("MyStore.dispatch", self._part.dispatch, fits=_are_places, form=PLACES)
@@ -282,6 +284,10 @@ class PartStore(MessageStore):
         if self.state.phase == "running":
             self._flush()
             self.clock.call_later(FLUSH_MS, self._flush_again, "store.flush")
+
+    def _sync_log(self, least_pages: int = 0) -> bool:
+        self._flush()
+        return True
 
     def _flush(self) -> None:
         ask("MyStore.flush", self._part.flush, fits=anything, form="nothing")

@@ -13,16 +13,11 @@ from mqlab.rocketmq.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.rocketmq.broker.long_polling import HeldPulls
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.remoting.endpoint import Channel, Handler
-from mqlab.rocketmq.store.config import StoreConfig
 from mqlab.rocketmq.store.message_store import MessageStore
 
 
 class PlugIn:
     """One broker's plug-in, across all lives of its process. This one leaves everything as it is."""
-
-    def settings(self, config: StoreConfig) -> StoreConfig:
-        """The store's settings, without what the plug-in's store has not."""
-        return config
 
     @property
     def store_kind(self) -> type[MessageStore]:

@@ -125,7 +125,6 @@ def open_state(
     users: UserTable | None = None,
 ) -> BrokerState:
     """The state of a broker that has not loaded its files yet. Nothing in it knows the parts that will use it."""
-    store_config = plug_in.settings(store_config)
     now_ms, note, has_timer = ports.clock.now_ms, ports.note, store_config.timer_wheel_enable
     # 1. Who this broker is.
     ip, port = ports.ip, config.listen_port

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 
 from mqlab import Lab, Message, play
-from mqlab.errors import UsageError
+from mqlab.errors import RemotingError, UsageError
 from mqlab.lab.parts import OwnParts, copied
 from mqlab.lab.parts.broken import BrokenPart
 from mqlab.lab.parts.disk import Disk
 from mqlab.rocketmq.machine.files import RealFiles
 from tests.lab.parts.brokers import dicts_and_lists, of_files, rocketmq_shape
-from tests.lab.parts.day import of, outcome, played
+from tests.lab.parts.day import SETTINGS, of, outcome, played
 
 Store: Any = rocketmq_shape.MyStore
 Pulls: Any = rocketmq_shape.MyPulls
@@ -197,3 +198,30 @@ def test_a_disk_stays_in_its_directory(tmp_path: Any) -> None:
         with pytest.raises(UsageError, match="at once"):
             at_once()
     assert (disk.read("log/1", 3, 9), disk.names("log"), disk.size("log/1")) == (b"12345", ["log/1"], 8)
+
+
+@pytest.mark.parametrize("broker", [rocketmq_shape, dicts_and_lists, of_files], ids=lambda one: one.__name__[25:])
+def test_leases_and_reminders_outlive_a_power_cut_on_a_learners_store(broker: Any) -> None:
+    with Lab(seed=3, parts=of(broker, handlers=None), **SETTINGS) as lab:
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        shop = lab.producer("shop")
+        shop.send(Message("orders", b"a book", keys="order-0"))
+        shop.send(Message("orders", b"a book", keys="reminder", delay="40s"))
+        consumer = lab.simple_consumer("billing", await_duration="1s")
+        consumer.subscribe("orders")
+        consumer.start()
+        (order,) = consumer.receive(16, "20s")
+        lab.run_for("3s")
+        lab.power_off("broker-a")
+        lab.run_for("5s")
+        lab.start("broker-a")
+        with contextlib.suppress(RemotingError):  # the connection of before
+            consumer.receive(16, "10s")
+        came: list[tuple[str, int]] = []
+        for _ in range(60):
+            for message in consumer.receive(16, "90s"):
+                came.append((message.keys, message.reconsume_times))
+                consumer.ack(message)
+            lab.run_for("1s")
+        assert {("order-0", 1), ("reminder", 0)} <= set(came)  # a crash may repeat one, as in RocketMQ
+        assert order.keys == "order-0"
