@@ -57,21 +57,21 @@ class KeepsTheTail(Store):
 
 def test_a_wrong_promise_costs_its_share_and_says_its_rule() -> None:
     finding = looked("lab16.store", SearchesTooFar)
-    assert finding is not None and finding.share == 7 / 8
+    assert finding is not None and finding.share == pytest.approx(8 / 9)
     assert "offset_at is the first message stored at that time or later" in finding.rule
     assert "(offsets by time)" in finding.first_wrong
 
 
 def test_what_a_crash_must_not_take_costs_more() -> None:
     finding = looked("lab16.store", Forgets)
-    assert finding is not None and finding.share == 4 / 8
+    assert finding is not None and finding.share == pytest.approx(4 / 9)
     assert "A crash loses nothing acknowledged" in finding.rule
 
 
 def test_what_was_behind_a_torn_end_must_not_come_back() -> None:
     for seed in (1, 2, 3):
         finding = looked("lab16.store", KeepsTheTail, seed)
-        assert finding is not None and finding.share == 7 / 8
+        assert finding is not None and finding.share == pytest.approx(8 / 9)
         assert "offers nothing that was never put" in finding.rule
 
 

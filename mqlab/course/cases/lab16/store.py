@@ -94,6 +94,18 @@ def power_is_cut(played: Played, rng: random.Random) -> None:
     played.lab.run_for("25s")
 
 
+def second_file(played: Played, rng: random.Random) -> None:
+    """More than half a megabyte: a log of files begins another one. Then a crash; each message is read by its id."""
+    played.producers["shop"] = played.lab.producer("shop", compress_msg_body_over_howmuch=1 << 20)
+    results = sends(played, [BookOrder(f"order-{number}", books=rng.randint(8_000, 9_000)) for number in range(9)])
+    reads(played, consume_from_where="CONSUME_FROM_FIRST_OFFSET", pull_batch_size=4)
+    played.lab.run_for("10s")
+    dies(played)
+    played.lab.run_for("10s")
+    for result in results:
+        played.lab.admin.view_message(result.offset_msg_id)
+
+
 LARGE = 1_100
 """Books of an order whose body has at least one page (4 KiB) of a file for itself."""
 
@@ -140,7 +152,7 @@ STORE = PartOfBroker(
     "lab16.store",
     "MyStore",
     "store",
-    points=8,
+    points=9,
     about="a broker on your store",
     promises=[
         BrokerPromise("SENT is stored", day_of(stored, "lab16.stored"), (all_are_done(), once_each()), 2),
@@ -148,6 +160,7 @@ STORE = PartOfBroker(
         BrokerPromise("offsets by time", day_of(by_time, "lab16.by_time")),
         BrokerPromise("killed, it has lost nothing", day_of(crashed, "lab16.crashed"), (all_are_done(),), 2),
         BrokerPromise("the power cut took nothing that was flushed", day_of(power_is_cut, "lab16.power")),
+        BrokerPromise("a second file", day_of(second_file, "lab16.second_file"), (all_are_done(),)),
         BrokerPromise("a torn end", day_of(torn, "lab16.torn", flush_disk_type="ASYNC_FLUSH")),
     ],
 )

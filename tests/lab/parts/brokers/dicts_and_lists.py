@@ -8,31 +8,43 @@ from tests.lab.parts.brokers.rocketmq_shape import HANDLERS
 
 __all__ = ["HANDLERS", "MyGroups", "MyPulls", "MyRetries", "MyStore"]
 
-SIZE = 1 << 19
+SIZE = 1 << 18
 
 
 class Journal:
-    """Pieces of bytes, one after the other, each after its length and a check sum."""
+    """Pieces of bytes, one after the other, each after its length and a check sum; a piece is in one of its files."""
 
     def __init__(self, disk, name):
-        self.disk, self.name, self.end, self.pieces = disk, name, 0, []
-        if not disk.size(name):
-            disk.create(name, SIZE)
-        data = disk.read(name, 0, SIZE)
-        while size := int.from_bytes(data[self.end : self.end + 4], "big"):
-            piece = data[self.end + 8 : self.end + 8 + size]
-            if len(piece) < size or int.from_bytes(data[self.end + 4 : self.end + 8], "big") != sum(piece):
+        self.disk, self.name, self.pieces, self.files = disk, name, [], 0
+        self.open_next()
+        while True:
+            data, self.end = disk.read(self.file, 0, SIZE), 0
+            while size := int.from_bytes(data[self.end : self.end + 4], "big"):
+                piece = data[self.end + 8 : self.end + 8 + size]
+                if len(piece) < size or int.from_bytes(data[self.end + 4 : self.end + 8], "big") != sum(piece):
+                    break
+                self.pieces.append(piece)
+                self.end += 8 + size
+            disk.write(self.file, self.end, bytes(SIZE - self.end))
+            if not disk.size(f"{name}.{self.files}"):
                 break
-            self.pieces.append(piece)
-            self.end += 8 + size
-        disk.write(name, self.end, bytes(SIZE - self.end))
+            self.open_next()
+
+    def open_next(self):
+        self.file, self.end = f"{self.name}.{self.files}", 0
+        self.files += 1
+        if not self.disk.size(self.file):
+            self.disk.create(self.file, SIZE)
 
     def append(self, piece):
-        self.disk.write(self.name, self.end, len(piece).to_bytes(4, "big") + sum(piece).to_bytes(4, "big") + piece)
+        if self.end + len(piece) + 16 > SIZE:
+            self.disk.sync(self.file)
+            self.open_next()
+        self.disk.write(self.file, self.end, len(piece).to_bytes(4, "big") + sum(piece).to_bytes(4, "big") + piece)
         self.end += 8 + len(piece)
 
     def sync(self):
-        self.disk.sync(self.name)
+        self.disk.sync(self.file)
 
 
 class MyStore:
