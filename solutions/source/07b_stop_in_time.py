@@ -158,13 +158,14 @@ lab.admin.query_dlq("billing")
 # `CREATE TABLE for_a_human (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL)`
 #
 # `with connection: connection.execute(sql, values)` writes and commits; `values` is a tuple, such as
-# `(message.msg_id,)`. `ask_bank` is the one above. Of the lab, use only `database`. Billing may be killed right after
-# it has stored an order, before the broker learns of its success. A function that returns a function looks like this:
+# `(message.msg_id,)`. `ask_bank` is the one above. Of the lab, use only `database`. Billing may be killed between two
+# deliveries, or right after it has stored an order, before the broker learns of its success. A function that returns a
+# function looks like this:
 #
 # ```python
 # def outer(lab):
 #     def inner(messages, context):
-#         ...  # may use lab, too
+#         ...  # may use lab
 #
 #     return inner
 # ```

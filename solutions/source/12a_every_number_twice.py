@@ -778,7 +778,7 @@ reveal("lab12.lag_is_trouble", "billing" if groups == {"billing"} else "none")
 # |---|---|
 # | `end` | the queue offset that the next message of the queue will get |
 # | `lag` | how many messages there are between `committed` and `end` |
-# | `behind_s` | how old the first message is that the group has not done yet, in whole seconds; 0 if there is none |
+# | `behind_s` | for how long the first message that the group has not done is stored, in whole seconds; 0 if there is none |
 #
 # - *Now* is the store time of the latest message. Files at the beginning of a log may be deleted.
 # - The offsets were saved after the messages were read, so `committed` may exceed the end that `messages` show: then
@@ -859,6 +859,12 @@ check("lab12.lag_now")
 # claim: It is an hour behind.
 # refutation: behind_s is the age of the first unfinished message, not of the last message. Where everything is done it
 #   is 0.
+
+# %% [belief] lab12.born_is_stored
+# question: A message waits in a retry topic. Since when?
+# claim: Since it was born, at born_timestamp.
+# refutation: behind_s is how long the first message that the group has not done is stored, by its store_timestamp. A copy
+#   in a retry topic keeps the birth of its original.
 
 # %% [belief] lab12.done_is_behind
 # question: Which message shows how many seconds a group is behind?

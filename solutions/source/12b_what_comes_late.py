@@ -256,6 +256,12 @@ def per_minute(messages, late):
 # %%
 check("lab12.per_minute")
 
+# %% [belief] lab12.orders_by_key
+# question: Two messages of one minute have the same keys. How many does the board count?
+# claim: One; it is one order.
+# refutation: Each minute and broker has the number of messages that it stored in this minute. An order has several
+#   messages with its keys.
+
 # %% [belief] lab12.now_is_the_minute
 # question: To which minute does a message belong?
 # claim: To the one in which the job reads it.

@@ -101,7 +101,7 @@ clock
 #
 # **Try:** restart `billing-1` under the name `billing-9`, as a deployment does, and see how many queues move under each
 # strategy. Choose CONSISTENT_HASH and, under *More settings*, drag *Virtual nodes* from 1 to 100. Then untick *Members
-# are told*, press *Play the group*, and read how long queue 6 had two owners.
+# are notified*, press *Play the group*, and read how long queue 6 had two owners.
 
 # %% tags=["explorer"]
 allocation = allocation_board(history=[("join", "billing-4"), ("leave", "billing-2")])

@@ -117,6 +117,28 @@ def fits(page: Any) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
 
 
+def words_without_room(page: Any) -> list[str]:
+    """Words of drawings that leave their drawing, and controls that leave their board."""
+    return list(page.evaluate(WITHOUT_ROOM))
+
+
+WITHOUT_ROOM = """() => {
+  const leaves = (inner, outer) => inner.left < outer.left - 1.5 || inner.right > outer.right + 1.5;
+  const found = [];
+  for (const text of document.querySelectorAll(".mqlab-board svg text")) {
+    const drawing = text.ownerSVGElement.getBoundingClientRect();
+    if (leaves(text.getBoundingClientRect(), drawing)) found.push(text.textContent);
+  }
+  for (const control of document.querySelectorAll(".mqlab-board :is(select, button)")) {
+    if (!control.offsetWidth) continue;  // folded
+    if (leaves(control.getBoundingClientRect(), document.querySelector(".mqlab-board").getBoundingClientRect())) {
+      found.push(control.getAttribute("aria-label") || control.textContent.slice(0, 40));
+    }
+  }
+  return found;
+}"""
+
+
 def unnamed_controls(page: Any) -> list[str]:
     """The controls of the accessibility tree that have no name."""
     tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]

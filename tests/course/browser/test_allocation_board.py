@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 HISTORY = [("join", "billing-4"), ("leave", "billing-2"), ("rename", "billing-1", "billing-9")]
 RECORDED = {
     "a member joins": HandoverSettings(),
-    "nobody is told": HandoverSettings(told=False),
+    "none is notified": HandoverSettings(told=False),
 }
 
 
@@ -67,7 +67,7 @@ def test_members_come_and_go_by_mouse_and_by_keyboard(chromium: Any, tmp_path: P
     page.get_by_text("orders 3 has hash").wait_for()
     page.get_by_label("A call takes", exact=True).select_option(label="1s")
     page.get_by_role("button", name="Play the group").click()
-    page.get_by_text("a call takes 1 s, the members are told").wait_for()
+    page.get_by_text("a call takes 1 s, the members are notified").wait_for()
     assert board.run is not None and board.run.settings.strategy == "CONSISTENT_HASH"
 
     # 2. By keyboard alone: back to the beginning, other virtual nodes, a leave and an undo.
@@ -110,8 +110,8 @@ def test_without_a_kernel_its_names_come_and_go_in_any_order(chromium: Any, tmp_
     page.get_by_label("Name").fill("mailer")
     page.keyboard.press("Enter")
     page.get_by_role("alert").filter(has_text="Without a kernel this page has these names").wait_for()
-    page.get_by_label("Run", exact=True).select_option(label="nobody is told")
-    page.get_by_text("nobody is told: no owner for up to").wait_for()
+    page.get_by_label("Run", exact=True).select_option(label="none is notified")
+    page.get_by_text("no member is notified: no owner for up to").wait_for()
     page.get_by_text("Overlaps as a table").click()
     page.get_by_role("cell", name="two owners").first.wait_for()
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mqlab.course import widgets
 from mqlab.course.site.board_pages import board_page
+from tests.course.browser.live_boards import still_page, words_without_room
 
 pytestmark = pytest.mark.browser
 
@@ -37,3 +40,32 @@ def test_a_link_leads_to_the_settings_and_the_moment_shown(
     page.wait_for_function(f"(text) => ({TEXT})() === text", arg=shown, timeout=20_000)
     assert page.url == link
     page.close()
+
+
+SAMPLES = {"mail": [2.0] * 95 + [1500.0] * 5, "billing": [2.0] * 90 + [12_000.0] * 8 + [60_000.0] * 2}
+DRAWN = {
+    "backlog": widgets.backlog_tank,
+    "knows": widgets.knows_board,
+    "lanes": widgets.lanes_board,
+    "leases": widgets.lease_board,
+    "long polls": widgets.long_poll_scope,
+    "percentiles": lambda: widgets.percentile_board(SAMPLES, unit="ms"),
+    "tag trap": widgets.tag_trap_board,
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_words_of_a_drawing_and_controls_have_room_in_a_narrow_page(chromium: Any, tmp_path: Path, name: str) -> None:
+    page = still_page(chromium, DRAWN[name](), tmp_path, width=330)
+    assert words_without_room(page) == []
+
+
+def test_words_under_an_axis_do_not_lie_on_each_other(chromium: Any, tmp_path: Path) -> None:
+    page = still_page(chromium, widgets.percentile_board(SAMPLES, unit="ms"), tmp_path, width=700)
+    spans = page.evaluate(
+        "() => [...document.querySelectorAll('text.pb-small')].map((node) => node.getBoundingClientRect())"
+        ".map((box) => [Math.round(box.top), box.left, box.right])"
+    )
+    lowest = max(top for top, _, _ in spans)
+    below = sorted((left, right) for top, left, right in spans if top == lowest)
+    assert len(below) > 5 and all(right < left for (_, right), (left, _) in pairwise(below))

@@ -82,7 +82,9 @@ def _messages(rng: random.Random) -> list[Stored]:
         messages.append(Stored(at_ms, "orders", queue_id, b"." * 60, {"KEYS": f"O{number}"}))
         if number % 12 == 0:
             group = rng.choice(GROUPS)
-            messages.append(Stored(at_ms + 10 * SECOND, retry_topic(group), 0, b"." * 60, {"RETRY_TOPIC": "orders"}))
+            origin = {"RETRY_TOPIC": "orders"}
+            # A copy keeps the time at which its order was sent.
+            messages.append(Stored(at_ms + 10 * SECOND, retry_topic(group), 0, b"." * 60, origin, born_ms=at_ms))
     return messages
 
 
@@ -226,7 +228,7 @@ LAG_NOW = Rows(
         "committed": "committed is that of the group, as it was given",
         "end": "end is one more than the largest queue_offset of the queue at this broker, never less than committed",
         "lag": "lag is end - committed",
-        "behind_s": "behind_s is how old the first message is that the group has not done, in seconds: now is the "
-        "latest store_timestamp of all messages; 0 when there is no such message",
+        "behind_s": "behind_s is how long the first message that the group has not done is stored, in seconds: now "
+        "is the latest store_timestamp of all messages; 0 when there is no such message",
     },
 )

@@ -46,7 +46,7 @@ class Handover {
     const change = choiceControl({ label: "What happens", value: "join",
       choices: this.changes.map((each) => [each, CHANGES_IN_WORDS[each]]) });
     const call = choiceControl({ label: "A call takes", value: "3s", choices: CALLS });
-    const told = checkControl({ label: "Members are told", value: true });
+    const told = checkControl({ label: "Members are notified", value: true });
     const orderly = checkControl({ label: "In order", value: false });
     this.playing = buttonControl("Play the group", async () => {
       this.shown = 0;
@@ -73,7 +73,7 @@ class Handover {
     if (!run) return this.box.replaceChildren("nothing played");
     const set = run.settings;
     this.words.textContent = `${set.strategy}, ${CHANGES_IN_WORDS[set.change]} at 0, a call takes ${durationText(set.call_ms)}, ` +
-      `${set.told ? "the members are told" : "nobody is told"}${set.orderly ? ", in order" : ""}: ${run.words}.`;
+      `${set.told ? "the members are notified" : "no member is notified"}${set.orderly ? ", in order" : ""}: ${run.words}.`;
     const names = [...new Set(run.spans.map(([, member]) => member))].sort();
     const touched = [...new Set(run.spans.map(([queue]) => queue))].sort((one, other) => one - other).filter((queue) =>
       this.all.value() || new Set(run.spans.filter((each) => each[0] === queue).map((each) => each[1])).size > 1);

@@ -86,9 +86,9 @@ class HandoverRun:
 
 RECORDED: Mapping[str, HandoverSettings] = {
     "a member joins": HandoverSettings(),
-    "a member joins, and nobody is told": HandoverSettings(told=False),
+    "a member joins, none is notified": HandoverSettings(told=False),
     "a member joins, in order": HandoverSettings(orderly=True),
-    "a member is killed, and nobody is told": HandoverSettings(change="kill", told=False),
+    "a member is killed, none is notified": HandoverSettings(change="kill", told=False),
 }
 
 

@@ -13,6 +13,7 @@ const STYLE = `
 .bt-time { width: 100%; display: block; touch-action: pan-y; cursor: pointer; }
 .bt-time text { font-size: 12px; fill: var(--mq-ink); }
 .bt-time .bt-small { fill: var(--mq-muted); font-size: 11px; }
+@media (max-width: 560px) { .bt-curve > span:nth-child(even) > div:last-child { visibility: hidden; } }
 .bt-result { font-weight: 600; margin: 4px 0; }
 .bt-scroll { overflow-x: auto; }
 .bt-binds td { background: var(--mq-light); font-weight: 600; }
@@ -192,7 +193,7 @@ class Backlog {
       svg.append(svgElement("rect", { x: from, y: lower + 1, width: Math.max(2, to - from), height: 4,
         fill: "var(--mq-4)" }));
     }
-    this.drawRates(svg, x, upper);
+    this.drawRates(svg, x, upper, width < 400);
     this.drawLags(svg, x, lower);
     svg.append(svgElement("line", { x1: x(here), x2: x(here), y1: TOP, y2: lower, stroke: "var(--mq-focus)",
       "stroke-width": 2 }));
@@ -204,12 +205,12 @@ class Backlog {
     this.box.replaceChildren(svg);
   }
 
-  drawRates(svg, x, floor) {
+  drawRates(svg, x, floor, narrow) {
     const arrived = this.run.seconds.map((_, at) => this.meanOf("arrived", at + 1));
     const done = this.run.seconds.map((_, at) => this.meanOf("done", at + 1));
     const most = Math.max(1, ...arrived, ...done);
     const y = (value) => floor - (value / most) * RATES;
-    svg.append(svgElement("text", { x: 34, y: 12 }, "messages a second: arrive (solid), done (dashed)"),
+    svg.append(svgElement("text", { x: 34, y: 12 }, `${narrow ? "" : "messages a second: "}arrive (solid), done (dashed)`),
       svgElement("text", { x: 30, y: TOP + 8, "text-anchor": "end", class: "bt-small" }, most.toFixed(0)),
       svgElement("text", { x: 30, y: floor, "text-anchor": "end", class: "bt-small" }, "0"),
       svgElement("path", { d: line(arrived, x, y), fill: "none", stroke: "var(--mq-4)", "stroke-width": 2 }),

@@ -3,7 +3,7 @@
     board = knows_board(happens="power_off")     a machine falls silent
     board.play(name_servers=2, poll_s=10)        what the controls do
     board.at("30s")                              what everybody believes 30 s after it happened
-    board.learned()  board.sends()  board.wasted     when each learned of it; every send of the shop; those in vain
+    board.learned()  board.sends()  board.wasted     when each learned of it; sends; those that missed it
 
 An exported page has all runs of the recorded choices (``RECORDED``), a notebook that was saved has the run shown.
 """
@@ -73,10 +73,10 @@ class KnowsBoard(Board):
         return self
 
     def at(self, after: str | int) -> Table:
-        """What everybody believes so long after it happened, and since when."""
+        """What each one believes so long after it happened, and since when."""
         ms = milliseconds(after)
         rows = [row_of(self.run.believes(observer, ms)) for observer in self.run.observers]
-        return Table(rows, title=f"What everybody believes {ms / 1000:g} s after it happened")
+        return Table(rows, title=f"What each one believes {ms / 1000:g} s after it happened")
 
     def learned(self) -> dict[str, float | None]:
         """Observer -> seconds until it changed its mind; None if it never did while the board watched."""
@@ -112,7 +112,7 @@ class KnowsBoard(Board):
     def summary(self) -> str:
         """The run in one line."""
         said = [f"{name} {'never' if s is None else f'after {s:g} s'}" for name, s in self.learned().items()]
-        return f"{self.settings.happens}: {', '.join(said)}; {self.wasted} sends in vain, {self.failed} failed"
+        return f"{self.settings.happens}: {', '.join(said)}; {self.wasted} sends did not reach it, {self.failed} failed"
 
     def table(self) -> Table:
         """Each change of a belief: the text twin."""

@@ -1,4 +1,5 @@
 // Who knows what: the beliefs of name servers, a shop and billing about two brokers, over time.
+import { axisWords } from "../../frame/page/axis.js";
 import { chosenRun } from "../../frame/page/chosen_run.js";
 import { choiceControl } from "../../frame/page/controls.js";
 import { afterText } from "../../frame/page/durations.js";
@@ -75,7 +76,7 @@ class Knows {
       element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
       Object.values(this.controls).map((each) => each.el)),
       this.runs.problem, this.result, this.box,
-      element("p", { class: "mq-note" }, "A bar: queues of broker-b that somebody believes in; an empty one: none. Sends: " +
+      element("p", { class: "mq-note" }, "A bar: the queues of broker-b that each one knows; an empty one: none. Sends: " +
         "● stored where it was tried first, ▲ stored elsewhere after a failure, ✕ not stored."),
       element("div", { class: "mq-row" }, this.moment.el), this.status, this.listed);
     this.el.append(this.runs.rest(Object.keys(this.data().runs).length));
@@ -122,7 +123,7 @@ class Knows {
     const failed = this.run.sends.filter((send) => !send[2]).length;
     const after = this.run.sends.filter((send) => send[0] >= 0 && send[1] === this.data().brokers[1]);
     const vain = after.filter((send) => send[2] !== send[1]).length;
-    this.result.textContent = `Changes its mind: ${said.join(", ")}. ${vain} of the shop's sends tried broker-b in vain, ${failed} failed.`;
+    this.result.textContent = `Changes its mind: ${said.join(", ")}. ${vain} of the shop's sends did not reach broker-b, ${failed} failed.`;
     this.go(this.model.get("moment_ms"));
   }
 
@@ -146,7 +147,7 @@ class Knows {
       return element("tr", {}, element("th", { scope: "row" }, who + asks),
         [...belief[2], since].map((words) => element("td", {}, words)));
     });
-    this.listed.replaceChildren(element("table", { "aria-label": "What everybody believes" }, element("thead", {},
+    this.listed.replaceChildren(element("table", { "aria-label": "What each one believes" }, element("thead", {},
       element("tr", {}, head.map((name) => element("th", { scope: "col" }, name)))), element("tbody", {}, rows)));
     this.draw();
   }
@@ -165,10 +166,10 @@ class Knows {
     const svg = svgElement("svg", { class: "kn-time", viewBox: `0 0 ${width} ${height}`, height, role: "img",
       "aria-label": `Beliefs about broker-b over time. ${this.result.textContent}` });
     const every = width < 500 ? 60000 : 20000;
-    for (let ms = 0; ms <= last; ms += every) {
-      svg.append(svgElement("line", { x1: x(ms), x2: x(ms), y1: TOP, y2: height - BOTTOM, stroke: "var(--mq-rule)" }),
-        svgElement("text", { x: x(ms), y: height - 8, class: "kn-small", "text-anchor": "middle" }, `${ms / 1000} s`));
-    }
+    const ticks = [];
+    for (let ms = 0; ms <= last; ms += every) ticks.push([x(ms), `${ms / 1000} s`]);
+    svg.append(...ticks.map(([at]) => svgElement("line", { x1: at, x2: at, y1: TOP, y2: height - BOTTOM,
+      stroke: "var(--mq-rule)" })), ...axisWords(ticks, height - 8, width, { class: "kn-small" }));
     rows.forEach((who, row) => {
       const y = TOP + row * ROW + 4;
       svg.append(svgElement("text", { x: LEFT - 5, y: y + 14, class: "kn-small", "text-anchor": "end" }, who));
@@ -186,7 +187,7 @@ class Knows {
       }
     });
     const y = TOP + rows.length * ROW + 17;
-    svg.append(svgElement("text", { x: LEFT - 5, y, class: "kn-small", "text-anchor": "end" }, "sends to b"));
+    svg.append(svgElement("text", { x: LEFT - 8, y, class: "kn-small", "text-anchor": "end" }, "sends to it"));
     for (const [ms, tried, stored] of this.run.sends) {
       if (tried !== this.data().brokers[1] || ms < first) continue;
       svg.append(svgElement("text", { x: x(ms), y, "text-anchor": "middle", class: "kn-small" },

@@ -1,4 +1,5 @@
 // Lanes: the events of six orders over time, in threads, in order, or in lanes of one order each.
+import { axisWords } from "../../frame/page/axis.js";
 import { chosenRun } from "../../frame/page/chosen_run.js";
 import { checkControl, choiceControl } from "../../frame/page/controls.js";
 import { afterText } from "../../frame/page/durations.js";
@@ -180,10 +181,10 @@ class Lanes {
     const svg = svgElement("svg", { class: "ln-time", viewBox: `0 0 ${width} ${height}`, height, role: "img",
       "aria-label": `Calls over time. ${this.result.textContent}` });
     const every = [100, 200, 500, 1000, 2000, 4000].find((step) => last / step <= (width < 500 ? 5 : 10)) ?? 5000;
-    for (let ms = 0; ms <= last; ms += every) {
-      svg.append(svgElement("line", { x1: x(ms), x2: x(ms), y1: TOP, y2: height - BOTTOM, stroke: "var(--mq-rule)" }),
-        svgElement("text", { x: x(ms), y: height - 8, class: "ln-small", "text-anchor": "middle" }, `${ms / 1000} s`));
-    }
+    const ticks = [];
+    for (let ms = 0; ms <= last; ms += every) ticks.push([x(ms), `${ms / 1000} s`]);
+    svg.append(...ticks.map(([at]) => svgElement("line", { x1: at, x2: at, y1: TOP, y2: height - BOTTOM,
+      stroke: "var(--mq-rule)" })), ...axisWords(ticks, height - 8, width, { class: "ln-small" }));
     for (let row = 0; row < rows; row += 1) {
       const words = { lanes: `order-${row + 1}`, orderly: `queue ${row}` }[this.now.mode] ?? `thread ${row + 1}`;
       svg.append(svgElement("text", { x: LEFT - 5, y: TOP + row * ROW + 15, class: "ln-small", "text-anchor": "end" },

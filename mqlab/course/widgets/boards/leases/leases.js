@@ -1,8 +1,10 @@
 // The lease board: eight orders, their leases as bars over time, calls, acks, copies.
+import { axisWords } from "../../frame/page/axis.js";
 import { chosenRun } from "../../frame/page/chosen_run.js";
 import { choiceControl } from "../../frame/page/controls.js";
 import { afterText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
+import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 import { resultText, standingText } from "./standing.js";
 
@@ -62,6 +64,7 @@ class Leases {
       value: this.model.get("moment_ms"), text: (ms) => afterText(ms), onValue: (ms) => this.go(ms) });
     this.status = element("div", { role: "status", "aria-live": "polite" });
     this.el.append(element("style", {}, STYLE),
+      toTry("let billing-1 hang, then let it be killed: when are its orders handed out again?"),
       element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
         Object.values(this.controls).map((control) => control.el)),
       this.runs.problem, this.result, this.box,
@@ -112,10 +115,10 @@ class Leases {
     const x = (ms) => LEFT + (Math.min(ms, this.data().until_ms) / this.data().until_ms) * (width - LEFT - 8);
     const svg = svgElement("svg", { class: "ls-time", viewBox: `0 0 ${width} ${height}`, height, role: "img",
       "aria-label": `Leases over time. ${this.result.textContent}` });
-    for (let ms = 0; ms <= this.data().until_ms; ms += width < 500 ? 30000 : 10000) {
-      svg.append(svgElement("line", { x1: x(ms), x2: x(ms), y1: TOP, y2: height - BOTTOM, stroke: "var(--mq-rule)" }),
-        svgElement("text", { x: x(ms), y: height - 8, class: "ls-small", "text-anchor": "middle" }, `${ms / 1000} s`));
-    }
+    const ticks = [];
+    for (let ms = 0; ms <= this.data().until_ms; ms += width < 500 ? 30000 : 10000) ticks.push([x(ms), `${ms / 1000} s`]);
+    svg.append(...ticks.map(([at]) => svgElement("line", { x1: at, x2: at, y1: TOP, y2: height - BOTTOM,
+      stroke: "var(--mq-rule)" })), ...axisWords(ticks, height - 8, width, { class: "ls-small" }));
     this.run.forEach((order, row) => svg.append(...orderMarks(order, TOP + row * ROW, x, this.data().until_ms)));
     const here = x(this.model.get("moment_ms"));
     svg.append(svgElement("line", { x1: here, x2: here, y1: TOP - 4, y2: height - BOTTOM, stroke: "var(--mq-focus)",

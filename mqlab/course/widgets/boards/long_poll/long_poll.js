@@ -98,7 +98,7 @@ class LongPoll {
     this.counts = element("div");
     this.el.append(element("style", {}, STYLE));
     if (this.kernel) {
-      this.el.append(toTry("let a message come every 10 s (0.1 a second): who asks in vain? Then let 5 a second come."),
+      this.el.append(toTry("let a message come every 10 s (0.1 a second): whose requests bring nothing? Then let 5 a second come."),
         this.settings.el);
     }
     this.el.append(element("div", { class: "mq-row" }, this.recorded.el), this.problem, this.set, this.result,
@@ -208,7 +208,7 @@ class LongPoll {
       "aria-label": `From ${afterText(Math.round(from))}, ${durationText(size)}: ${this.result.textContent}` });
     drawScale(svg, x, from, size, width);
     this.drawArrivals(svg, x, from, size);
-    this.drawHeld(svg, x, from, size, here);
+    this.drawHeld(svg, x, from, size, here, width < 400);
     this.drawNaive(svg, x, from, size);
     this.box.replaceChildren(svg);
   }
@@ -226,8 +226,8 @@ class LongPoll {
       svgElement("path", { d: wanted, stroke: "var(--mq-2)", "stroke-width": 2.5 }));
   }
 
-  drawHeld(svg, x, from, size, here) {
-    svg.append(svgElement("text", { x: 4, y: 58 }, "pulls, held (dashed): ▼ message, ◆ check, ○ time over"));
+  drawHeld(svg, x, from, size, here, narrow) {
+    svg.append(svgElement("text", { x: 4, y: 58 }, `${narrow ? "" : "pulls, "}held (dashed): ▼ message, ◆ check, ○ ${narrow ? "" : "time "}over`));
     this.run.held.forEach((each, number) => {
       const end = each.answered ?? from + size;
       if (end < from || each.asked > from + size) return;

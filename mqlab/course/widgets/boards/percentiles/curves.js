@@ -1,4 +1,5 @@
 // Cumulative curves over an axis of powers of ten; marks hang from the height of the percentile, their names above.
+import { axisWords } from "../../frame/page/axis.js";
 import { svgElement } from "../../frame/page/element.js";
 import { ticks } from "./samples.js";
 
@@ -16,12 +17,9 @@ export function curves({ width, share, unit, label, all, first, second, marks })
     svg.append(svgElement("line", { x1: LEFT, x2: width - RIGHT, y1: y(part), y2: y(part), stroke: "var(--mq-rule)" }),
       svgElement("text", { x: LEFT - 5, y: y(part) + 4, class: "pb-small", "text-anchor": "end" }, `${part * 100}%`));
   }
-  for (const value of ticks(least, most, width < 520)) {
-    svg.append(svgElement("line", { x1: x(value), x2: x(value), y1: TOP, y2: HEIGHT - BOTTOM,
-      stroke: "var(--mq-rule)" }),
-      svgElement("text", { x: x(value), y: HEIGHT - BOTTOM + 16, class: "pb-small", "text-anchor": "middle" },
-        `${value.toLocaleString("en")} ${unit}`));
-  }
+  const marked = ticks(least, most, width < 520).map((value) => [x(value), `${value.toLocaleString("en")} ${unit}`]);
+  svg.append(...marked.map(([at]) => svgElement("line", { x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM,
+    stroke: "var(--mq-rule)" })), ...axisWords(marked, HEIGHT - BOTTOM + 16, width, { class: "pb-small" }));
   svg.append(svgElement("line", { x1: LEFT, x2: width - RIGHT, y1: y(share), y2: y(share), stroke: "var(--mq-muted)",
     "stroke-dasharray": "2 3" }));
   svg.append(curve(all, x, y, width, { stroke: "var(--mq-ink)", "stroke-width": 4, opacity: 0.55 }),

@@ -275,7 +275,8 @@ class TagTrap {
         "stroke-width": 3 }));
     }
     if (on) drawClaim(svg, lane, y, gates, left);
-    svg.append(svgElement("text", { x: end + 13, y: y + 4 }, lane.outcome));
+    // Where it is narrow, the gate over the cross says who dropped it.
+    svg.append(svgElement("text", { x: end + 13, y: y + 4 }, width < 500 ? lane.outcome.split(" ")[0] : lane.outcome));
     const place = gates.offset;
     svg.append(lane.moved === null ? svgElement("circle", { cx: place, cy: y, r: 5, fill: "none",
       stroke: "var(--mq-5)" })

@@ -20,6 +20,7 @@ const THEME = `
 .mqlab-board button, .mqlab-board input, .mqlab-board select { font: inherit; color: var(--mq-ink); min-height: 28px; }
 .mqlab-board button, .mqlab-board select, .mqlab-board input:not([type="range"]):not([type="checkbox"]) {
   background: var(--mq-card); border: 1px solid var(--mq-muted); border-radius: 4px; padding: 2px 9px; }
+.mqlab-board select, .mqlab-board .mq-field { max-width: 100%; }
 .mqlab-board button { cursor: pointer; }
 .mqlab-board button:disabled, .mqlab-board button[aria-disabled="true"] { opacity: 0.55; cursor: default; }
 .mqlab-board input[type="range"] { accent-color: var(--mq-focus); }
