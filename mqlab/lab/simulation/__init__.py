@@ -9,7 +9,7 @@ Like the chaos tests of RocketMQ's openchaos, but in virtual time and repeatable
 
 Many seeds, one after another, are tried by `mqlab sim` (mqlab.cli.sim).
 
-Left out: reset offsets, broadcasting groups, pop.
+Left out: reset offsets, broadcasting groups.
 """
 
 from mqlab.lab.simulation.drawing import draw

@@ -12,6 +12,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from mqlab.lab.simulation.leases import draw_leases
 from mqlab.lab.simulation.plan import Event, RunPlan
 from mqlab.lab.simulation.scene import AUDIT, BILLING, LEDGER, ORDERS, PASSING, STEPS, TAGS
 
@@ -45,7 +46,8 @@ def draw(seed: int) -> RunPlan:
         events += _faults(rng, world, members, length_ms)
         events += _cuts_while_the_disk_hangs(rng, world, length_ms)
         events += _failing_disks(Random(f"disks of {seed}"), world, length_ms)
-    return RunPlan(seed, world, members, sorted(events, key=lambda event: event["at"]))
+    leasing, leases = draw_leases(seed, events, length_ms)
+    return RunPlan(seed, world, [*members, *leasing], sorted([*events, *leases], key=lambda event: event["at"]))
 
 
 def _handovers(rng: Random, members: list[dict[str, Any]], length_ms: int) -> list[Event]:

@@ -2,7 +2,8 @@
 
     on_own_parts(draw(17))    one master, no slaves, billing and audit, sends, crashes and bad networks
 
-Transactions, orderly groups, delays and deleted topics are mqlab's own business; a plan without them stays a plan.
+Transactions, orderly and popping groups, delays and deleted topics are mqlab's own business; a plan without them stays
+a plan.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def on_own_parts(plan: RunPlan) -> RunPlan:
 
 def _fits(event: Event, names: set[str]) -> bool:
     if event["do"] == "send":
-        return bool(event["topic"] == ORDERS and not event.get("delay"))
+        return bool(event["topic"] == ORDERS and event.keys().isdisjoint(("delay", "due")))
     if event["do"] == "join":
         fits = event["member"]["group"] in (BILLING, AUDIT)
         names |= {event["member"]["name"]} if fits else set()

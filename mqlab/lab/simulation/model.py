@@ -16,6 +16,7 @@ Mirrors: the checkers of Jepsen. ``lab.verify`` looks at the journal; this model
     DISAGREE      a slave, a name server or a queue file says something else than its master
     BLIND, FAILED a part of a broker failed, and it took messages, or did not recover (.failed_parts)
     DAMAGED       a store contradicts itself
+    HELD, COUNT, LEFT   leases that overlap, are counted wrong, or do not end (mqlab.lab.simulation.leases)
     VERIFY        lab.verify finds a message lost, skipped or stuck
     RAISED        a node's own code raised an error, which it turned into an answer
     ERROR, CRASH  the run ended with an error
@@ -30,12 +31,15 @@ from typing import Any
 
 from mqlab.lab.simulation.calm import is_calm, late, repeated, stalled
 from mqlab.lab.simulation.failed_parts import failed_parts
+from mqlab.lab.simulation.leases import wrong_leases
 from mqlab.lab.simulation.notes import Notes, number_of
 from mqlab.lab.simulation.plan import RunPlan
 from mqlab.lab.simulation.scene import (
     AUDIT,
     BILLING,
     FIRST_RETRY_LEVEL,
+    LEASED,
+    LEASING,
     LEDGER,
     LEVELS_MS,
     MOST_RETRIES,
@@ -79,7 +83,7 @@ def judge(lab: Lab, notes: Notes, plan: RunPlan) -> list[Wrong]:
         *early(evidence, notes, plan),
         *copied(notes),
         *owners(lab),
-        *(Wrong(kind, what) for kind, what in _of_waits(lab, evidence, plan)),
+        *(Wrong(kind, what) for kind, what in _of_waits(lab, evidence, notes, plan)),
         *behind(lab),
         *disagreeing(lab, evidence),
         *damaged(lab),
@@ -92,7 +96,8 @@ def unsettled(lab: Lab, notes: Notes) -> bool:
     """Whether messages, offsets or routes may still be on their way."""
     evidence = Found(lab)
     waiting = (wrong for wrong in lost(evidence, notes) if not wrong.for_good)
-    return any(True for _ in chain(waiting, behind(lab), disagreeing(lab, evidence), owners(lab)))
+    on_lease = lab.leases(LEASING)
+    return any(True for _ in chain(waiting, behind(lab), disagreeing(lab, evidence), owners(lab), on_lease))
 
 
 def _messages(lab: Lab, name: str) -> list[Any]:
@@ -123,16 +128,17 @@ class Found:
 
 def lost(evidence: Found, notes: Notes) -> Iterator[Wrong]:
     """Acknowledged messages that are not stored, stored messages that a group did not get."""
-    stored = {topic: {number_of(unit.body) for _, unit in evidence.of(topic)} for topic in (ORDERS, STEPS, PASSING)}
+    topics = (ORDERS, STEPS, PASSING, LEASED)
+    stored = {topic: {number_of(unit.body) for _, unit in evidence.of(topic)} for topic in topics}
     for sent in notes.sent:
         topic = sent.event["topic"]
         if sent.at_ms <= notes.renewed_ms.get(topic, -1) or sent.event.get("end", "").endswith("rollback"):
             continue
         if sent.number not in stored[topic]:
-            may_come = "delay" in sent.event or "end" in sent.event
+            may_come = not sent.event.keys().isdisjoint(("delay", "end", "due"))
             what = f"message {sent.number} of {topic} was answered SEND_OK and is in no log"
             yield Wrong("LOST", what, for_good=not may_come)
-    for group, topic in GROUPS.items():
+    for group, topic in {**GROUPS, LEASING: LEASED}.items():
         if not any(h.role == "consumer" and h.node.group == group for h in evidence.lab.handles.values()):
             continue
         done = {call.number for call in notes.calls if call.group == group and call.good} | evidence.dead(group)
@@ -213,8 +219,9 @@ def seen(evidence: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
             yield Wrong("SEEN", f"{call.group} got message {call.number} of {call.place[0]}, which is in no log")
 
 
-def _of_waits(lab: Lab, evidence: Found, plan: RunPlan) -> Iterator[tuple[str, str]]:
-    return chain(repeated(evidence.units, plan.events), late(lab, plan.events), stalled(lab), failed_parts(lab))
+def _of_waits(lab: Lab, evidence: Found, notes: Notes, plan: RunPlan) -> Iterator[tuple[str, str]]:
+    waits = chain(repeated(evidence.units, plan.events), late(lab, plan.events), stalled(lab), failed_parts(lab))
+    return chain(waits, wrong_leases(lab, notes, plan.members, plan.events))
 
 
 def _right_clocks(plan: RunPlan) -> bool:
@@ -250,7 +257,7 @@ def tried(evidence: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
     right_clocks = _right_clocks(plan)
     ended: dict[tuple[str, int, int], int] = {}
     for call in notes.calls:
-        if call.group == LEDGER:
+        if call.group in (LEDGER, LEASING):
             continue
         if calm and call.reconsume_times > MOST_RETRIES:
             yield Wrong("TRIED", f"{call.group} got message {call.number} for retry {call.reconsume_times}")

@@ -37,6 +37,8 @@ class AnsweredSend:
     event: dict[str, Any]
     is_without_copy: bool = False
     """Two copies were demanded, and the slave did not have it when the answer came."""
+    due_ms: int | None = None
+    """When it is to be delivered, for a timed message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +86,20 @@ class Notes:
         self.clock += 1
         return self.clock
 
-    def answered(self, event: dict[str, Any], now_ms: int, result: Any, *, is_without_copy: bool = False) -> None:
+    def answered(
+        self,
+        event: dict[str, Any],
+        now_ms: int,
+        result: Any,
+        *,
+        is_without_copy: bool = False,
+        due_ms: int | None = None,
+    ) -> None:
         """Note an answer to a send, if it is a promise."""
         if result.send_status == "SEND_OK":
             queue = result.message_queue
             position = (queue.topic, queue.broker_name, queue.queue_id, result.queue_offset)
-            self.sent.append(AnsweredSend(event["number"], position, now_ms, event, is_without_copy))
+            self.sent.append(AnsweredSend(event["number"], position, now_ms, event, is_without_copy, due_ms))
 
     def committed(self, node: str, values: dict[str, Any]) -> None:
         """Note an offset that a broker took over from a member."""

@@ -24,6 +24,9 @@ from mqlab.lab.simulation.notes import Notes, body_of, harmless
 from mqlab.lab.simulation.plan import Event, RunPlan
 from mqlab.lab.simulation.scene import (
     AUDIT,
+    LEASE_MS,
+    LEASED,
+    LEASING,
     LEDGER,
     LEVELS_MS,
     MINE,
@@ -67,6 +70,8 @@ def lab_settings(plan: RunPlan) -> dict[str, Any]:
         broker |= {"broker_role": "SYNC_MASTER", "in_sync_replicas": 2, "slave_timeout": 1_000}
     if world["small_files"]:
         broker |= {"mapped_file_size_commit_log": SMALL_LOG, "mapped_file_size_consume_queue": 200}
+    if world_has_leases(plan):
+        broker |= {"timer_roll_window_slot": 6, "timer_enable_retry_until_success": True}
     return {
         **({"parts": parts_in(Path(FOLDER))} if world.get(MINE) else {}),
         "brokers": world["brokers"],
@@ -76,6 +81,11 @@ def lab_settings(plan: RunPlan) -> dict[str, Any]:
         "client": {"enable_trace": False},
         "network": {"latency": f"{world['latency']}ms"},
     }
+
+
+def world_has_leases(plan: RunPlan) -> bool:
+    """Whether a group of the plan pops."""
+    return any(member["group"] == LEASING for member in plan.members)
 
 
 def run(plan: RunPlan) -> Outcome:
@@ -147,6 +157,9 @@ class Run:
         queues = self.plan.world["queues"]
         for topic in (ORDERS, STEPS, PASSING):
             lab.create_topic(topic, read_queue_nums=queues, write_queue_nums=queues)
+        if world_has_leases(self.plan):
+            lab.create_topic(LEASED, read_queue_nums=queues, write_queue_nums=queues)
+            lab.admin.set_message_request_mode(LEASED, LEASING)
         for member in self.plan.members:
             self._join(member)
         self.producers = {"plain": lab.producer("shop"), "bank": lab.transaction_producer("pay", TransactionBank())}
@@ -175,11 +188,11 @@ class Run:
     def _join(self, event: Event) -> None:
         member = event.get("member", event)
         group, name = member["group"], member["name"]
-        more = (
-            {}
-            if group == LEDGER
-            else {"max_reconsume_times": MOST_RETRIES, "consume_message_batch_max_size": member["batch"]}
-        )
+        more: dict[str, Any] = {}
+        if group == LEASING:
+            more = {"client_rebalance": False, "pop_invisible_time": LEASE_MS}
+        elif group != LEDGER:
+            more = {"max_reconsume_times": MOST_RETRIES, "consume_message_batch_max_size": member["batch"]}
         consumer = self.lab.push_consumer(
             group,
             name=name,
@@ -204,7 +217,9 @@ class Run:
         producer, topic = self.producers["plain"], event["topic"]
         if not producer.is_up:
             return
-        message = Message(topic, body_of(event), tags=event.get("tag"), keys=str(event["number"]))
+        due_ms = self.lab.now_ms + event["due"] if "due" in event else None
+        key = str(event["number"])
+        message = Message(topic, body_of(event), tags=event.get("tag"), keys=key, deliver_at=due_ms)
         if event.get("delay"):
             message.delay_time_level = event["delay"]
         choice = {"selector": "HASH", "arg": event["key"]} if "key" in event else {}
@@ -213,10 +228,11 @@ class Run:
 
     def _answered(self, event: Event) -> Callable[[Any], None]:
         began_ms = self.lab.now_ms
+        due_ms = began_ms + event["due"] if "due" in event else None
 
         def note(result: Any) -> None:
             alone = self.plan.world["two_copies"] and self._is_without_copy(result, began_ms)
-            self.notes.answered(event, self.lab.now_ms, result, is_without_copy=alone)
+            self.notes.answered(event, self.lab.now_ms, result, is_without_copy=alone, due_ms=due_ms)
 
         return note
 

@@ -7,6 +7,7 @@ import pytest
 from tests.lab.simulation.mutants import (
     MUTANTS,
     Mutant,
+    of_leases,
     of_the_broker,
     of_the_client,
     of_the_cluster,
@@ -26,6 +27,12 @@ QUICK = (
 @pytest.mark.parametrize("mutant", QUICK, ids=lambda mutant: mutant.__name__)
 def test_a_defect_is_found(mutant: Mutant) -> None:
     assert hunt(mutant, range(4))[0] is not None
+
+
+@pytest.mark.parametrize("name", ["all_but_the_last", "all_but_the_oldest"])
+def test_a_defect_of_leases_is_found(name: str) -> None:
+    (mutant,) = [mutant for mutant in of_leases.MUTANTS if mutant.__name__ == name]
+    assert hunt(mutant, [2])[0] == 2
 
 
 def test_a_broker_that_takes_messages_while_its_disk_fails_is_found() -> None:

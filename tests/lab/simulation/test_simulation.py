@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,10 @@ from click.testing import CliRunner
 from mqlab import Lab, Message, cli
 from mqlab.errors import UsageError
 from mqlab.lab.simulation import RunPlan, draw, run, shrink
+from mqlab.lab.simulation.leases import FIRST_NUMBER
 from mqlab.lab.simulation.model import Found, tried
 from mqlab.lab.simulation.notes import Notes, ReturnedCall
+from mqlab.lab.simulation.scene import LEASING
 
 SHORT = range(12)
 
@@ -53,6 +57,23 @@ def test_what_ten_thousand_seeds_have_found_holds(seed: int) -> None:
 def test_a_thousand_seeds_keep_every_promise() -> None:
     failed = {seed: outcome.wrong[0] for seed in range(1_000) if (outcome := run(draw(seed))).wrong}
     assert failed == {}
+
+
+def test_a_run_with_leases_is_the_run_of_its_seed_and_more() -> None:
+    """The plans of 200 seeds as they were before timed messages and popping groups came."""
+    before = hashlib.sha256()
+    with_leases = 0
+    for seed in range(200):
+        plan = draw(seed)
+        members = [member for member in plan.members if member["group"] != LEASING]
+        with_leases += len(members) < len(plan.members)
+        events = [
+            event
+            for event in plan.events
+            if event.get("number", 0) < FIRST_NUMBER and not event.get("node", "").startswith(LEASING)
+        ]
+        before.update(replace(plan, members=members, events=events).as_json().encode())
+    assert (before.hexdigest()[:16], with_leases) == ("d4a9fb9bdfbf9be1", 60)
 
 
 def test_the_short_seeds_have_work_and_faults_of_every_kind() -> None:
