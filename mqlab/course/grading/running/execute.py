@@ -51,6 +51,7 @@ from mqlab.course.grading.running.kernel_copy import KernelCopy
 from mqlab.course.grading.running.nbval_engine import CellRun, Engine, run_notebook
 from mqlab.course.grading.sandbox.limits import SPARK
 from mqlab.course.grading.sandbox.walled import Sandbox, own_user_id
+from mqlab.course.grading.submissions.kept_files import with_kept
 from mqlab.course.grading.submissions.lab_files import CourseLab, open_lab
 from mqlab.course.grading.submissions.notebook_file import NotANotebook
 from mqlab.course.grading.submissions.parts import parts_not_in, together
@@ -70,6 +71,7 @@ class GradingOrder:
     """What is to be graded and how. Paths are absolute; ``file`` is the submission as the class knows it.
 
     ``other_parts`` are the notebooks of a lab's further parts. ``own``: what this student's own cases are made from.
+    ``kept``: files of ``mybroker`` that were handed in with them.
     """
 
     student: str
@@ -84,6 +86,7 @@ class GradingOrder:
     fingerprint: str = ""
     other_parts: tuple[str, ...] = ()
     own: str = ""
+    kept: tuple[str, ...] = ()
 
 
 def grade(order: GradingOrder, kernel: KernelCopy | None = None) -> GradeRecord:
@@ -96,7 +99,7 @@ def grade(order: GradingOrder, kernel: KernelCopy | None = None) -> GradeRecord:
     except NotANotebook as error:
         return without_answers(order, lab, MALFORMED, error.text)
     # 2. Take the answers out of it; everything else in it is only looked at for signs of tampering.
-    taken = transplant(lab, submission)
+    taken = with_kept(lab, transplant(lab, submission), map(Path, order.kept))
     notes = [*unread, *taken.notes, *suspicions(lab, submission)]
     # 3. Run the rebuilt notebook. The folder's name has our process id, so that a later run can remove it after a kill.
     scratch = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-"))
@@ -351,6 +354,7 @@ def read_order(line: bytes) -> tuple[GradingOrder, Path]:
     data: dict[str, Any] = json.loads(line)
     record = Path(data.pop("record"))
     data |= {"sandbox": Sandbox.from_json(data["sandbox"]), "other_parts": tuple(data["other_parts"])}
+    data["kept"] = tuple(data["kept"])
     return GradingOrder(**data), record
 
 

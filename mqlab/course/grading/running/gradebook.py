@@ -170,6 +170,7 @@ class Grader:
             seconds=plan.seconds,
             fingerprint=mark,
             other_parts=tuple(fit[1:]),
+            kept=tuple(map(str, submission.kept)),
             own=_own(plan, submission),
         )
         # 2. A process of its own grades it, and writes the record even if it runs out of time.
@@ -257,7 +258,7 @@ def fingerprint(plan: GradingPlan, lab: CourseLab, submission: Submission) -> st
     digest.update(json.dumps(facts, sort_keys=True, default=str).encode())
     digest.update(_own(plan, submission).encode())
     digest.update(lab.notebook.data)
-    for path in (lab.hidden_file, *_cases_files(lab), *submission.files):
+    for path in (lab.hidden_file, *_cases_files(lab), *submission.files, *submission.kept):
         digest.update(b"\0")
         for piece in _pieces(path) if path is not None else ():
             digest.update(piece)

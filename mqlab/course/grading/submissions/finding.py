@@ -9,8 +9,9 @@ The first thing ``mqlab grade`` does.
     SUBMISSIONS/anna_01a.ipynb, SUBMISSIONS/anna_01b.ipynb   student anna, where lab 01 has these parts
 
 A notebook belongs to a lab by its answer cells, else by the number in its name. Where a lab has parts, a student hands
-in one file per part; together they are one submission. Those who are on a roster and handed in nothing get an empty
-submission. Files of two people never become one student's: the second gets a mark, ann~1f40fc92.
+in one file per part; together they are one submission. A folder ``mybroker`` in a student's folder belongs to it. Those
+who are on a roster and handed in nothing get an empty submission. Files of two people never become one student's: the
+second gets a mark, ann~1f40fc92.
 Archives and documents are not opened, and named: unpack them first. Links are reported and not followed.
 """
 
@@ -27,6 +28,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mqlab.course.grading.running.attempts import FILE_NAME
+from mqlab.course.grading.submissions.kept_files import kept_files
 from mqlab.course.grading.submissions.lab_files import CourseLab, Part
 from mqlab.course.grading.submissions.notebook_file import NotANotebook, read_notebook
 from mqlab.course.grading.submissions.parts import answers_of, ids_in_file, main_part
@@ -52,7 +54,8 @@ LIMIT = 20_000
 class Submission:
     """What one student handed in for one lab: a notebook, none, or one for each part of the lab.
 
-    ``path`` is the first of them. ``name`` names all of them; ``note`` is the reason for choosing them.
+    ``path`` is the first of them. ``name`` names all of them; ``note`` is the reason for choosing them. ``kept`` are
+    files beside them that may be answers.
     """
 
     student: str
@@ -61,6 +64,7 @@ class Submission:
     name: str = ""
     note: str = ""
     other_parts: tuple[Path, ...] = ()
+    kept: tuple[Path, ...] = ()
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -75,8 +79,11 @@ def find_submissions(folder: Path, labs: Sequence[CourseLab], roster: Iterable[s
     # 1. Whose files are these? Several files of one student come together.
     handed_in: dict[str, list[Path]] = {student: [] for student in roster}
     marked: set[str] = set()
+    homes: dict[str, Path] = {}
     parts = {part.name for lab in labs if lab.is_in_parts for part in lab.parts}
     for path, student in _students(folder, marked, parts):
+        if _is_students_folder(path):
+            homes.setdefault(student, path)
         handed_in.setdefault(student, []).extend(_files(path) if _is_students_folder(path) else [path])
     if not handed_in:
         raise UsageError(f"{folder} holds no notebooks and no student folders")
@@ -85,7 +92,9 @@ def find_submissions(folder: Path, labs: Sequence[CourseLab], roster: Iterable[s
     for student, paths in sorted(handed_in.items()):
         ids = {path: ids_in_file(path) for path in paths if _is_notebook(path) or path.is_symlink()}
         closed = [path for path in paths if path not in ids]
-        chosen += [_with_closed(_chosen(student, lab, ids, labs, folder), closed, [*ids], folder) for lab in labs]
+        for lab in labs:
+            submission = _with_closed(_chosen(student, lab, ids, labs, folder), closed, [*ids], folder)
+            chosen.append(replace(submission, kept=kept_files(homes[student], lab)) if student in homes else submission)
     same = "the files of another student have the same name"
     return [
         replace(submission, note=f"{submission.note}; {same}".lstrip("; "))

@@ -15,6 +15,7 @@ from mqlab.course.grading.judging.verdict import GradeRecord
 from mqlab.course.grading.running.execute import GradingOrder, grade
 from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.submissions.finding import LAB_NUMBER
+from mqlab.course.grading.submissions.kept_files import kept_files
 from mqlab.course.grading.submissions.lab_files import CourseLab, marked_exercise, open_lab, part_names
 from mqlab.course.grading.submissions.notebook_file import NotANotebook, read_notebook
 from mqlab.course.grading.submissions.parts import ids_in, main_part
@@ -38,6 +39,7 @@ def check_notebook(path: Path, course: str | Path | None = None) -> GradeRecord:
         sandbox=Sandbox("process"),
         hidden=False,
         seconds=SECONDS,
+        kept=tuple(map(str, kept_files(path.absolute().parent, lab))),
     )
     return grade(order)
 
