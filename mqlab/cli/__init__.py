@@ -42,6 +42,7 @@ VERBS = {  # verb -> where its click command is, and its summary in the list of 
     "override": ("mqlab.cli.grading:override", "Give a student other points for an exercise, with a comment."),
     "spark": ("mqlab.cli.spark:spark", "Read stores with Spark: write tables and a report."),
     "site": ("mqlab.cli.site:site", "Write the course as a static web site, labs that run in the browser included."),
+    "slides": ("mqlab.cli.slides:slides", "Write a lab's pictures and questions as slides."),
     "release": ("mqlab.cli.grading:release", "Pack the files for students into one archive."),
 }
 

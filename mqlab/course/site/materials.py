@@ -1,8 +1,9 @@
-"""What the site is built from and mqlab does not have itself: fetched once, pinned by hash, kept in a cache.
+"""What the site and the slides are built from and mqlab does not have: fetched once, pinned by hash, kept in a cache.
 
     FOLDER/pyodide/     npm's pyodide: the interpreter and its standard library, without packages
     FOLDER/wheels/      pure wheels for the page           wheels_of_the_page.txt
     FOLDER/builder/     jupyterlite, installed apart       wheels_of_the_builder.txt
+    slides-VERSION/     npm's reveal.js                    for the slides alone
 
 A folder that is complete is used without a network.
 """
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -25,6 +27,8 @@ from mqlab.errors import MqlabError, UsageError
 
 PYODIDE = "314.0.7"
 PYODIDE_SHA256 = "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0"
+REVEAL = "6.0.2"
+REVEAL_SHA256 = "2f0c20bfb02447a198a1ebe8a8c097a5437d035caa38f2820bf4ba887a3eac91"
 PYTHON = "3.14"
 """The version of Python in that Pyodide."""
 
@@ -43,19 +47,34 @@ def materials(folder: Path | None = None) -> Materials:
 
     Raises MqlabError where npm or pip is missing or cannot fetch, UsageError for an archive that is another one.
     """
-    folder = folder or platformdirs.user_cache_path("mqlab", appauthor=False) / f"site-{_pins()}"
+    folder = folder or _cache() / f"site-{_pins()}"
     fetched = Materials(folder / "pyodide", folder / "wheels", folder / "builder")
     for part, fetch in ((fetched.pyodide, _pyodide), (fetched.wheels, _wheels), (fetched.builder, _builder)):
-        if not part.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=folder) as draft:
-                fetch(Path(draft) / part.name)
-                try:
-                    (Path(draft) / part.name).rename(part)
-                except OSError:  # another build was faster
-                    if not part.is_dir():
-                        raise
+        _fetched(part, fetch)
     return fetched
+
+
+def reveal_js(folder: Path | None = None) -> Path:
+    """Returns the folder of npm's reveal.js (default: in the cache of this user). Raises what ``materials`` raises."""
+    return _fetched((folder or _cache() / f"slides-{REVEAL}") / "reveal.js", _reveal)
+
+
+def _cache() -> Path:
+    return platformdirs.user_cache_path("mqlab", appauthor=False)
+
+
+def _fetched(part: Path, fetch: Callable[[Path], None]) -> Path:
+    """The part, fetched where it is missing: as a whole or not at all."""
+    if not part.is_dir():
+        part.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=part.parent) as draft:
+            fetch(Path(draft) / part.name)
+            try:
+                (Path(draft) / part.name).rename(part)
+            except OSError:  # another build was faster
+                if not part.is_dir():
+                    raise
+    return part
 
 
 def listed(name: str) -> str:
@@ -69,15 +88,23 @@ def _pins() -> str:
 
 
 def _pyodide(out: Path) -> None:
+    _from_npm("pyodide", PYODIDE, PYODIDE_SHA256, out)
+
+
+def _reveal(out: Path) -> None:
+    _from_npm("reveal.js", REVEAL, REVEAL_SHA256, out)
+
+
+def _from_npm(package: str, version: str, sha256: str, out: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
-        raise MqlabError("npm is missing: the site needs npm's package pyodide", hint="install Node.js, which has npm")
+        raise MqlabError(f"npm is missing: npm's package {package} is needed", hint="install Node.js, which has npm")
     folder = out.parent
-    _run([npm, "pack", "--silent", f"pyodide@{PYODIDE}"], folder)
-    archive = folder / f"pyodide-{PYODIDE}.tgz"
+    _run([npm, "pack", "--silent", f"{package}@{version}"], folder)
+    archive = folder / f"{package}-{version}.tgz"
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    if digest != PYODIDE_SHA256:
-        raise UsageError(f"pyodide {PYODIDE} of this registry is another one: sha256 {digest}")
+    if digest != sha256:
+        raise UsageError(f"{package} {version} of this registry is another one: sha256 {digest}")
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
     (folder / "package").rename(out)

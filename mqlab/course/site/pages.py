@@ -101,6 +101,10 @@ def _node(notebook: dict[str, Any]) -> Any:
 
 def readable(text: str) -> str:
     """An exported page that asks no other server, with links to pages where the notebook has links to notebooks."""
-    text = MODULES_FROM_ELSEWHERE.sub("", FOREIGN_SCRIPT.sub("", text))
-    text = re.sub(r'href="([\w-]+)\.ipynb(#[^"]*)?"', r'href="\1.html\2"', text)
+    text = re.sub(r'href="([\w-]+)\.ipynb(#[^"]*)?"', r'href="\1.html\2"', without_other_servers(text))
     return re.sub(r"(<body[^>]*>)", r"\1" + WAY_BACK, text, count=1)
+
+
+def without_other_servers(text: str) -> str:
+    """An exported page without the scripts that nbconvert takes from other servers."""
+    return MODULES_FROM_ELSEWHERE.sub("", FOREIGN_SCRIPT.sub("", text))

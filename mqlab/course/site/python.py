@@ -1,6 +1,6 @@
 """The folder ``static/pyodide`` of the site: the interpreter, the wheels, and the list of what needs which of them.
 
-    pyodide.asm.mjs       with the mend of two lines below
+    pyodide.asm.mjs       with the fix of two lines below
     pyodide.asm.wasm      packed with gzip, because few servers pack it: 3.5 MB instead of 9.6
     *.whl                 without what no page reads; the name has the digest, so that no cache takes an old one for it
     pyodide-lock.json     a package for each wheel; ``import mqlab`` in a cell loads mqlab and what it depends on
@@ -72,7 +72,7 @@ STACKS = {
     RESTORES: RESTORES + "HEAPU32[state.threadState+52>>>2]=state.currentFrame;",
 }
 """Pyodide 314.0.7 dies in the collector and in a tracer while a stack waits: the waiting stack's frames are still those
-of its thread (Pyodide's issue 6464, mended upstream after this release). To be dropped with the next release."""
+of its thread (Pyodide's issue 6464, fixed upstream after this release). To be dropped with the next release."""
 ASKS, STREAMS = f'_(e+"{PROGRAM}")', "WebAssembly.instantiateStreaming(n,s)"
 UNPACKS = {
     ASKS: f'_(e+"{PACKED}")',
@@ -83,7 +83,7 @@ MENDS = {"pyodide.asm.mjs": STACKS, "pyodide.mjs": UNPACKS}
 
 
 def put_python(out: Path, fetched: Materials, datasets: Path) -> None:
-    """Fill ``out``, which must not exist. Raises UsageError for a Pyodide that the mend does not fit.
+    """Fill ``out``, which must not exist. Raises UsageError for a Pyodide that the fix does not fit.
 
     ``datasets``: the folder with the archives that labs read.
     """
@@ -113,7 +113,7 @@ def put_python(out: Path, fetched: Materials, datasets: Path) -> None:
 
 
 def mended(program: str, mends: dict[str, str]) -> str:
-    """Pyodide's program with each mend applied. Raises UsageError if one of them does not fit exactly once."""
+    """Pyodide's program with each fix applied. Raises UsageError if one of them does not fit exactly once."""
     for before, after in mends.items():
         if program.count(before) != 1:
             raise UsageError(
