@@ -1,4 +1,4 @@
-"""Axes: round ticks for counts, durations and times of day, and how numbers are written beside them.
+"""Axes: round ticks for counts, durations and times of day, and how numbers are written next to them.
 
     count   0  500  1,000  1.2 M          duration   1 ms  10 ms  1 s  5 min  2 h          time   06:00  09:00
 
@@ -51,7 +51,7 @@ def count_text(value: float) -> str:
 
 
 def tick_text(value: float) -> str:
-    """A number beside an axis: whole numbers in short form, small and very large ones as powers of ten.
+    """A number next to an axis: whole numbers in short form, small and very large ones as powers of ten.
 
     >>> tick_text(1000), tick_text(0.5), tick_text(0.001), tick_text(10**9)
     ('1,000', '0.5', '0.001', '1e+09')

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: to a draft beside them, which is then renamed.
+"""Files that are written whole or not at all: to a draft next to them, which is then renamed.
 
     with whole_file(Path("report.html")) as draft:       report.html.4711, renamed at the end of the block
         draft.write_text(page, "utf-8")

@@ -1,4 +1,6 @@
-"""The rules for a lab's sentences that a pattern can hold; docs/writing-labs.md has their reasons.
+"""The rules for sentences that a pattern can hold: of the labs, and of docstrings, comments and errors of the package.
+
+docs/writing-labs.md has their reasons.
 
     do-support      "What is the group's offset?", not "Which offset has the group?"
     headless who    "If you send …", not "Who sends … has to …"
@@ -28,7 +30,7 @@ EACH = "queue|message|delivery|order|group|member|key|broker|topic|pull|batch|pa
 RULES = {
     "do-support": r"\b(?:Which|How many) (?:\w+ )?\w+ ha(?:s|ve|d) (?:the|a|an|its|this|that)\b",
     "headless who": r"(?:^|(?<=[.:;!?] ))Who [^.?!·]*\.(?=\s|$)",
-    "per": rf"\b(?:{COUNTED}) an? (?:{EACH})\b|\bso many (?:bytes|messages|minutes|seconds|orders|rows)\b",
+    "per": rf"(?<!to )\b(?:{COUNTED}) an? (?:{EACH})\b|\bso many (?:bytes|messages|minutes|seconds|orders|rows)\b",
     "what it is not": r"(?<![Tt]here )\b(?:is|was) no (?!longer\b|more\b|such\b)\w+",
     "so": r"\b(?:does|do|did|have|has) it so\b|\bworks? so\b|\b(?:is|are) so\b[.,;:]|\blooks so\b",
     "asked": r"\bAsked (?:for )?(?:is|are)\b",
@@ -42,17 +44,27 @@ def sentences_against_the_rules(where: str, cells: Sequence[Cell]) -> Iterator[t
     for cell in cells:
         if cell.kind == "code":
             continue
-        text = re.sub(r"`[^`]*`", "``", cell.source)
+        text = cell.source
         # A heading is a sentence of its own, whatever follows it.
-        text = " ".join(re.sub(r"^#+ (.*)$", r"\1 ·", text, flags=re.MULTILINE).split())
-        for rule, pattern in RULES.items():
-            for found in re.finditer(pattern, text):
-                if (rule, where, found[0].strip()) not in allowed:
-                    around = text[max(found.start() - 30, 0) : found.end() + 30]
-                    yield rule, cell.line, f"{found[0]!r} in {around!r}"
+        text = re.sub(r"^#+ (.*)$", r"\1 ·", text, flags=re.MULTILINE)
+        for rule, words, around in breaches(text):
+            if (rule, where, words) not in allowed:
+                yield rule, cell.line, f"{words!r} in {around!r}"
         length = words_of_prose(read_words(cell, where).prose if cell.kind in KINDS else cell.source)
         if length > LONGEST_TEXT:
             yield "length", cell.line, f"the text has {length} words, at most {LONGEST_TEXT}"
+
+
+def breaches(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yields (rule, words, what is around them) for each place of a text that breaks a rule, code in backticks apart.
+
+    >>> list(breaches("The value is no list."))
+    [('what it is not', 'is no list', 'The value is no list.')]
+    """
+    text = " ".join(re.sub(r"`[^`]*`", "``", text).split())
+    for rule, pattern in RULES.items():
+        for found in re.finditer(pattern, text):
+            yield rule, found[0].strip(), text[max(found.start() - 30, 0) : found.end() + 30]
 
 
 def words_of_prose(text: str) -> int:

@@ -274,7 +274,7 @@ def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
 
 
 def _fill_sheet(sheet: Path, records: list[Any], out: Path) -> None:
-    """Write the sheet with grades beside the reports, and print the students who are not in it."""
+    """Write the sheet with grades next to the reports, and print the students who are not in it."""
     from mqlab.course.grading.reports.course_sheet import filled
     from mqlab.course.grading.running.gradebook import write_private
 

@@ -1,4 +1,4 @@
-"""The learner's own copies of the labs, in the folder ``my-labs``: the originals, beside it or in the package, stay.
+"""The learner's own copies of the labs, in the folder ``my-labs``: the originals, next to it or in the package, stay.
 
 ``mqlab lab`` (and so ``make lab``) makes them before JupyterLab starts, and opens the copy of the index. All notebooks
 are copied, so every link from one to another leads to a copy.

@@ -1,6 +1,6 @@
 """`mqlab start`, `restore`, `check`: a student begins a lab, gets a fresh copy of it, and checks the answers.
 
-    start ─▶ a dated copy of the notebook ─▶ work ─▶ check ─▶ hand in        restore ─▶ one more copy beside it
+    start ─▶ a dated copy of the notebook ─▶ work ─▶ check ─▶ hand in        restore ─▶ a further copy
 
 What the teacher types is in mqlab.cli.grading; the judging is in mqlab.course.grading.
 """

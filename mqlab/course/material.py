@@ -1,6 +1,6 @@
 """Where the labs, the data sets and the hidden cases are: the one place that knows.
 
-    a clone, or a release unpacked    labs/  datasets/  beside mqlab/, and in a clone solutions/grading
+    a clone, or a release unpacked    labs/  datasets/  next to mqlab/, and in a clone solutions/grading
     an installed wheel                mqlab/course/shipped/labs  datasets: the wheel carries them, and no solutions
     a course of your own              labs/  cases/  solutions/grading  in the folder that --course names
 
@@ -21,7 +21,7 @@ SHIPPED = PACKAGE / "course" / "shipped"
 
 
 def is_installed() -> bool:
-    """Whether this package came as a wheel: it has the labs and data sets in it, and no solutions beside it."""
+    """Whether this package came as a wheel: it has the labs and data sets in it, and no solutions next to it."""
     return SHIPPED.is_dir()
 
 

@@ -35,7 +35,7 @@ def sticky(queues, members):
 def fill(before: str = "") -> Said:
     """Write mqlab's own part for each exercise before this one that has none of yours; default: for all of them.
 
-    A file says at its head that it is not yours. UsageError for an exercise that is no part.
+    A file says at its head that it is not yours. UsageError for an exercise that is not a part.
     """
     exercises = list(ANSWERS)
     if before and before not in exercises:

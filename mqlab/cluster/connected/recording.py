@@ -71,7 +71,7 @@ class Recording:
 
     @classmethod
     def open(cls, path: str | Path) -> Recording:
-        """Read a file. UsageError when it is no recording; a line that was cut by a kill ends it."""
+        """Read a file. UsageError when it is not a recording; a line that was cut by a kill ends it."""
         try:
             lines = Path(path).read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -188,7 +188,7 @@ def _decoded(pieces: Iterable[_Piece]) -> Recording:
                 frames.append(Frame(piece.at_ms, piece.connection, piece.sender, piece.receiver, command, size, code))
         except CorruptionError:
             readers[way] = None
-    # 2. Who told a client id is called by it everywhere.
+    # 2. A client that told its id is called by it everywhere.
     named = [
         Frame(
             frame.at_ms,

@@ -1,4 +1,4 @@
-"""Who is there: the clients of the front, by their ids, with what each of them reported.
+"""The clients of the front, by their ids, with what each of them reported.
 
 Mirrors: GrpcChannelManager, GrpcClientSettingsManager, ClientActivity.
 

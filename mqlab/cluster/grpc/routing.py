@@ -4,7 +4,7 @@ Mirrors: RouteActivity, LocalTopicRouteService.
 
     route       the name server's, at the address of each broker with the front's port; an entry per queue, with the
                 kinds of messages that the topic takes
-    assignment  of a group in order: every queue that can be read; else one entry a broker, with queue id -1
+    assignment  of a group in order: every queue that can be read; else one entry per broker, with queue id -1
                 every member gets the same: nothing is divided
 """
 

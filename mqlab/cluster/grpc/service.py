@@ -149,7 +149,7 @@ class GrpcService(grpc.GenericRpcHandler):  # type: ignore[misc]
         await context.abort(code, refusal.text)
 
     def _caller(self, context: Any, rpc: str) -> Caller:
-        """Who calls. StatusError for one who may not, and for a call that was to fail."""
+        """The caller's name. StatusError for one who may not call, and for a call that was to fail."""
         metadata = {name: value for name, value in context.invocation_metadata() if isinstance(value, str)}
         if self._users is not None:
             problem = problem_of(metadata, self._users)

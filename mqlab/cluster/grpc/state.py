@@ -46,7 +46,7 @@ class FrontState:
         return self.ports.clock.now_ms()
 
     def type_of(self, topic: str) -> str:
-        """Which kind of messages a topic takes: NORMAL …, MIXED; UNSPECIFIED for one that nobody has."""
+        """The kind of messages that a topic takes: NORMAL …, MIXED; UNSPECIFIED for a topic that no broker has."""
         holders = self.brokers.with_topic(topic)
         return holders[0][1].attributes.get(MESSAGE_TYPE, MessageType.NORMAL.name) if holders else "UNSPECIFIED"
 

@@ -215,7 +215,7 @@ class TcpConnection(asyncio.Protocol):
             self.lose("does not take its answers")
 
     def _watch_silence(self) -> None:
-        """Close after ``idle_seconds`` without a byte in either direction. One timer, armed anew when it was early."""
+        """Close after ``idle_seconds`` without a byte in either direction. One timer, armed again when it was early."""
         allowed = self._peers.limits.idle_seconds
         if not allowed or not self.is_open:
             return

@@ -19,7 +19,7 @@ WHOLE_BROKER = (
     "mqlab.data.traffic",
     "mqlab.course.widgets",
 )
-"""Who may use a broker, a store, or a reader of stores, can have files written and read instead of doing it."""
+"""An answer that may use a broker, a store, or a reader of stores can have files written and read for it."""
 
 UNIT_READERS = (
     "mqlab.rocketmq.wire.record.decode",

@@ -33,7 +33,7 @@ RETRY_TOPIC_READ_AFTER = "25s"  # a new group reads its retry topic from its sec
 
 
 class NotMade(Exception):
-    """What a learner gave is no listener: not what the function returned, or called with other arguments."""
+    """What a learner gave is not a listener: not what the function returned, or called with other arguments."""
 
     def __init__(self, name: str, found: object, rule: str = "", where: str = "", expected: str = "") -> None:
         super().__init__(name)
@@ -46,7 +46,7 @@ class Sent(Protocol):
     """What a day sends: it knows its message."""
 
     def message(self) -> Message:
-        """The message, made anew."""
+        """The message, made again."""
 
 
 @dataclass(slots=True)
@@ -146,7 +146,7 @@ def each_life(make: Callable[[], Any]) -> type:
 class Learner:
     """The learner's name, as a listener. ``makes``: it is a function lab -> listener.
 
-    ``each_life``: it is called in each life of the consumer, in its cell run anew, so that nothing in memory survives.
+    ``each_life``: it is called in each life of the consumer, in its cell run again, so that nothing in memory survives.
     """
 
     name: str

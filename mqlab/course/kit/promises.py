@@ -7,7 +7,7 @@
         ends_with("billing", was_paid, "An order that …"),
     ]
 
-A promise is a function Played -> Finding or None, so a lab may write its own beside these. Those over ``lab.verify``
+A promise is a function Played -> Finding or None, so a lab may write its own next to these. Those over ``lab.verify``
 name the step at which the anomaly began.
 """
 
@@ -121,7 +121,7 @@ def success_means(
 ) -> Promise:
     """Nothing is lost: a message that a listener reports as a success was done in one of its deliveries.
 
-    ``or_else(day, row)``: None if the message is safe in another way, else what is to be told beside the duration.
+    ``or_else(day, row)``: None if the message is safe in another way, else what is to be said along with the duration.
     """
 
     def first(played: Played) -> Finding | None:

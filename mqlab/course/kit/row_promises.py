@@ -6,7 +6,7 @@
         evenly("part", lambda call: call["parts"], 1.5, "The fullest part holds no more than …"),
     ]
 
-A promise is a function (call, rows) -> Finding or None, so a lab may write its own beside these.
+A promise is a function (call, rows) -> Finding or None, so a lab may write its own next to these.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ Promise = Callable[[Call, Sequence[Row]], Finding | None]
 MISSING, EXTRA, TWICE = "missing", "extra", "twice"
 ANOTHER_ROW = "{name} returned another row than the right one"
 SAME_RATIO = 1e-12  # floats are added in another order on another number of cores
-FIRST_MOMENT_MS = 10**12  # what is larger is no duration: it is a time after September 2001
+FIRST_MOMENT_MS = 10**12  # what is larger is not a duration: it is a time after September 2001
 
 
 class Store(str):
@@ -60,7 +60,7 @@ class Store(str):
 
 
 class TimeOfDay(int):
-    """A time in ms since 1970 of a row, shown with the time of day (UTC) beside it.
+    """A time in ms since 1970 of a row, shown with the time of day (UTC) next to it.
 
     >>> TimeOfDay(1_731_319_265_020)
     1731319265020 (10:01:05)

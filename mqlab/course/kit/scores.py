@@ -19,7 +19,7 @@ Interval = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a list of findings is worth beside the truth. Findings that are named twice count once."""
+    """What a list of findings is worth next to the truth. Findings that are named twice count once."""
 
     hits: tuple[Hashable, ...]
     missed: tuple[Hashable, ...]
@@ -40,7 +40,7 @@ class Recalled:
 
 
 def recalled(named: Sequence[Hashable], truth: Collection[Hashable], decoys: Collection[Hashable] = ()) -> Recalled:
-    """Findings beside the truth and beside what only looked like it.
+    """Findings next to the truth and next to what only looked like it.
 
     >>> recalled(["stuck", "burst", "moon"], ["stuck", "reset"], ["burst"])
     Recalled(hits=('stuck',), missed=('reset',), decoys=('burst',), invented=('moon',))

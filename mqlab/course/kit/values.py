@@ -157,7 +157,7 @@ class Values:
         def fits(other: Call, got: Any) -> bool:
             if got is _Raised:  # a second mistake does not hide the first where the first changes nothing
                 got = other.right
-            # What a slip leaves open is no sign of it at the call where it would be told.
+            # What a slip leaves open does not show it at the call where it would be told.
             return any(
                 other is not call if wrong is general.ANY else _same(self.returns, wrong, got)
                 for wrong in slip.values(other)

@@ -1,4 +1,4 @@
-"""The functions of a lab's notebook: predict, see it beside the run, check an answer, ask for a hint.
+"""The functions of a lab's notebook: predict, see it next to the run, check an answer, ask for a hint.
 
 Every lab uses these.
 

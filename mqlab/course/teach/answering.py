@@ -6,7 +6,7 @@ Every lab has such cells; they give no points.
     answer("lab00.unindexed", 2, lab)       right, or what is to be said to this answer
 
 The rule computes what is right from what is given after the value (mqlab.course.teach.tasks), so every world has its
-own right answer. A wrong answer is no error: the notebook runs on.
+own right answer. A wrong answer is not an error: the notebook runs on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_SHOWN = 60
 
 @dataclass(frozen=True, repr=False)
 class Answered(Said):
-    """What is said to an answer. A saved notebook has the task's id beside it, and whether the answer was right."""
+    """What is said to an answer. A saved notebook has the task's id next to it, and whether the answer was right."""
 
     task: str = ""
 

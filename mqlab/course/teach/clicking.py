@@ -3,7 +3,7 @@
 ``predict("lab00.audit")`` shows two outputs in its cell. Each has a display id, so that it can be changed later.
 
     the question       the choices as HTML; a widget puts radio buttons there while it may be answered
-    the answer         what was chosen; beside text and HTML it carries PREDICTION_MIME, which mqlab reads as data
+    the answer         what was chosen; next to text and HTML it carries PREDICTION_MIME, which mqlab reads as data
 
 A click changes the second output only, so the focus stays on the button. When the notebook is saved, both are in it,
 and neither needs the widget: opened without its kernel, the notebook shows the choices and the answer.

@@ -56,7 +56,7 @@ class Call:
 class Finding:
     """What is wrong with an answer: the rule that it breaks, the first place where this shows, expected and found.
 
-    What a check can show beside it: ``step`` of the journal where it shows first, the ``call`` with its arguments and
+    What a check can show next to it: ``step`` of the journal where it shows first, the ``call`` with its arguments and
     right value, or the failing ``lab``; the ``belief`` (id) that answers like this; the ``share`` of the case's worth
     that the answer keeps, 0 to 1.
     """
@@ -76,7 +76,7 @@ class Finding:
 class Case:
     """One check of an answer. ``run`` calls the learner's functions and returns a Finding, or None if all is well.
 
-    ``weight`` is what the case counts beside the exercise's other cases, for partial credit; where no case has a
+    ``weight`` is what the case counts next to the exercise's other cases, for partial credit; where no case has a
     weight, it is all or nothing. ``prepare`` makes what the answer is judged by, before anybody watches the answer.
     """
 

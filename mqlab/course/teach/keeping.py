@@ -1,7 +1,7 @@
 """keep(id): writes an answer that passed its check into ``mybroker``, as a file that can be imported and run on.
 
-    keep("lab04.process_queue")               mybroker/process_queue.py, beside the notebooks
-    keep("lab04.process_queue", again=True)   the file of before is kept beside it: process_queue-1.py
+    keep("lab04.process_queue")               mybroker/process_queue.py, next to the notebooks
+    keep("lab04.process_queue", again=True)   the file of before is kept next to it: process_queue-1.py
 
 The file has the answer's cell and what it needs of other cells: imports, functions, classes, and constants. What an
 answer remembers in a list or an object of another cell cannot be kept.
@@ -37,7 +37,7 @@ def keepable(exercise_id: str) -> bool:
 def keep(exercise_id: str, *, again: bool = False) -> Said:
     """Check an answer once more and write it to ``mybroker``; ``again`` replaces a file that is there.
 
-    Raises CheckFailed for a wrong answer, UsageError for one that is no part, that is kept already, or that cannot be.
+    Raises CheckFailed for a wrong answer, UsageError for one that is not a part, is kept already, or cannot be.
     """
     from mqlab.course.teach.checking import check
 

@@ -2,7 +2,7 @@
 
 For cases whose answer has to survive a crash, such as lab 07's killer.
 
-    anew(never_again)   in a notebook       the text of its cell, run among fresh variables
+    anew(never_again)    in a notebook       the text of its cell, run among fresh variables
                         behind the wall     a new process, in which all cells were run and nothing was called
                         in a Python file    the function itself: there is no cell
 

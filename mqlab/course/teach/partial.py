@@ -18,7 +18,7 @@ from mqlab.course.teach.forbidden import run_watched
 def points_so_far(
     asked: Exercise, cases: Sequence[Case], answers: Answers, held: int, share: float
 ) -> list[tuple[str, str]]:
-    """The fact to show beside the first wrong case, before which ``held`` others held; none if nothing is earned.
+    """The fact to show next to the first wrong case, before which ``held`` others held; none if nothing is earned.
 
     ``share`` is what the answer keeps of the wrong case's worth. The cases after it are judged here.
     """

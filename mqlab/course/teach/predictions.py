@@ -41,7 +41,7 @@ _noted: dict[str, _Noted] = {}
 
 @dataclass(frozen=True, repr=False)
 class Predicted(Said):
-    """What ``predict`` says; ``data`` is what the saved output has beside it, None before an answer."""
+    """What ``predict`` says; ``data`` is what the saved output has next to it, None before an answer."""
 
     asked: Prediction | None = None
     data: dict[str, object] | None = None
@@ -161,7 +161,7 @@ def _clicked(asked: Prediction, answer: str) -> None:
 
 
 def reveal(prediction_id: str, happened: object) -> Said:
-    """Show the prediction beside what happened. After this, a first prediction comes too late."""
+    """Show the prediction next to what happened. After this, a first prediction comes too late."""
     asked = prediction(prediction_id)
     noted = _noted.setdefault(prediction_id, _Noted())
     noted.revealed = True

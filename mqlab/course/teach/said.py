@@ -24,7 +24,7 @@ from mqlab.lab.views.view import View
 
 MARKS = {"good": "✓", "bad": "✗", "open": "○", "note": "→"}
 EDGES = {"good": "#1b7f4b", "bad": "#b3401a", "open": "#8a93a3", "note": "#0b5fa5"}
-ERROR_COLUMNS = 88  # fit into the error box of a notebook beside an open sidebar
+ERROR_COLUMNS = 88  # fit into the error box of a notebook next to an open sidebar
 
 
 @dataclass(frozen=True, repr=False)

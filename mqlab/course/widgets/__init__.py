@@ -7,7 +7,7 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
     log_xray()                  a real store: every action, its bytes, and what a crash takes
     console(lab)                RocketMQ Dashboard's pages over a Lab or a store directory
     retry_clock()               an order that fails, on an axis of log time, with the learner's settings
-    long_poll_scope()           pulls that the broker holds, beside a program that asks every n milliseconds
+    long_poll_scope()           pulls that the broker holds, next to a program that asks every n milliseconds
     backlog_tank()              a drawn curve of traffic, the lag it leaves behind, and the limit that binds
     offset_strip()              messages finished in any order, and what each place knows of the offset; crash now
     tag_trap_board()            two members with different tags: each order's way through both filters
@@ -28,7 +28,7 @@ To make a board: a folder boards/tank with ``board.py`` (a Board: ``data``, ``ta
 ``export default { render }`` gets ``{ model, el }`` and draws; both are described in frame/board.py. The JavaScript is
 modules that import each other (controls, sliders and colours are in frame/page); frame/bundle.py makes one of them for
 a notebook, a page or a widget. What can be said without a page (layouts, sentences, next states) is a pure function in
-a module beside it, with a test in tests/course/widgets/javascript, which node runs. oxlint holds the rules: functions
+a module next to it, with a test in tests/course/widgets/javascript, which node runs. oxlint holds the rules: functions
 of at most 60 lines, no name without its import. Runs that take a second are kept in ``tank.json`` (keep_runs.py). Then
 name it here and show it in labs/explorers; ``make labs ARGS=--keep-outputs`` brings new JavaScript into notebooks.
 """

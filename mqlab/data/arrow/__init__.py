@@ -38,7 +38,7 @@ For a log larger than memory: batches of 10,000 rows, of chosen messages only.
 polars: ``polars.from_arrow(read_table(directory))``. DuckDB sees Arrow objects by their variable's name:
 ``log = read_batches(directory, ["topic"]); duckdb.sql("SELECT topic, count(*) FROM log GROUP BY topic")``.
 
-The parts beside the log: ``read_queue_units(directory, tags="paid")``, ``read_store_table(directory, "lag")``.
+The parts next to the log: ``read_queue_units(directory, tags="paid")``, ``read_store_table(directory, "lag")``.
 
 >>> read_queue_units(directory, tags="paid").select(["queue_offset", "size"]).num_rows
 4

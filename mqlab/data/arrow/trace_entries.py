@@ -31,7 +31,7 @@ ENTRY_END, FIELD_END = "\x02", "\x01"
 SHOWN_FIELD_END = "|"
 STATUSES = ("SUCCESS", "TIME_OUT", "EXCEPTION", "RETURNNULL", "FAILED")  # ConsumeReturnType's ordinals
 LONGEST_RAW = 1_000
-A_NUMBER = r"^\s*[+-]?[0-9]{1,18}\s*$"  # with more digits it is no time, no number of retries and no duration
+A_NUMBER = r"^\s*[+-]?[0-9]{1,18}\s*$"  # with more digits it is neither a time, nor a number of retries and no duration
 
 # type -> column -> number of its field; fields counted from 0, the type itself is field 0
 FIELDS: Mapping[str, Mapping[str, int]] = {

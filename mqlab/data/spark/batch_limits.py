@@ -1,4 +1,4 @@
-"""A stream's batch made shorter: at most so many bytes or units of all logs together, but at least one unit.
+"""A stream's batch made shorter: at most a number of bytes or units of all logs together, but at least one unit.
 
 Mirrors: maxBytesPerTrigger of Spark's file source and maxOffsetsPerTrigger of its source for Kafka.
 

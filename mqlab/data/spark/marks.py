@@ -1,6 +1,6 @@
 """Offsets of a stream with a mark of the last unit that was read, so that a number alone names no place.
 
-Mirrors nothing of Spark's source for Kafka, whose offsets are numbers: a topic made anew with more messages than were
+Mirrors nothing of Spark's source for Kafka, whose offsets are numbers: a topic made again with more messages than were
 read looks to it like the old one.
 
     {"0": {"offset": 17, "unit": 2774523921}}     next is 17; the unit before has this CRC-32 of all its bytes

@@ -1,4 +1,4 @@
-"""The Spark data sources rocketmq-queues and rocketmq-config: the parts of a store beside its log.
+"""The Spark data sources rocketmq-queues and rocketmq-config: the parts of a store next to its log.
 
 mqadmin asks a running broker for these. Lab 10 joins them with the messages.
 

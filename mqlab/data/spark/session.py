@@ -51,7 +51,7 @@ SETTINGS = {
 }
 # By itself Java compiles what ran some hundred times, which is Spark's planning: a sixth of a short session's work.
 LATE_COMPILERS = "-XX:CompileThresholdScaling=4"
-# Java's usual collector marks and refines beside the program, on the processor that the program wants.
+# Java's usual collector marks and refines while the program runs, on the processor that the program wants.
 FRUGAL_COLLECTOR = "-XX:+UseParallelGC"
 A_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")  # two of them and the JVM does not start
 OPTIONS_OF_JAVA = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")  # variables that every Java reads
@@ -291,7 +291,7 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
 
 
 def own_options(options: str) -> str:
-    """The options that a JVM gets beside those that are given, by a setting or in the environment.
+    """The options that a JVM gets in addition to those that are given, by a setting or in the environment.
 
     >>> FRUGAL_COLLECTOR in own_options("-Xss4m -XX:+UseG1GC")
     False

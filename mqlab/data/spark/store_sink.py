@@ -2,7 +2,7 @@
 
     frame.write.format("rocketmq").option("topic", "orders").mode("append").save("run/broker-a")
 
-    task     rows ─▶ messages ─▶ one Arrow file beside the store
+    task     rows ─▶ messages ─▶ one Arrow file next to the store
     commit   the files in the order of their partitions ─▶ MessageStore.put ─▶ dispatched, synced and closed
 
     topic     for all rows; without it, the column topic

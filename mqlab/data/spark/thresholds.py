@@ -1,6 +1,6 @@
 """The numbers from which on the rules find something suspicious, as a table that can be changed and given to a run.
 
-Mirrors: the alarm rules that a team keeps beside RocketMQ Dashboard's alarm page.
+Mirrors: the alarm rules that a team keeps next to RocketMQ Dashboard's alarm page.
 
     mqlab spark run STORES --out OUT --thresholds limits.json        {"slow_times": 3, "slow_ms": 50}
 
@@ -43,7 +43,7 @@ class Thresholds:
 
     @classmethod
     def of(cls, changed: Mapping[str, Any]) -> Thresholds:
-        """The built-in thresholds with these changed. Raises UsageError for an unknown name or what is no number."""
+        """The built-in thresholds with these changed. UsageError for an unknown name and what is not a number."""
         known = [field.name for field in fields(cls)]
         for name, value in changed.items():
             if name not in known:

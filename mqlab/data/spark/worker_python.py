@@ -3,7 +3,7 @@
     PYTHONPATH as Spark makes it      pyspark.zip : py4j-src.zip : spark-core.jar : what was there
     as the workers get it             what was there                                ── PySpark as it is installed
 
-A module in a zip file is compiled anew in each process, and Spark starts a process for each kind of work: the first
+A module in a zip file is compiled again in each process, and Spark starts a process for each kind of work: the first
 query of a session pays it four times. So Spark is given a script of a few lines in the user's cache in place of Python.
 Left out: machines of a cluster elsewhere, where that script is not; a PySpark that Python finds only by a changed
 sys.path. They get this Python as it is.

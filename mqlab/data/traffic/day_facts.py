@@ -41,7 +41,7 @@ SUCCESS = "SUCCESS"
 STATUSES = (SUCCESS, "TIME_OUT", "EXCEPTION", "RETURNNULL", "FAILED")
 NO_RESULT = "NO_RESULT"
 OTHER_ENTRIES = ("Pub", "EndTransaction", "Recall")
-_GREATEST = 1 << 53  # beyond it a number of ms is no time, and no float holds it exactly
+_GREATEST = 1 << 53  # beyond it a number of ms is not a time, and no float holds it exactly
 _FEW_DIGITS = 16  # a number with fewer is below it
 _MESSAGE_COLUMNS = [
     "broker_name",

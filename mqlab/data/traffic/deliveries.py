@@ -137,7 +137,7 @@ class Consumers:
         """The first delivery of each message of a slice in one group. ``reads``: subscribed or not, by tag."""
         rows = np.flatnonzero(reads[stored.kind])
         rows, missed = self._without_missed(number, group, stored, rows, fixed)
-        # 1. When each delivery starts, by its draws and the lag of its listener. Who was stopped is given nothing.
+        # 1. When each delivery starts, by its draws and the lag of its listener. A stopped member gets nothing.
         bits = self._draws.bits(_DELIVERY + number, stored.order[rows] * 8 + stored.kind[rows])
         stored_ms = stored.stored_ms[rows]
         members = self.members[number]

@@ -167,7 +167,7 @@ class TrafficModel:
 
     @property
     def topics_on_request(self) -> tuple[tuple[str, int], ...]:
-        """Topics beside orders and stock, with their queues."""
+        """Topics in addition to orders and stock, with their queues."""
         reminders = [(REMINDERS, REMINDER_QUEUES)] * self.reminders
         return (*reminders, *[(INVOICES, INVOICE_QUEUES)] * self.invoices)
 

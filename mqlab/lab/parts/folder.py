@@ -81,7 +81,7 @@ class OwnParts:
 
 
 def parts_in(folder: Path) -> OwnParts:
-    """The parts in a folder, each file run anew. UsageError for no folder, no part, or a file without its name."""
+    """The parts in a folder, each file run again. UsageError for no folder, no part, or a file without its name."""
     parts = {}
     for kind in KINDS:
         path = folder / f"{kind.file}.py"

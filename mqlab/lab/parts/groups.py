@@ -37,7 +37,7 @@ class Committed:
 
 
 class PartGroups:
-    """A learner's groups beside the broker's own tables."""
+    """A learner's groups next to the broker's own tables."""
 
     def __init__(self, part: Any, state: BrokerState, memory: Committed) -> None:
         self._part, self._state, self._memory = part, state, memory

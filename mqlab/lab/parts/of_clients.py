@@ -1,6 +1,6 @@
 """A learner's parts in the clients of a Lab: the cache of a queue, the division of queues, the fault strategy.
 
-Each takes the place that a setting of the client has for it, and is watched there: the cache beside RocketMQ's own.
+Each takes the place that a setting of the client has for it, and is watched there: the cache next to RocketMQ's own.
 """
 
 from __future__ import annotations

@@ -195,6 +195,6 @@ def _failing(handler: Handler) -> Handler:
         try:
             handler(channel, request, reply)
         except BrokenPart as failure:
-            raise StoreError(str(failure), hint="mend the part, and start the broker again") from failure
+            raise StoreError(str(failure), hint="repair the part, and start the broker again") from failure
 
     return handle

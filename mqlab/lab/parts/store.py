@@ -147,7 +147,7 @@ class PartStore(MessageStore):
 
     @property
     def on_arrival(self) -> Arrival | None:
-        """Who learns of each dispatched message."""
+        """The parts that learn of each dispatched message."""
         return self._arrival
 
     @on_arrival.setter

@@ -3,7 +3,7 @@
 Mirrors: nothing of RocketMQ.
 
 What is drawn stays within what RocketMQ promises. A master with slaves loses its process but not its power: its slaves
-may have copied what its own disk did not keep, and RocketMQ does not mend that. Without synchronous flushing no power
+may have copied what its own disk did not keep, and RocketMQ does not repair that. Without synchronous flushing no power
 is cut. A full disk comes with large files alone: RocketMQ deletes the oldest files of a full disk, consumed or not.
 """
 

@@ -65,7 +65,7 @@ class Wrong:
     kind: str
     what: str
     for_good: bool = False
-    """Whether no time can mend it."""
+    """Whether no time can repair it."""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.what}"
@@ -262,7 +262,7 @@ def tried(evidence: Found, notes: Notes, plan: RunPlan) -> Iterator[Wrong]:
         if calm and call.reconsume_times > MOST_RETRIES:
             yield Wrong("TRIED", f"{call.group} got message {call.number} for retry {call.reconsume_times}")
         before_ms = ended.get((call.group, call.number, call.reconsume_times - 1))
-        # Who counts tries of its own comes to numbers beyond the table; a broker takes its highest level then.
+        # A listener that counts its own tries comes to numbers beyond the table; a broker takes its highest level then.
         level = min(FIRST_RETRY_LEVEL + call.reconsume_times - 1, len(LEVELS_MS))
         if right_clocks and before_ms is not None and call.began_ms - before_ms < LEVELS_MS[level - 1]:
             waited_ms = call.began_ms - before_ms

@@ -1,4 +1,4 @@
-"""Plays a plan on a Lab: members start, work and faults happen by the clock, then everything is mended and settles.
+"""Plays a plan on a Lab: members start, work and faults happen by the clock, then everything is repaired and settles.
 
 Mirrors: nothing of RocketMQ; the faults are the verbs of mqlab.lab.world.faults.
 

@@ -2,7 +2,7 @@
 
 Mirrors: nothing of RocketMQ.
 
-    orders   billing (concurrent), audit (one tag)     passing   billing; it is deleted and made anew
+    orders   billing (concurrent), audit (one tag)     passing   billing; it is deleted and made again
     steps    ledger (orderly)                          leased    leasing (pops), in some runs
 """
 

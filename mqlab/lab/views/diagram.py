@@ -1,4 +1,4 @@
-"""Who talks to whom: boxes and arrows laid out by Graphviz if it is installed, else lines of text.
+"""The nodes and their connections: boxes and arrows laid out by Graphviz if it is installed, else lines of text.
 
 Mirrors: the architecture pictures of RocketMQ's documentation, drawn from the world at hand. Lab 00 shows its world.
 

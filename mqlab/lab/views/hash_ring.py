@@ -117,7 +117,7 @@ class HashRing(Picture):
             canvas.mark(Look(INK, "square", label), *self._place(value, RADIUS - 22, top))
             x, y = self._place(value, RADIUS - 44, top)
             canvas.text(x, y + 4, label, anchor="middle", size=11)
-        # 3. Who has what.
+        # 3. The owners.
         for number, (member, line) in enumerate(zip(self.members, lines, strict=True)):
             y = top + 60 + 26 * number
             canvas.mark(Look(self._colour(member), "circle", member), 2 * CENTRE + 6, y - 4)

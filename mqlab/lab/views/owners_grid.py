@@ -1,4 +1,4 @@
-"""Who owns which queue, moment after moment: one row per moment, one column per queue, what moved marked.
+"""The owner of each queue, moment after moment: one row per moment, one column per queue, what moved marked.
 
 Mirrors: what an operator puts together from mqadmin's consumerStatus before and after a deployment. Lab 03 draws it.
 
@@ -133,7 +133,7 @@ class OwnersGrid(Picture):
             canvas.text(right, y + ROW // 2 + 2, counts[number])
             if number and self.changes:
                 canvas.text(right + counts_width, y + ROW // 2 + 2, f"{len(moved)} moved", MUTED)
-        # 3. Who is who.
+        # 3. The legend.
         self._draw_legend(canvas, legend)
         return canvas.svg()
 

@@ -37,7 +37,7 @@ class Plot:
 
     @property
     def left(self) -> int:
-        """Where the plot begins, beside the numbers of the y axis."""
+        """Where the plot begins, next to the numbers of the y axis."""
         return MARGIN + max(text_pixels(tick_text(tick)) for tick in self.up.ticks) + 8
 
     @property

@@ -1,4 +1,4 @@
-"""Who owned each queue when, and who was at work on it: a rebalance on a time axis.
+"""The owners of each queue over time, and the calls at work on it: a rebalance on a time axis.
 
 Mirrors: nothing that RocketMQ shows; the log lines "drop unnecessary mq" and "add a new mq" of all members, side by
 side. Lab 03 draws it.

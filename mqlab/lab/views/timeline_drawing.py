@@ -193,7 +193,7 @@ class Drawing:
                 canvas.box(x - 4, y, 8, end - y, colour("pale-amber"), border=AMBER, title=self.words[number])
 
     def _draw_times(self, canvas: Canvas) -> None:
-        """The time beside each row, and a dashed line for each pause."""
+        """The time next to each row, and a dashed line for each pause."""
         before, shown, right = self._first_ms(), "", self._time_pixels() - 8
         for moment, y in zip(self.drawn, self.heights, strict=True):
             if moment.now_ms - before >= LONG_PAUSE_MS:

@@ -87,7 +87,7 @@ class NodeHandle:
         """Build a new node on the same machine, repeat its set-up, and start it if it was started."""
         self._down_word = ""
         self._ports = ports
-        # A new process: built anew, then set up with the recorded calls, then started if it had been started.
+        # A new process: built again, then set up with the recorded calls, then started if it had been started.
         self.node = self._build(ports)
         for verb, args, kwargs in self._set_up:
             getattr(self.node, verb)(*args, **kwargs)

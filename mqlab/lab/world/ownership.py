@@ -1,4 +1,4 @@
-"""Who owned each queue of a group when, read from the journal: for ``lab.queue_owners``.
+"""The owners of each queue of a group over time, read from the journal: for ``lab.queue_owners``.
 
     queue.added   queue.dropped              the rebalance of a member
     fault.killed  fault.powered_off          a process that ends drops nothing: its end ends what it owned

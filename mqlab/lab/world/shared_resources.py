@@ -71,7 +71,7 @@ class Resource:
         self._hand_out()
 
     def resize(self, slots: int) -> None:
-        """Change the number of slots. Who has one keeps it; who waits gets those that are free now."""
+        """Change the number of slots. Holders keep their slot; waiters get the newly free ones."""
         if slots < 1:
             raise UsageError(f"slots must be 1 or more, got {slots}")
         self.slots = slots

@@ -1,6 +1,6 @@
 """What every verb of a Lab works on: its world, its directory, its nodes and what listeners were given.
 
-The groups of verbs (clients, faults, schedule, stored, what_happened) extend this class, and the functions beside them
+The groups of verbs (clients, faults, schedule, stored, what_happened) extend this class, and the functions next to them
 (cluster, absences, progress) are handed it. It knows none of them.
 
     state.handle_of("broker-a", "broker", "slave")      a node by its name, or an error that lists the names

@@ -185,7 +185,7 @@ class WhatHappened(LabState):
     def queue_owners(
         self, group: str, *, from_ms: int | None = None, until_ms: int | None = None, queues: Iterable[int] = ()
     ) -> QueueOwners:
-        """Who owned each queue of a group when, and the calls of listeners: a picture over time.
+        """The owners of each queue of a group over time, and the calls of listeners: a picture over time.
 
         Times are the Lab's clock (``lab.now_ms``), from the first queue taken until now by default. ``queues``: only
         those with these queue ids.

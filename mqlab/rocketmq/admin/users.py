@@ -78,7 +78,7 @@ def update_user(
 
 
 def delete_user(admin: AdminNode, username: str, *, broker: str | None = None) -> None:
-    """Forget a user; it is no error when there is none."""
+    """Forget a user; without that user nothing happens."""
     _say(admin, RequestCode.AUTH_DELETE_USER, broker, username)
 
 

@@ -77,7 +77,7 @@ class BrokerConfig:
     default_pop_share_queue_num: int = -1
     pop_polling_size: int = 1_024  # held pops of one topic, group and queue
     max_pop_polling_size: int = 100_000
-    pop_long_polling_force_notify_interval: int = 800  # every so many messages one wakes held pops of every filter
+    pop_long_polling_force_notify_interval: int = 800  # every that many messages one wakes held pops of every filter
     pop_from_retry_probability: int = 20  # per cent of pops that read the retry topic first
     pop_response_return_actual_retry_topic: bool = False
     init_pop_offset_by_check_msg_in_mem: bool = True

@@ -126,7 +126,7 @@ def open_state(
 ) -> BrokerState:
     """The state of a broker that has not loaded its files yet. Nothing in it knows the parts that will use it."""
     now_ms, note, has_timer = ports.clock.now_ms, ports.note, store_config.timer_wheel_enable
-    # 1. Who this broker is.
+    # 1. The broker's names.
     ip, port = ports.ip, config.listen_port
     ha_address = address_text(ip, store_config.ha_listen_port or port + 1)
     identity = Identity(ip, address_text(ip, port), ha_address, (ip, port), store_config.is_slave)

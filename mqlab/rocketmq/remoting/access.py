@@ -40,7 +40,7 @@ def signature(fields: Mapping[str, str], body: bytes | None, secret_key: str) ->
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who a client says it is. Mirrors SessionCredentials."""
+    """The name and secret that a client gives. Mirrors SessionCredentials."""
 
     access_key: str
     secret_key: str = field(repr=False)

@@ -18,7 +18,7 @@ from mqlab.rocketmq.store.state import StoreState
 
 
 class Admission:
-    """``is_open`` says whether puts are accepted; it is decided anew when one of its causes changes."""
+    """``is_open`` says whether puts are accepted; it is decided again when one of its causes changes."""
 
     __slots__ = ("_is_disk_full", "_is_page_cache_busy", "_state", "is_open")
 

@@ -59,7 +59,7 @@ class Failures:
     def attempt(self, part: str, action: Callable[[], object], closes: bool = True) -> bool:
         """Run what a part does; False if it failed. The action is run again until it succeeds.
 
-        Raises what is no error of the machine, after the failure was noted.
+        Raises any error that the machine did not cause, after the failure was noted.
         """
         try:
             action()

@@ -10,7 +10,7 @@ Mirrors: DefaultMessageStore.load, start, shutdown and destroy. Lab 01 kills sto
 
     lock  abort  checkpoint  commitlog/  consumequeue/<topic>/<queueId>/  index/  config/ (the broker's)
 
-The timer wheel has a life of its own beside it (store/timer).
+The timer wheel has a life of its own next to it (store/timer).
 Left out: files of compaction, batch and light queues: they are left alone.
 """
 

@@ -151,7 +151,7 @@ class MessageStore(AbstractContextManager["MessageStore"]):
 
     @property
     def config(self) -> StoreConfig:
-        """The settings in use; sizes are those of the files. Who replaces them changes what every part reads."""
+        """The settings in use; sizes are those of the files. To replace them changes what every part reads."""
         return self.state.config
 
     @config.setter

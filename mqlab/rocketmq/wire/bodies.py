@@ -116,7 +116,7 @@ class ConsumerData(Body):
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatData(Body):
-    """Who lives in a client. Request 34. Mirrors HeartbeatData."""
+    """The producers and consumers of a client. Request 34. Mirrors HeartbeatData."""
 
     client_id: str = field(default="", metadata={"json": "clientID"})
     producer_data_set: list[ProducerData] = field(default_factory=list)
@@ -182,7 +182,7 @@ class RegisterBrokerBody(Body):
     filter_server_list: list[str] = field(default_factory=list)
 
     def to_value(self) -> dict[str, Any]:
-        """The topics are one level deeper, beside tables of static topics that are always empty here."""
+        """The topics are one level deeper, next to tables of static topics that are always empty here."""
         wrapper = {
             "dataVersion": self.data_version.to_value(),
             "mappingDataVersion": self.data_version.to_value(),

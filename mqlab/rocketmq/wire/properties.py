@@ -92,5 +92,5 @@ def value_of(data: bytes, name: bytes) -> str | None:
     if not separator:
         return None
     value = rest.partition(b"\x02")[0]
-    # An empty value is no property: an earlier one of the same name counts.
+    # An empty value is not a property: an earlier one of the same name counts.
     return str(value, "utf-8", "replace") if value else _decoded(data).get(name.decode("ascii"))

@@ -220,7 +220,7 @@ def _traffic_never_stops(today: ScaleDay) -> Finding | None:
     belief = ""
     changes = today.lab.journal.changes("topic.updated")
     if any(values["topic"] == TOPIC and not values["now"]["perm"] & PERM_WRITE for _, values in changes):
-        pass  # nobody may write: that is no question of routes
+        pass  # nobody may write: routes do not decide that
     elif write_ms is not None and read_ms is not None and read_ms - write_ms < ROUTE_MS:
         belief = "lab02.numbers_alone" if read_ms - write_ms < 1_000 else "lab02.routes_at_once"
     actual = f"{traffic.number - traffic.sent} of {traffic.number} sends failed"

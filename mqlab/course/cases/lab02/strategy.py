@@ -87,7 +87,7 @@ class StrategyQuestion:
 
 @dataclass(slots=True)
 class WatchedStrategy:
-    """The producer's strategy: it asks the learner's object, and RocketMQ's table beside it."""
+    """The producer's strategy: it asks the learner's object, and RocketMQ's table next to it."""
 
     mine: Any
     lab: Any

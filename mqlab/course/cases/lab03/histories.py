@@ -43,7 +43,7 @@ def walk(rng: random.Random, changes: int, fewest: int = FEWEST, most: int = MOS
 
 
 def owners_of(strategy: Any, queues: Sequence[MessageQueue], members: Sequence[str]) -> dict[MessageQueue, str]:
-    """Who owns what, if all members use this strategy and know the same lists."""
+    """The owner of each queue, if all members use this strategy and know the same lists."""
     mine = {member: strategy.allocate("billing", member, queues, members) for member in members}
     return {queue: member for queue in queues for member in members if queue in mine[member]}
 

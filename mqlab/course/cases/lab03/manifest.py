@@ -1,7 +1,7 @@
 """What lab 03 asks: predictions that beliefs about rebalance get wrong, and eight exercises.
 
     lab03.average  circle  ring    queues, members, me      ─▶ my queues, as RocketMQ's classes answer
-    lab03.fairness  churn          moments of a group       ─▶ how uneven, and how much moved beside what had to
+    lab03.fairness  churn          moments of a group       ─▶ how uneven, and how much moved beyond what had to
     lab03.sticky                   queues, members          ─▶ a strategy for real consumers that moves little
     lab03.twins                    admin, groups            ─▶ the processes that have one client id
     lab03.two_owners               a Lab                    ─▶ a story: one message is with two members at a time

@@ -1,4 +1,4 @@
-"""Lab 03's exercises about two numbers: how uneven a group was at its worst, and how much moved beside what had to.
+"""Lab 03's exercises about two numbers: how uneven a group was at its worst, and how much moved beyond what had to.
 
     fairness(moments)   the largest difference of queue counts, members without queues counted
     churn(moments)      queues that changed their owner, divided by those that had to

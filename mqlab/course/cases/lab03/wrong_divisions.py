@@ -82,7 +82,7 @@ def extra_at_the_end(call: Call) -> list[MessageQueue]:
 
 
 def anew_for_each_broker(call: Call) -> list[MessageQueue]:
-    """Dealt anew from each broker's first queue."""
+    """Dealt again from each broker's first queue."""
     number, mine = _number(call), []
     for broker in dict.fromkeys(queue.broker_name for queue in call["queues"]):
         of_broker = [queue for queue in call["queues"] if queue.broker_name == broker]

@@ -179,7 +179,7 @@ def sent_twice(seed: int) -> Day:
 
 
 def two_orders(seed: int) -> Day:
-    """Two orders, one after the other; a new process begins anew."""
+    """Two orders, one after the other; a new process begins again."""
     rng = random.Random(f"lab04.once lines {seed}")
     one_thread = {"consume_thread_min": 1, "consume_thread_max": 1}
     acts = (

@@ -98,7 +98,7 @@ def spelled(step: Step) -> str:
 
 
 def alone(answers: Answers, seed: int) -> Finding | None:
-    """The learner's object beside RocketMQ's rules, without a consumer."""
+    """The learner's object next to RocketMQ's rules, without a consumer."""
     rng = random.Random(f"lab04.process_queue {seed}")
     steps = steps_of(rng)
     mine, right = answers[NAME](), ProcessQueue()

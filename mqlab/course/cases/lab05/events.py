@@ -69,7 +69,7 @@ class WarehouseCall:
 
 @dataclass(slots=True)
 class EventDay(Played):
-    """A day with a warehouse. ``wrong``: what an answer that is no listener was found out by."""
+    """A day with a warehouse. ``wrong``: how an answer that is not a listener was found out."""
 
     works: list[WarehouseCall] = field(default_factory=list)
     events: list[OrderEvent] = field(default_factory=list)
@@ -104,7 +104,7 @@ class EventDay(Played):
 
 @dataclass(frozen=True, slots=True)
 class MadeWith:
-    """The learner's function, which gets some of the day and returns a listener; called anew in each life."""
+    """The learner's function, which gets some of the day and returns a listener; called again in each life."""
 
     name: str
     given: Callable[[EventDay, Any], Sequence[Any]]  # the day, the databases -> its arguments

@@ -1,7 +1,7 @@
 """Lab 05's design: many orders at once out of one queue, the order of each kept, and an offset that is right.
 
     the queue    eight events at a time, in order, under the queue's lock
-    lanes        one per order: within a lane one after the other, lanes beside each other
+    lanes        one per order: within a lane one after the other, lanes next to each other
 
 Judged by the warehouse (an event begins after the one before it has ended), by the offset (it passes nothing that is
 not handled), by the clock (not one after the other), and by a death before every line.
@@ -79,7 +79,7 @@ def busy_day(seed: int) -> Day:
         ]
         return rng.sample(own, len(own))
 
-    # Who waits for one lane after the other meets the busy one first; all three of its events are in the first batch.
+    # An answer that waits for one lane after the other meets the busy one first; all its events are in the first batch.
     created, shipped = (sorted(three(step), key=lambda event: event.order != busy) for step in (LIFE[0], LIFE[2]))
     own = [OrderEvent(late, step, 200, 1 if step == LIFE[1] else 0) for step in LIFE]
     return _read([*created, *three(LIFE[1]), *shipped, *own], "40s")

@@ -81,7 +81,7 @@ class Bank(Played):
 
 
 def misfit(said: Any) -> tuple[str, object] | None:
-    """The rule that something which is no decision breaks, and what was expected; None for a decision."""
+    """The rule that something that is not a decision breaks, and what was expected; None for a decision."""
     expected = (CONSUME_SUCCESS, 3)
     if not isinstance(said, tuple | list) or len(said) != 2:
         return FORM_RULE, expected

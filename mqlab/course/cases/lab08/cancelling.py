@@ -121,7 +121,7 @@ class Shop(Played):
 
 @dataclass(frozen=True, slots=True)
 class Closes:
-    """The learner's consumer; each life makes its listener anew."""
+    """The learner's consumer; each life makes a new listener."""
 
     def act(self, played: Any) -> None:
         """Start it."""

@@ -51,7 +51,7 @@ RULES = {
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """What is to come after so many seconds, and in which topic."""
+    """What is to come after a number of seconds, and in which topic."""
 
     key: str
     seconds: int
@@ -111,14 +111,14 @@ class Reminded(Played):
         return [message.store_timestamp + STANDARD[message.queue_id] * 1_000 for message in self._waited(key)]
 
     def _waited(self, key: str) -> list[Any]:
-        own = (LATER, TARGET)  # what is given back to the broker waits for its retry, which is no hop
+        own = (LATER, TARGET)  # what is given back to the broker waits for its retry, which is not a hop
         every = self.lab.store().messages(names.SCHEDULE_TOPIC)
         return [message for message in every if message.keys == key and message.properties.get("REAL_TOPIC") in own]
 
 
 @dataclass(frozen=True, slots=True)
 class Relays:
-    """The relay's consumer. Each life of it makes its listener anew."""
+    """The relay's consumer. Each life of it makes a new listener."""
 
     table: Sequence[int]
 

@@ -5,8 +5,8 @@
     tables["lag"]         second, arrived, done, behind                                     one row per second
                           ─▶ (limit, table, row): one of "database", "queues", "cores", "threads"
 
-The rows are what a monitor would have taken at the end of each second of a played run. What is only now and then so in
-such rows is no limit: a limit is what is so for as long as messages wait.
+The rows are what a monitor would have taken at the end of each second of a played run. A resource is the
+limit if it is saturated for as long as messages wait, and not only now and then.
 """
 
 from __future__ import annotations

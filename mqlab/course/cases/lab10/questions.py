@@ -50,7 +50,7 @@ def _grouped(rows: Iterable[Row], by: Sequence[str]) -> list[list[Row]]:
 
 
 def offsets(queue: Messages) -> int:
-    """How many messages a queue would have if nothing had been deleted."""
+    """The number of messages that a queue would have if nothing had been deleted."""
     return 1 + max(int(row["queue_offset"]) for row in queue)
 
 

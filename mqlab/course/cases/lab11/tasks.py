@@ -1,7 +1,7 @@
 """Lab 11's your-turn tasks: what is right follows from what the learner has chosen.
 
 cut         a body, its first bytes            how many entries can be read
-again       calls, a group                     calls beside the first of each message
+again       calls, a group                     calls next to the first of each message
 lost_when   what the Lab saw, a tag            how many of mail's orders with this tag are lost
 alone       stores, every so many              ends of calls without a beginning
 letters     the written day                    how many of notification's messages are lost

@@ -1,6 +1,6 @@
 """lab13.triage: what went wrong on a day, the most harmful first.
 
-    facts, seen, calendar ─▶ [(kind, group)]      beside the truth: a wrong finding costs what a right one earns
+    facts, seen, calendar ─▶ [(kind, group)]      next to the truth: a wrong finding costs what a right one earns
 
 ``seen`` is what a first look finds: whom the incidents harmed, and what was only meant to fail.
 """

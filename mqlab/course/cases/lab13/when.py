@@ -1,6 +1,6 @@
 """lab13.when: from when to when somebody was harmed by an incident.
 
-harmed {group: [msg_id]} ─▶ (since, until) in ms      beside the truth: overlap over union, or a minute at each end
+harmed {group: [msg_id]} ─▶ (since, until) in ms      next to the truth: overlap over union, or a minute at each end
 
 since    the first harmed message was stored, or the first needless call began
 until    the last one was consumed, given up, or called again; midnight, if one still waits

@@ -1,6 +1,6 @@
 """lab13.whom: exactly whom a day harmed: lost, late or twice.
 
-    facts, calendar ─▶ {group: [msg_id]}      beside the truth: common over all, at least 0.99
+    facts, calendar ─▶ {group: [msg_id]}      next to the truth: common over all, at least 0.99
 
 Whatever is too much or missing is sorted by the reason, and the largest reason is told.
 """

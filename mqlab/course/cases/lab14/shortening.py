@@ -3,7 +3,7 @@
     64 events, fails(events) ─▶ shrink(events, fails) ─▶ the few without which nothing goes wrong
 
 What ``fails`` asks is made up, so that a run costs nothing: it goes wrong when some events are there, and in one
-schedule an event matters only beside another. Any schedule from which no single event can be left out is right.
+schedule an event matters only next to another. Any schedule from which no single event can be left out is right.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _all_of(wanted: set[int]) -> Fails:
 
 
 def _only_beside(step: int) -> Fails:
-    """It needs ``step``; beside the event behind it, which does nothing by itself, it needs that before it as well."""
+    """It needs ``step``; next to the event behind it, which does nothing by itself, it needs that before it as well."""
     return lambda there: step in there and (step + 1 not in there or step - 1 in there)
 
 
@@ -92,7 +92,7 @@ def call_of(events: list[Event], goes_wrong: Fails, about: str) -> Call:
 
 
 def calls(seed: int) -> list[Call]:
-    """A fault and two messages far apart; a fault alone; an event that is needed only beside another one."""
+    """A fault and two messages far apart; a fault alone; an event that is needed only next to another one."""
     rng = random.Random(f"lab14 shrink {seed}")
     faults = list(range(3, LENGTH, 8))
     fault = rng.choice(faults[2:-2])

@@ -1,4 +1,4 @@
-"""lab15.out_now: which messages a group has out at a moment, from its pops and acks.
+"""lab15.out_now: the messages that are out to a group at a moment, from its pops and acks.
 
     pops   (popped_ms, invisible_ms, queue, offsets)        acks   (acked_ms, queue, offset, popped_ms)
                                                             ─▶     [(queue, offset, until_ms)], sorted

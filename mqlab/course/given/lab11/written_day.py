@@ -52,7 +52,7 @@ INCIDENTS = (
     _between("slow_consumer", 10, 11, group="billing"),
     _between("inconsistent_tags", 12, 14, group="notification", tags=("refunded", "cancelled")),
     _between("failing_consumer", 16, 16 + 1 / 3, group="billing"),
-    # Old messages are read again twenty times faster than they came, beside the new ones.
+    # Old messages are read again twenty times faster than they came, next to the new ones.
     _between("wrong_reset", 18, 18 + 2 / 19, group="notification", back_ms=2 * HOUR),
     _between("deploy", 21, 21 + 1 / 5, group="billing"),
 )
@@ -113,7 +113,7 @@ class WrittenDay:
 
 @functools.lru_cache(maxsize=2)
 def written_day(messages: int = MESSAGES) -> WrittenDay:
-    """The day with so many messages, made at the first call with a bar of its progress; deleted when Python ends."""
+    """The day with that many messages, made at the first call with a bar of its progress; deleted when Python ends."""
     from tqdm import tqdm
 
     from mqlab.course.kit.stores import shared_folder

@@ -5,7 +5,7 @@
     killed      the batch that the checkpoint does not know comes again, in a new process
     sold(lab)   the rows of the table sold in the sink's database
 
-Lab 12 uses it, beside streams that Spark runs.
+Lab 12 uses it, next to streams that Spark runs.
 Mirrors: MicroBatchExecution of Spark: the offsets of a batch, the batch, its commit.
 Left out: everything else of Spark.
 """

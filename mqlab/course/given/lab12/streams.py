@@ -52,7 +52,7 @@ def make_film(folder: Path, slices: Iterable[Iterable[Mapping[str, Any]]], types
 def run_of_film(function: Callable[..., Any], film: str | Path, *arguments: Any) -> dict[str, Any]:
     """What happens when a stream over a film is asked ``function(frame, *arguments)``, in a session of its own.
 
-        rows       what the sink was given: a dictionary for each row, with ``batch`` beside its columns
+        rows       what the sink was given: a dictionary for each row, with ``batch`` next to its columns
         batches    what mqlab.data.spark.state_of tells of each
         mode       the output mode
         refused    why Spark does not run this query; empty if it does

@@ -1,6 +1,6 @@
 """The league table of alarms: how many bad days each heard in time, on how many it cried wolf, and how late it was.
 
-    league({"yours": alarm})       beside the simple alarms below, on the recorded days
+    league({"yours": alarm})       next to the simple alarms below, on the recorded days
 
     alarm                 heard       false alarms       minutes
     yours                 12 of 12    on 0 of 32 days    5

@@ -1,4 +1,4 @@
-"""A cluster's day in the time machine, with what happened to one message beside it.
+"""A cluster's day in the time machine, with what happened to one message next to it.
 
     machine = hunt(cluster("Bern"), day=1, follow=9)        seed: the number of the day; follow: number of a message
     machine.play_again(seed=3, follow=2, first_events=10)   what its knobs do
@@ -55,7 +55,7 @@ def named_rows(lab: Lab, number: int, msg_id: str | None) -> Table:
 def hunt(it: PlantedCluster, *, day: int, follow: int = NO_MESSAGE, events: Sequence[Event] | None = None) -> Explorer:
     """The time machine over a day of a cluster, where a message is stored. Its seed is the number of the day.
 
-    ``follow``: the number of a message whose rows stand beside each stop. ``events``: another schedule than the day's;
+    ``follow``: the number of a message whose rows stand next to each stop. ``events``: another schedule than the day's;
     without one, a knob says how many of the day's first events happen.
     """
     followed = [follow]

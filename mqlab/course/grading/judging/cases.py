@@ -100,7 +100,7 @@ def raised(name: str, kind: str, error: Exception) -> CaseResult:
 
 
 def _called_with(call: object) -> str:
-    """The arguments of a call as text, each shortened: a log of a megabyte must not hide what stands beside it."""
+    """The arguments of a call as text, each shortened: a log of a megabyte must not hide what stands next to it."""
     if not isinstance(call, Call):  # an exception of an answer may carry anything under that name
         return ""
     arguments = (f"{name}={short(shown(value), MAX_ARGUMENT)}" for name, value in call.arguments.items())

@@ -37,7 +37,7 @@ class CaseResult:
 
     ``cause`` says how a stopped answer ended: timeout, died, garbled, lost. ``belief`` is the id of the wrong idea that
     answers like this, where the case knows it. ``call`` has the arguments with which the answer was called, ``step``
-    is the first wrong step of the world that was played. ``weight`` is what the case counts beside the others
+    is the first wrong step of the world that was played. ``weight`` is what the case counts next to the others
     for partial credit, ``share`` what a failed answer keeps of it, 0 to 1.
     """
 

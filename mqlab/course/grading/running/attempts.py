@@ -3,7 +3,7 @@
 A notebook's cell switches it on; an instructor may read what is handed in with the work.
 
     from mqlab.course.grading.running.attempts import log_attempts
-    log_attempts()                                  attempts.jsonl beside the notebook
+    log_attempts()                                  attempts.jsonl next to the notebook
 
     {"at": "2026-03-05T14:02:11+00:00", "exercise": "lab01.unit", "state": "failed", "said": "lab01.unit: The unit .."}
 

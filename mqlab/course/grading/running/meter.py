@@ -1,4 +1,4 @@
-"""What a worker costs, measured by the judge outside it: processor time, the clock beside it, and files.
+"""What a worker costs, measured by the judge outside it: processor time, the clock next to it, and files.
 
 Used by mqlab.course.grading.judging.desk.
 

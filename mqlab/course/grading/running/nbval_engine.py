@@ -134,7 +134,7 @@ def run_notebook(path: Path, engine: Engine, kernel: KernelCopy | None = None) -
         "--tb=no",
         "--no-header",
         "--no-summary",
-        f"--confcutdir={path.parent}",  # or pytest would look at everything beside the folder, as many as /tmp has
+        f"--confcutdir={path.parent}",  # or pytest would look at everything next to the folder, as many as /tmp has
         "-p",
         "no:unraisableexception",
         "-p",

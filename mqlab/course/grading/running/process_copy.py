@@ -34,7 +34,7 @@ class ProcessCopy:
         return self.returncode if self.returncode is not None else self._ended(os.WNOHANG)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit code, once it has ended. TimeoutExpired if it has not after so many seconds."""
+        """Its exit code, once it has ended. TimeoutExpired if it has not after that many seconds."""
         if timeout is None and self.returncode is None:
             self._ended(0)
         deadline = time.monotonic() + (timeout or 0.0)

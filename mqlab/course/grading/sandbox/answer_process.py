@@ -212,7 +212,7 @@ class AnswerProcess:
 
 
 def within(seconds: float) -> Callable[[], None]:
-    """For ``exchange``: TooSlow after so many seconds on the clock."""
+    """For ``exchange``: TooSlow after that many seconds on the clock."""
     deadline = time.monotonic() + seconds
 
     def may_go_on() -> None:

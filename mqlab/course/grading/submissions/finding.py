@@ -144,7 +144,7 @@ def _is_notebook(path: Path) -> bool:
 
 
 def _owner(name: str) -> tuple[str, ...]:
-    """Who handed a file in, according to its name: the system that named it, and the student."""
+    """The source of a file, according to its name: the system that named it, and the student."""
     name = unicodedata.normalize("NFC", name)
     name = ENDING.sub("", name)
     moodle, canvas = MOODLE.fullmatch(name), CANVAS.fullmatch(name)

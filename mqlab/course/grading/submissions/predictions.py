@@ -139,7 +139,7 @@ def _histogram(lab: CourseLab, asked: Prediction, answers: Sequence[Mapping[str,
 
 
 def _key(asked: Prediction, answer: Any) -> str:
-    """The answer as a key of the question; OTHER for whatever is no answer to it."""
+    """The answer as a key of the question; OTHER for anything else."""
     if isinstance(answer, bool) or not isinstance(answer, int | str):
         return OTHER
     if asked.choices:

@@ -16,7 +16,7 @@ In the module, ``render({ model, el })`` draws into ``el``:
 
 A cell's output is ``text/html`` with module and data inline, so that an exported page and a notebook without its kernel
 are alive; where scripts are removed, the readable form remains. With anywidget there is a widget as well: it takes the
-output's box over and answers its questions. It is no part of what is saved (frame/page/places.js). While there is
+output's box over and answers its questions. It is not saved (frame/page/places.js). While there is
 one, a board that records many runs plays each when it is chosen, and the saved page has the run that was shown.
 ``html()`` has all runs, and so have the outputs of a kernel with MQLAB_WHOLE_PAGES in its environment.
 """

@@ -67,7 +67,7 @@ class ClusterLink:
                 table: dict[Any, Any] = value_of(answer).get("offsetTable") or {}
                 by_queue = {queue_from_key(key): bounds for key, bounds in table.items()}
                 of_broker = [queue for queue in readable if queue.broker_name == broker_name]
-                # A broker whose name in its own tables differs is no reason to lose its queues.
+                # A broker whose name in its own tables differs does not lose its queues.
                 by_id = {queue.queue_id: bounds for queue, bounds in by_queue.items()}
                 for queue in of_broker:
                     bounds = by_id.get(queue.queue_id, {"minOffset": 0, "maxOffset": 0})

@@ -72,7 +72,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """How far the next batch reads. Raises LostMessages when messages were deleted that it had not read."""
         bounds = self._bounds()
         begins, marks = from_json(start), marks_from_json(start)
-        # 1. Queues that are gone, and queues that were made anew.
+        # 1. Queues that are gone, and queues that were made again.
         ends = dict(begins)
         anew = self._made_anew(begins, marks, bounds)
         here = {queue: begin for queue, begin in begins.items() if queue in bounds and queue not in anew}
@@ -83,7 +83,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if self._target is None or queue in self._target:
                     ends[queue] = least  # a new queue: the next batch reads from here
             elif queue in anew:
-                ends[queue] = least  # a topic that was made anew, and losses are allowed: the next batch begins there
+                ends[queue] = least  # a topic that was made again, and losses are allowed: the next batch begins there
             elif self._target is not None:
                 ends[queue] = max(min(self._target.get(queue, begins[queue]), end), begins[queue])
             else:
@@ -149,7 +149,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for queue in [queue for queue in changed if queue not in bounds]:
             self._lost(f"there is no queue {queue!r} any more; {begins[queue]} to {changed[queue]} were to be read")
             del changed[queue]
-        if end != self._planned:  # planned by a process that is gone: the topic may have been made anew meanwhile
+        if end != self._planned:  # planned by a process that is gone: the topic may have been made again meanwhile
             marks = marks_from_json(end)
             for queue, offset in list(changed.items()):
                 if self._is_another(queue, offset, marks.get(queue)):

@@ -2,7 +2,7 @@
 
 Mirrors: the names of MessageExt, TraceContext and ConsumeStats.
 
-    MESSAGES  TRACE  DELIVERIES  OFFSETS  READERS  LIFE    the big tables; those of the facts are beside their functions
+    MESSAGES  TRACE  DELIVERIES  OFFSETS  READERS  LIFE    the big tables; those of the facts: next to their functions
 
 Times are UTC timestamps, in the writer's milliseconds; columns ending in _ms are durations in ms.
 Left out: nullability: a Parquet file does not keep it.

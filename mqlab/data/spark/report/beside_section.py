@@ -1,4 +1,4 @@
-"""A day beside another day: the same numbers of both, group by group, and their traffic over the time of day.
+"""A day next to another day: the same numbers of both, group by group, and their traffic over the time of day.
 
 Mirrors: nothing of RocketMQ; an operator has two windows open.
 

@@ -89,7 +89,7 @@ def write_report(
 
 
 def report(facts: Facts, other: Facts | None = None, lags: pandas.DataFrame | None = None) -> str:
-    """The page's HTML; with a section beside another day when its facts are given, and one about lag over time."""
+    """The page's HTML; with a section next to another day when its facts are given, and one about lag over time."""
     sections = [make(facts) for make in SECTIONS if facts.has_rules or make is not o.wrong]
     if lags is not None:
         index = next(number for number, section in enumerate(sections) if section.anchor == "behind")

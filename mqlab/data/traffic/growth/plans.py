@@ -4,7 +4,7 @@
                                       queues    [("orders", 0), ...], numbered from 0
                                       commits   see commits
 
-A plan is made once and saved beside the finished store's directory; the process that grows the copy loads it.
+A plan is made once and saved next to the finished store's directory; the process that grows the copy loads it.
 """
 
 from __future__ import annotations

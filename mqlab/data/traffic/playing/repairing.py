@@ -102,7 +102,7 @@ def preview(facts: DayFacts, plan: Plan) -> pandas.DataFrame:
     places = pandas.DataFrame(list(begins), columns=["group", "broker", "queue_id"]).assign(begin=list(begins.values()))
     life = facts.life[facts.life["reads"]].merge(places, "left", ["group", "broker", "queue_id"])
     read = life[life["queue_offset"] >= life["begin"]]
-    # 2. Dead letters come beside that.
+    # 2. Dead letters come on top of that.
     sent = pandas.MultiIndex.from_tuples(list(plan.again) or [("", "")])
     dead = life[pandas.MultiIndex.from_frame(life[["group", "msg_id"]]).isin(sent)].assign(queue_id=-1)
     both = pandas.concat([read, dead])

@@ -113,7 +113,7 @@ def capstone(student: str, secret: bytes, messages: int = 300_000, brokers: int 
 
 
 def day_of_ticket(ticket: str, name: str = "the student's own day") -> SealedDay:
-    """The day of a student's ticket. Raises UsageError for a text that is no ticket.
+    """The day of a student's ticket. Raises UsageError for a text that is not a ticket.
 
     >>> made = capstone("anna", b"a secret of the course", messages=3_000, brokers=1)
     >>> day_of_ticket(made.ticket).asked == made.asked, "anna" in made.ticket

@@ -1,6 +1,6 @@
-"""Who is harmed by an incident: messages that a group never consumed, consumed late, or was given twice.
+"""What an incident harmed: messages that a group never consumed, consumed late, or was given twice.
 
-Mirrors: what is left of an incident when the excuses are taken away; a retry that heals is no harm.
+Mirrors: what is left of an incident when the excuses are taken away; a retry that heals does no harm.
 
     of a message and a traced group that reads its tag
       lost    never consumed: its tag vanished, it was skipped, or it is a dead letter

@@ -3,7 +3,7 @@
 Mirrors: DefaultMQProducer.send(message, selector, arg), called again with the same Message after a timeout.
 
     sent at t      stored, no answer within sendMsgTimeout        no Pub entry: the hook needs a result
-    sent at t + 3 s the same UNIQ_KEY, body and queue, born anew    one Pub entry, which names this unit
+    sent at t + 3 s the same UNIQ_KEY, body and queue, born again    one Pub entry, which names this unit
 
 Left out: a sender that gives up; an answer that is lost twice.
 """

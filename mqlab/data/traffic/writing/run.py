@@ -1,8 +1,8 @@
-"""A run: several brokers' stores in one directory, finished or resumed, and the truth beside it.
+"""A run: several brokers' stores in one directory, finished or resumed, and the truth next to it.
 
     DIR/traffic.json        the request and the result: command, counts, fingerprints; not the incidents
     DIR/broker-a/ ...       store directories, as a broker that was stopped leaves them
-    DIR.truth.json          the incidents, for an instructor; beside DIR, so that DIR can be given to students
+    DIR.truth.json          the incidents, for an instructor; next to DIR, so that DIR can be given to students
 
     while it runs: DIR/traffic.unfinished.json, and DIR/.broker-b.unfinished for the store being made. A store gets its
     name when it is complete. The same command again resumes the run with the first store that is missing.
@@ -90,7 +90,7 @@ def write(
 ) -> TrafficSummary:
     """Write a day of traffic: ``messages`` stored messages altogether, spread over ``brokers`` store directories.
 
-    ``truth``: the file of the incidents (default: beside the directory). ``changes`` are fields of TrafficModel,
+    ``truth``: the file of the incidents (default: next to the directory). ``changes`` are fields of TrafficModel,
     such as ``index=True`` or ``incidents=("hot_key",)``. ``progress`` is called with numbers of messages written.
     An interrupted run is resumed; a finished one is only read. Raises UsageError for a directory that holds anything
     else, StoreError when the disk is too small.

@@ -42,7 +42,7 @@ class Slice:
         self.made_ms = state.clients.clock_ms(self.sender, made_ms[first])
         stored_ms = self.sent_ms + 1 + self.sent_ms % 3
         self.stored_ms = np.minimum(np.maximum.accumulate(stored_ms), end_ms)
-        # 3. Who ordered, and so which queue it is.
+        # 3. The customer, and so the queue.
         self.customer = state.orders.customers(self.order)
         self.queue_id = state.orders.queues(self.customer)
         self.body_sizes = bodies.sizes(self.order, self.kind, self.customer)

@@ -80,7 +80,7 @@ def _sent(node: str, values: Values) -> Row | None:
 def _place_in_the_log(values: Values, stored: Mapping[tuple[str, int], Row]) -> Row:
     """Queue and offset of the unit of which a producer was told.
 
-    For a delayed message, SEND_OK names the message's own topic beside the offset in the queue of its delay.
+    For a delayed message, SEND_OK names the message's own topic next to the offset in the queue of its delay.
     """
     if values["offset_msg_id"] is None:
         return {}

@@ -131,5 +131,5 @@ def known(value: Any) -> float | None:
 
 
 def label_width(names: Sequence[str], least: int, most: int) -> int:
-    """Pixels for names beside a chart."""
+    """Pixels for names next to a chart."""
     return min(max([least, *(text_pixels(name) + 16 for name in names)]), most)

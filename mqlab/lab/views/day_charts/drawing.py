@@ -84,7 +84,7 @@ def _axes(frame: ChartFrame) -> list[str]:
 
 
 def _names(frame: ChartFrame, named: Sequence[tuple[str, int, float]]) -> list[str]:
-    """Names beside the right edge, moved apart where they would cover each other."""
+    """Names next to the right edge, moved apart where they would cover each other."""
     parts, lowest = [], float(TOP)
     for name, colour, y in sorted(named, key=lambda label: label[2]):
         lowest = max(y + 4, lowest + 12)

@@ -1,6 +1,6 @@
 """What a stream keeps from batch to batch: a bar of rows in state, the watermark, and the rows that came too late.
 
-Lab 12 shows it beside each answer.
+Lab 12 shows it next to each answer.
 
     batch 1  ████████████      31 rows kept    watermark 09:09:45
     batch 2  ████████████      31 rows kept    watermark 09:29:45   ✗ 9 rows dropped: too late

@@ -1,4 +1,4 @@
-"""Who consumes: the members of each group that are connected now, and the subscriptions of the group.
+"""The consumers: the members of each group that are connected now, and the subscriptions of the group.
 
 Mirrors: ConsumerManager and ConsumerGroupInfo.
 

@@ -1,4 +1,4 @@
-"""Who produces: the clients of each producer group, needed to ask one of them about an open transaction.
+"""The producers: the clients of each producer group, needed to ask one of them about an open transaction.
 
 Mirrors: ProducerManager.
 

@@ -32,7 +32,7 @@ class ColdReads:
         self._limits: dict[str, int] = {}
 
     def update(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """UPDATE_COLD_DATA_FLOW_CTR_CONFIG: a value that is no number is left out, as in RocketMQ."""
+        """UPDATE_COLD_DATA_FLOW_CTR_CONFIG: a value that is not a number is left out, as in RocketMQ."""
         for group, limit in parsed_lines(request.body or b"").items():
             threshold = long_or(limit, None)
             if threshold is not None:

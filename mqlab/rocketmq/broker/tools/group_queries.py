@@ -1,4 +1,4 @@
-"""Who is connected, who consumes what, and how far each group is behind.
+"""The connected clients, what each of them consumes, and how far each group is behind.
 
 Mirrors: AdminBrokerProcessor.
 

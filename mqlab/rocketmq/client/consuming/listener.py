@@ -5,7 +5,7 @@ Mirrors: MessageListenerConcurrently, MessageListenerOrderly and their contexts.
     def listener(messages, context):            a function, an object with consume_message, or a class of such objects
         context.sleep("200ms")                  waits, as for I/O: a thread is taken, no core
         context.compute("5ms")                  works: one of the client's simulated cores is taken
-        work = context.start(look_up, order)    work beside this call, in the same process; work.result() waits for it
+        work = context.start(look_up, order)    work next to this call, in the same process; work.result() waits for it
         return CONSUME_SUCCESS
 """
 
@@ -43,7 +43,7 @@ class ListenerContext:
         self._workers.compute(milliseconds(duration))
 
     def start(self, function: Callable[..., Any], *args: Any) -> Pending[Any]:
-        """Run ``function(*args)`` beside this call, in a thread of its own that dies with the process.
+        """Run ``function(*args)`` next to this call, in a thread of its own that dies with the process.
 
         Its ``result()`` waits and raises what the function raised; nobody waits for it unasked, and what a work that
         nobody waits for raises is in the journal only (``work.ended``). The work may sleep, compute and start more.

@@ -43,7 +43,7 @@ class PopQueue:
 
 
 class ConsumePopped(Protocol):
-    """Who takes popped messages."""
+    """The taker of popped messages."""
 
     def __call__(self, messages: Sequence[MessageExt], pop_queue: PopQueue, result: PopResult) -> None: ...
 

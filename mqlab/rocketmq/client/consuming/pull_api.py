@@ -131,7 +131,7 @@ def note_pulled(ports: Ports, group: str, queue: MessageQueue, from_offset: int,
 
 
 def note_polled(ports: Ports, group: str, queue: MessageQueue, messages: Sequence[MessageExt]) -> None:
-    """Record which messages a consumer's program took; when it has finished them cannot be known."""
+    """Record the messages that a consumer's program took; when it has finished them cannot be known."""
     ports.note(
         "message.polled",
         client=ports.node,

@@ -47,7 +47,7 @@ PULL_TIMEOUT_MS = 30_000
 
 
 class Consume(Protocol):
-    """Who takes pulled messages: ``submit`` of a consume service."""
+    """The taker of pulled messages: ``submit`` of a consume service."""
 
     def __call__(
         self, messages: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, dispatch: bool

@@ -1,4 +1,4 @@
-"""Work that a listener starts beside its own call: asynchronous calls, helpers, heartbeats.
+"""Work that a listener starts in addition to its own call: asynchronous calls, helpers, heartbeats.
 
 Mirrors: what a listener hands to an ExecutorService or a CompletableFuture of its own; RocketMQ knows nothing of it.
 

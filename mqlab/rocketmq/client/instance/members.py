@@ -1,4 +1,4 @@
-"""Who lives in a client instance: its producers and consumers, by group.
+"""The members of a client instance: its producers and consumers, by group.
 
 Mirrors: the producerTable and consumerTable of MQClientInstance. A client instance holds a group at most once.
 

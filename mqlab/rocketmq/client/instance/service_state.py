@@ -33,7 +33,7 @@ SERVICE_STATES = StateTable(
 
 
 class ServiceState:
-    """The state of one producer or consumer. ``is_running`` is kept beside it, because every pull asks for it."""
+    """The state of one producer or consumer. ``is_running`` is kept next to it, because every pull asks for it."""
 
     __slots__ = ("is_running", "kind", "state")
 

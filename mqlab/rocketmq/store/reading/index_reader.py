@@ -41,7 +41,7 @@ class IndexSummary:
 
 
 class IndexReader:
-    """The index files in ``folder``, oldest first. The list of files is read anew each time."""
+    """The index files in ``folder``, oldest first. The list of files is read again each time."""
 
     def __init__(self, files: Files, folder: str, open_files: OpenFiles) -> None:
         self._files = files

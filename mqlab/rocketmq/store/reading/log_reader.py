@@ -101,7 +101,7 @@ class Piece(NamedTuple):
 
 
 class LogReader:
-    """The commit log in ``folder``. Nothing is opened before it is needed; the list of files is read anew each time."""
+    """The commit log in ``folder``. Nothing is opened before it is needed; the list of files is re-read each time."""
 
     def __init__(self, files: Files, folder: str, open_files: OpenFiles) -> None:
         self._files = files

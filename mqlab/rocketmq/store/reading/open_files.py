@@ -19,7 +19,7 @@ KEPT_OPEN = 64
 class OpenFiles:
     """Reads files through ``files`` and keeps the last used ones mapped. A deleted file reads as empty.
 
-    A file that was cut, replaced or written to since is mapped anew: reading after the end of a cut file would end the
+    A file that was cut, replaced or written to since is mapped again: reading after the end of a cut file would end the
     process.
     """
 

@@ -159,7 +159,7 @@ class FastScan:
         return scanned
 
     def _numbers(self, data: Column, positions: Column, size: int) -> Column:
-        """The big-endian signed numbers of so many bytes at these positions."""
+        """The big-endian signed numbers of that many bytes at these positions."""
         np = self._np
         windows = np.lib.stride_tricks.sliding_window_view(data, size)
         numbers: Column = windows[positions].view(f">i{size}")[:, 0].astype(np.int64)

@@ -6,7 +6,7 @@ Mirrors: the checks in ConsumeQueue.putMessagePositionInfo, which looks at each 
     12              entries before it are missing    a crash recovery starts one log file earlier; at the oldest: append
     3, then 10      a unit of another queue with a damaged id     dropped, as in RocketMQ
     3, then 11      the 3 was the 10, damaged        appended
-    3, then 4       the numbering began again        the queue begins again at 3 (a topic deleted and made anew,
+    3, then 4       the numbering began again        the queue begins again at 3 (a topic deleted and made again,
                                                      or the units before were the damaged ones)
 
 For a deleted topic (see deleted_topics), units from before the deletion are not missing. The first unit after it that

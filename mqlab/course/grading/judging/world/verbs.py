@@ -44,7 +44,7 @@ FUNCTION = "function"
 """The role of a function that a case hands to an answer: read(position, size), search(timestamp_ms)."""
 NAME = re.compile(r"[%A-Za-z0-9_-]{1,127}")
 NAMES = ("name", "instance_name", "unit_name")
-"""Settings that become parts of paths and addresses, beside the first argument."""
+"""Settings that become parts of paths and addresses, next to the first argument."""
 ADDRESS = re.compile(r"[A-Za-z0-9:-][A-Za-z0-9.:-]{0,63}")
 """What client_ip may be: it becomes a part of a client id, and of a folder's name."""
 

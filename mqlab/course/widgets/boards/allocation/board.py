@@ -185,7 +185,7 @@ class AllocationBoard(Board):
         return Table(self._handover().twice, title="Messages given to two members", empty="none")
 
     def spans(self) -> Table:
-        """Who had each queue of the running group in its table, ms after the change."""
+        """The members that had each queue of the running group in their tables, ms after the change."""
         return Table(self._handover().spans, title="Owners over time, ms after the change")
 
     def join(self, name: str) -> AllocationBoard:
@@ -363,7 +363,7 @@ def allocation_board(
     consumeridcs: Sequence[str] | None = None,
     recorded: Mapping[str, HandoverSettings] = RECORDED,
 ) -> AllocationBoard:
-    """Who reads which queue, with ``queues`` on each broker, for each topic, over a history of joins and leaves.
+    """The readers of each queue, with ``queues`` on each broker, for each topic, over a history of joins and leaves.
 
     ``strategy`` is one of RocketMQ's names, an object with ``allocate``, or a function of the learner. ``members`` are
     client ids, or how many. ``history``: ``("join", name)``, ``("leave", name)``, ``("rename", name, new)``. ``rooms``:

@@ -149,7 +149,7 @@ def _changing_group(lab: Lab, settings: HandoverSettings, strategy: AllocateStra
 
 
 def _what_happened(lab: Lab, settings: HandoverSettings, changed_ms: int) -> HandoverRun:
-    # 1. Who had a queue in its table, from its journal. A process that ends drops nothing: its end ends its spans.
+    # 1. The owners of a queue, from the journal. A process that ends drops nothing: its end ends its spans.
     spans: list[dict[str, Any]] = []
     open_spans: dict[tuple[str, MessageQueue], dict[str, Any]] = {}
 
@@ -173,7 +173,7 @@ def _what_happened(lab: Lab, settings: HandoverSettings, changed_ms: int) -> Han
     if settings.change != "join":
         for key in [key for key in open_spans if key[0] == MEMBERS[1]]:
             close(key, changed_ms)
-    # 2. Who worked on it. A call that its process did not survive has no end of its own.
+    # 2. The calls at work on it. A call that its process did not survive has no end of its own.
     calls: list[dict[str, Any]] = []
     for row in lab.deliveries(GROUP, absences=False):
         if row.message_queue.topic != TOPIC:

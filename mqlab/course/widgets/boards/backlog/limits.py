@@ -46,7 +46,7 @@ def limits(run: TankRun) -> list[dict[str, Any]]:
     slots = share(run.calls, lambda c: c.entered_ms, lambda c: c.ended_ms, settings.slots) if settings.slots else None
     owners = sum(count > 0 for count in run.owned.values())
 
-    # 2. The first that is busy binds; a busy instance beside an idle one says that queues do not reach all.
+    # 2. The first that is busy binds; a busy instance next to an idle one says that queues do not reach all.
     binding = NOTHING
     if slots is not None and slots >= BUSY:
         binding = DATABASE

@@ -162,7 +162,7 @@ def _group_rows(admin: Admin) -> list[dict[str, Any]]:
 
 
 def _stored(admin: Admin, topic_name: str) -> int:
-    """How many messages a topic has; 0 if there is no such topic."""
+    """The number of messages in a topic; 0 if there is no such topic."""
     if topic_name not in {listed.topic for listed in admin.fetch_all_topic_list()}:
         return 0
     return sum(stat.max_offset - stat.min_offset for stat in admin.examine_topic_stats(topic_name))

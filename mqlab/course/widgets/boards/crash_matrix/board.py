@@ -226,7 +226,7 @@ class CrashMatrix(Board):
             for number, cell in enumerate(row):
                 if cell.outcome is not None and not self.is_good(cell):
                     first.setdefault(cell.outcome, (name, number))
-        # The grid of a run that goes on is made anew twice a second: its pages can wait.
+        # The grid of a run that goes on is made again twice a second: its pages can wait.
         kept = [] if self.waiting else list(first.values())[:PAGES_KEPT]
         return {f"{name} {number}": self._page(name, number) for name, number in kept}
 

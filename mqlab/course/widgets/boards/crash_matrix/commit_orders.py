@@ -66,7 +66,7 @@ def commit_story(way: Way) -> Callable[[Lab], None]:
 
 def _each_life(way: type, database: Any, lives: list[Any]) -> type:
     class EachLife:
-        """The listener, made anew with each process."""
+        """The listener, a new one in each process."""
 
         def __init__(self) -> None:
             listener = way(database)

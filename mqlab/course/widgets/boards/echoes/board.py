@@ -7,7 +7,7 @@
               called in 0  1  2  3  4  5
     stored in 0       12  ·  ·  ·  ·  9      a call that comes at once is on the diagonal
               1           8  ·  ·  ·  6      what stands to the right of it came late, or again:
-              2              7  1  ·  7      a column is an offset that was set back, a row a message that kept failing
+              2              7  1  ·  7      a column is an offset that was set back, a row a message which kept failing
 
 The calls are given once; groups, causes and stretches are chosen in the page.
 """
@@ -62,7 +62,7 @@ class EchoChart(Board):
             raise UsageError(f"there is no call of {self.state['group']!r}", hint=f"there are calls of {names}")
         if self.state["stretch_s"] not in self.stretches:
             texts = ", ".join(map(str, self.stretches))
-            raise UsageError(f"{self.state['stretch_s']} is no stretch of this chart", hint=f"seconds: {texts}")
+            raise UsageError(f"{self.state['stretch_s']} is not a stretch of this chart", hint=f"seconds: {texts}")
 
     @property
     def stretches(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""The long-poll scope: pulls that the broker holds, beside a program that asks every n milliseconds.
+"""The long-poll scope: pulls that the broker holds, next to a program that asks every n milliseconds.
 
 Lab 06 asks with it how soon a message arrives, how many requests that costs, and what wakes a held pull.
 

@@ -1,4 +1,4 @@
-"""The long-poll scope: pulls that the broker holds as bars over time, beside a program that asks every n milliseconds.
+"""The long-poll scope: pulls that the broker holds as bars over time, next to a program that asks every n milliseconds.
 
 Lab 06 looks at it to see that nothing is pushed, what wakes a held pull, and what asking again and again costs.
 

@@ -63,7 +63,7 @@ class OffsetStripBoard(ActingBoard):
         return self._done("crash", who=who)
 
     def change(self, **settings: Any) -> OffsetStripBoard:
-        """Begin anew with other settings: the keywords of ``offset_strip``. The steps are dropped."""
+        """Begin again with other settings: the keywords of ``offset_strip``. The steps are dropped."""
         self.settings = _settings(settings, self.settings)
         self.begin(())
         self.show_step(0)

@@ -53,7 +53,7 @@ def every_choice(pairs: Sequence[tuple[str, str]] = RECORDED_TAGS) -> tuple[TagT
 class TagTrapBoard(Board):
     """The explorer; ``tag_trap_board`` makes one. ``run`` is the run shown now.
 
-    ``state``: ``lane`` (the order looked at, from 1) and ``compare`` (whether the popular picture is shown beside).
+    ``state``: ``lane`` (the order looked at, from 1) and ``compare`` (whether the popular picture is shown next to it).
     """
 
     module, label = "tag_trap", "Tag-trap board"
@@ -180,7 +180,7 @@ def tag_trap_board(
     ``billing`` and ``shipping`` are tag expressions, ``sent`` the tags of the orders (each queue gets one of each;
     empty: the tags that the expressions name). ``last`` names the member that subscribes once more after both have
     joined, ``ahead`` the one whose clock is a minute ahead. ``groups`` is 1 or 2. ``compare`` shows the popular picture
-    beside what happened. ``recorded`` are the runs of a page without a kernel: ``every_choice`` of the given tags and
+    next to what happened. ``recorded`` are the runs of a page without a kernel: ``every_choice`` of the given tags and
     of two that collide, none with ``parts``: a learner's own parts of the broker, as ``mybroker.parts()`` gives them.
     Raises UsageError or FilterError for settings that do not exist.
 

@@ -6,7 +6,7 @@ Labs end their reading parts with it.
     the story │ the fork                                         arrows from sending to arrival, held pulls as bars
     what ``show(lab)`` gives │ log and queues │ offsets │ bytes  one click lights up what belongs together
     orders [5]  seed [7]  [Play again]                           the story's own keywords
-    [kill] [broker-a] [Make this fault]                          the kernel plays a fork beside the story
+    [kill] [broker-a] [Make this fault]                          the kernel plays a fork next to the story
 
 The kernel plays the story once and records every stop (mqlab.course.widgets.boards.time_machine.recording). A fork is
 the same story with a fault; what differs first is marked in both pictures. A fault made in a fork gives a fork with
@@ -146,7 +146,7 @@ class Explorer(Board):
         self._show_again(STORY, 0)
 
     def make_fork(self, step: int, fault: Callable[[Lab], Any], words: str) -> Fork:
-        """Play the story again with a fault just before a step, and show it beside the story.
+        """Play the story again with a fault just before a step, and show it next to the story.
 
         With the fork in view, ``step`` counts in the fork, and its faults before that step happen again.
         """

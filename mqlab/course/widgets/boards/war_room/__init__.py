@@ -1,6 +1,6 @@
 """Boards for work on an incident: the war room, the claim board, the replay of a repair.
 
-room.py      the explorer: a day in seven charts under one cursor, and a notebook of findings beside it
+room.py      the explorer: a day in seven charts under one cursor, and a notebook of findings next to it
 claims.py    what colleagues say, what the facts say about it, and how each claim was judged
 replay.py    a repair plan before it is carried out: what each queue would deliver, for the first time or again
 """

@@ -45,7 +45,7 @@ class ClaimBoard(View):
         self.verdicts: dict[str, str] = {}
 
     def ask(self, who: str, query: Callable[[DayFacts], Any]) -> ClaimBoard:
-        """Put the answer of an evidence query beside a claim. Raises UsageError for a name without a claim."""
+        """Put the answer of an evidence query next to a claim. Raises UsageError for a name without a claim."""
         self._claim_of(who)
         shown = " ".join(str(query(self.facts)).split())
         self.evidence[who] = shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"

@@ -1,1 +1,1 @@
-"""Topics beside the orders that a day has when they are asked for: delayed messages, and transactions."""
+"""Topics besides the orders that a day has when they are asked for: delayed messages, and transactions."""

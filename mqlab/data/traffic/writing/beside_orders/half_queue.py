@@ -1,4 +1,4 @@
-"""The half queue of a written day: which half messages, real messages and op messages a broker stores, and when.
+"""The half queue of a written day: which half messages, real messages and op messages are stored, and when.
 
 Mirrors: TransactionalMessageBridge, TransactionalOpBatchService and TransactionalMessageServiceImpl.check; only what
 they leave in the log.

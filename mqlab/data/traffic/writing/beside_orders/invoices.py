@@ -121,7 +121,7 @@ class Invoices:
         for name in ("order", "counter"):
             rows[name] = getattr(messages, name)[chosen]
         bits = self._state.orders.draws.bits(_PURPOSE, messages.order[chosen])
-        # 1. Who sends it, when, and to which queue.
+        # 1. The sender, the time and the queue.
         rows["sender"] = INVOICE_SERVICE + below(bits, 0, 1, INSTANCES)
         rows["made_ms"] = messages.stored_ms[chosen] + _AFTER_PAID_MS + below(bits, 1, 8, 200)
         rows["time_ms"] = rows["made_ms"] + 1 + below(bits, 9, 2, 3)

@@ -1,4 +1,4 @@
-"""Columns that the messages beside an order have in common: their heads, and what they say about the order.
+"""Columns that the messages next to an order have in common: their heads, and what they say about the order.
 
 Mirrors: MessageExtEncoder, many messages at a time. Each row has made_ms, order, counter, sender and queue_id.
 
