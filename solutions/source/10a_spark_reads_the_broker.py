@@ -6,8 +6,8 @@
 # "Which of our queues is full, and why?" A broker answers that for one topic, and only for now. How many messages of
 # which topic were in which queue, on all brokers, last week? And which customers sent them?
 #
-# "Give the topic four times as many queues," says a colleague, "then each is a quarter as full." At the end of this
-# part you can answer with numbers. A broker's commit log is a table, and this lab reads it with Apache Spark.
+# "Give the topic four times as many queues," says a colleague, "then each is a quarter as full." You will answer with
+# numbers: a broker's commit log is a table, and this lab reads it with Apache Spark.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -92,9 +92,8 @@ def work(lab):
 # note: Not every message in a log is an event. To count events, count one topic only.
 
 # %% [markdown]
-# `session()` starts Spark with settings for a notebook. The first call takes 5 to 20 seconds. From then on the data
-# source is called `rocketmq`, and its path is a store directory, of this Lab or of a real broker. (Message trace is
-# off, so that the log contains only letters and orders.)
+# `session()` starts Spark; the first call takes 5 to 20 seconds. The data source is called `rocketmq`, and its path is
+# a store directory, of this Lab or of a real broker. (Message trace is off.)
 
 # %%
 lab = play(work, seed=7, client={"enable_trace": False})
@@ -107,8 +106,7 @@ Bars(sorted(per_topic.items()), title="What is in the log", unit="messages")
 reveal("lab10.copies", messages.count())
 
 # %% [markdown]
-# The shop did not make two of the four topics. Follow one failed order: it is stored three times, each time as a
-# message with its own offset in the log. The copies carry the id of the first as one of their properties.
+# Follow one failed order. The copies carry the id of the first as one of their properties.
 
 # %%
 life = messages.where("keys = 'order-10'").orderBy("physical_offset")
@@ -117,8 +115,8 @@ id_ends = "substring(offset_msg_id, -8) AS id_ends_with"
 life.selectExpr("topic", "physical_offset", "reconsume_times", id_ends, origin).show()
 
 # %% [markdown]
-# Is the count right? Spark has read the commit log; the broker counts entries in its queues. These are two files,
-# written one after the other ([lab 00](00-a-messages-day.ipynb)), so compare the two.
+# Is the count right? Spark has read the commit log; the broker counts entries in its queues, another file ([lab
+# 00](00-a-messages-day.ipynb)).
 
 # %%
 counted = messages.groupBy("topic", "queue_id").count().collect()
@@ -139,8 +137,7 @@ Table(
 # %% [answer] lab10.amplify
 # ### Your turn: a worse morning
 #
-# Change `FAILS` to a number from 2 to 5, so that billing fails more often with the same three orders. Write down what
-# you expect, then run the cell.
+# Change `FAILS` to a number from 2 to 5, so that billing fails more often with the same three orders.
 #
 # How many messages are in the log now, in all topics?
 #
@@ -182,9 +179,9 @@ Bars(sorted(per_topic.items()), title="The log of a real broker", unit="messages
 # %% [markdown]
 # ## A day of a platform
 #
-# Forty-eight messages are a toy. `write` makes what brokers of an order platform would have on disk after a day: orders
-# that are created, paid, shipped, refunded or cancelled, stock levels, consumer groups with their retries, and the
-# clients' message trace (消息轨迹) in `RMQ_SYS_TRACE_TOPIC`. Same seed, same bytes.
+# `write` makes what brokers of an order platform would have on disk after a day: orders that are created, paid,
+# shipped, refunded or cancelled, stock levels, consumer groups with their retries, and the clients' message trace
+# (消息轨迹) in `RMQ_SYS_TRACE_TOPIC`. Same seed, same bytes.
 #
 # **This one number is the size of everything below**. If you have time, run the lab again with 2_000_000 afterwards.
 
@@ -199,9 +196,8 @@ with tqdm(total=MESSAGES, unit=" messages", file=sys.stdout, leave=False) as bar
 Bars(day.topics.items(), title="A day, two brokers", unit="messages")
 
 # %% [markdown]
-# There are two brokers, so two store directories. A directory of stores is read as one table with one row per message,
-# and each message has the name of its broker. These are its columns; this lab needs half of them. (A unit is a message
-# as it is stored in the log, with all numbers around its body.)
+# A directory of stores is read as one table with one row per message, and each message has the name of its broker. Its
+# columns (a unit is a message as it is stored in the log, with all numbers around its body):
 
 # %%
 path = str(day.directory)
@@ -321,8 +317,8 @@ check("lab10.options")
 #   `messages.where("topic = 'stock'").count()`?
 
 # %% [markdown]
-# The plan (执行计划) shows what is scanned. `frame.explain()` prints it in long lines; `plan_of` prints the same in short
-# ones. Read it from the bottom: each line uses the lines below it.
+# The plan (执行计划) shows what is scanned. `plan_of` prints it in shorter lines than `frame.explain()`. Read it from the
+# bottom: each line uses the lines below it.
 
 # %%
 stock = messages.where("topic = 'stock'").select("queue_id")
@@ -453,13 +449,13 @@ reveal("lab10.even", "even" if fullness <= 1.1 else "more" if fullness < 2 else 
 # one, and collects its rows; the checks use it with their own stores. An answer may use the `messages` that it gets and
 # the lab's imports and functions. Try yours first on a small day of 3,000 messages: `rows_of(fullest, small_day())`.
 #
-# Write `fullest`: for each topic, its fullest queue. You may use all of Spark.
+# Complete `fullest`: for each topic, its fullest queue. Counting and ranking are given. You decide which columns name a
+# queue, and how the queues of a topic are ranked.
 #
-# hint: `groupBy("topic", "broker_name", "queue_id").count()` is the number of messages per queue. Reduce it to one row
-#   per topic.
-# hint: Use a window: `Window.partitionBy("topic").orderBy(...)`. `functions.row_number().over(window)` is 1 for the row
-#   you want.
-# hint: `orderBy(functions.desc("messages"), "broker_name", "queue_id")` breaks ties as required.
+# hint: `queue` is a tuple of column names. Every broker has its own queue 0, and so has every topic.
+# hint: The window takes the first row of each topic by `fullest_first`, a tuple of names and of expressions such as
+#   `functions.desc("messages")`.
+# hint: `(functions.desc("messages"), "broker_name", "queue_id")` breaks ties as required.
 # note: A broker reports this for one topic at a time. You needed no bodies, keys or times.
 
 
@@ -472,12 +468,16 @@ def fullest(messages):
     by broker_name, then by queue_id.
     """
     ### BEGIN SOLUTION
-    counts = messages.groupBy("topic", "broker_name", "queue_id")
-    counts = counts.agg(functions.count("*").alias("messages"))
-    order = (functions.desc("messages"), "broker_name", "queue_id")
-    place = functions.row_number().over(Window.partitionBy("topic").orderBy(*order))
-    return counts.withColumn("place", place).where("place = 1").drop("place")
+    queue = ("topic", "broker_name", "queue_id")
+    fullest_first = (functions.desc("messages"), "broker_name", "queue_id")
+    ### STARTER
+    # queue = ("topic", "queue_id")  # do these name one queue?
+    # fullest_first = ...  # the columns by which the queues of a topic are ranked
     ### END SOLUTION
+    counts = messages.groupBy(*queue).agg(functions.count("*").alias("messages"))
+    of_topic = Window.partitionBy("topic").orderBy(*fullest_first)
+    counts = counts.withColumn("rank", functions.row_number().over(of_topic))
+    return counts.where("rank = 1").drop("rank")
 
 
 # %%
@@ -525,8 +525,7 @@ check("lab10.fullest")
 # %% [markdown]
 # ### Four times as many queues
 #
-# Now the colleague's proposal. The same day again, with 32 queues per broker instead of 8: the same orders of the same
-# customers at the same times.
+# Now the colleague's proposal: the same day, with 32 queues per broker instead of 8.
 
 # %% [prediction] lab10.more_queues
 # The topic gets four times as many queues. How full is the fullest queue then, compared with now?
@@ -556,7 +555,7 @@ happened = "quarter" if ratio < 0.33 else "less" if ratio < 0.9 else "same"
 reveal("lab10.more_queues", happened)
 
 # %% [markdown]
-# The mean is a quarter of what it was. The fullest queue is not: compared with the mean, it is hotter than before.
+# Compared with the mean, the fullest queue is hotter than before.
 #
 # **A good place to stop.** The rest of this part takes half an hour. When you come back, *Run > Run All Above Selected
 # Cell* restores everything.
@@ -575,14 +574,13 @@ in_order.select("keys", "tags", "queue_id").show(5, truncate=False)
 # %% [exercise] lab10.busiest
 # ### Exercise 3: the hot key
 #
-# Write `busiest`: the customers with the most messages in the topic `orders`. `messages` has all topics, and all
-# columns of the table above. You may use all of Spark.
+# Complete `busiest`: the customers with the most messages in the topic `orders`. `messages` has all topics, and all
+# columns of the table above. Splitting and counting are given. You decide which messages count, and which keys are
+# customers.
 #
 # hint: Look at a few: `messages.select("topic", "keys").show(truncate=False)`. One string holds several keys.
-# hint: `functions.explode(functions.split("keys", " "))` makes a row per key. Which of them are customers? And which
-#   messages count at all?
-# hint: Keep `topic = 'orders'` first; then keys that begin with C; groupBy, count, orderBy the count downwards and then
-#   the customer, limit.
+# hint: After `explode` there is a row per key, in the column key. A copy in another topic is not another event.
+# hint: `messages.where("topic = 'orders'")`, and `functions.col("key").startswith("C")`.
 # note: The customer decides the queue, so the hot key makes the hot queue.
 
 
@@ -595,14 +593,17 @@ def busiest(messages, most):
     order; a customer's begins with C.
     """
     ### BEGIN SOLUTION
-    orders = messages.where("topic = 'orders'")
-    keys = orders.select(
-        functions.explode(functions.split("keys", " ")).alias("customer")
-    )
-    mine = keys.where(functions.col("customer").startswith("C")).groupBy("customer")
-    counts = mine.agg(functions.count("*").alias("messages"))
-    return counts.orderBy(functions.desc("messages"), "customer").limit(most)
+    counted = messages.where("topic = 'orders'")
+    is_customer = functions.col("key").startswith("C")
+    ### STARTER
+    # counted = messages  # does each of them count?
+    # is_customer = ...  # a condition on the column key
     ### END SOLUTION
+    key = functions.explode(functions.split("keys", " ")).alias("key")
+    customers = counted.select(key).where(is_customer)
+    customers = customers.groupBy(functions.col("key").alias("customer"))
+    counts = customers.agg(functions.count("*").alias("messages"))
+    return counts.orderBy(functions.desc("messages"), "customer").limit(most)
 
 
 # %%
@@ -713,8 +714,6 @@ answer("lab10.floor", max(customers.values()), customers, your_fill)
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab10.never_started
 # **1.** Which of the counts of the first page would change if billing had never been started?
@@ -732,5 +731,5 @@ answer("lab10.floor", max(customers.values()), customers, your_fill)
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You have found the full queue, and the reason. What did your queries cost, and what does a group cost that wants one
-# message in ten? [The second part](10b-what-a-query-costs.ipynb). All labs: [index](index.ipynb).
+# What did your queries cost, and what does a group cost that wants one message in ten? [The second
+# part](10b-what-a-query-costs.ipynb). All labs: [index](index.ipynb).

@@ -6,8 +6,8 @@
 # Every morning at six a job follows each order through yesterday's log. It has 64 cores and takes ten minutes. On
 # Monday it gets 256 cores and takes eight. "Spark does not scale," says the manager who pays for them.
 #
-# In this part you find out what the other cores were doing, and repair the job. You also measure what a tag costs the
-# broker, and what failures cost the disk.
+# You find out what the other cores were doing, and repair the job. You also measure what a tag costs the broker, and
+# what failures cost the disk.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -41,8 +41,7 @@ from mqlab.rocketmq.wire import record
 # %% [markdown]
 # ## The day, once more
 #
-# This is the day of the first part. Spark takes 5 to 20 seconds to start, then the day some more. **This one number is
-# the size of everything below**.
+# Spark takes 5 to 20 seconds to start, then the day some more. **This one number is the size of everything below**.
 
 # %% tags=["nbval-ignore-output"]
 MESSAGES = 200_000
@@ -73,16 +72,16 @@ Bars(by_count, title="Orders by tag", unit="messages")
 # %% [exercise] lab10.cost
 # ### Exercise 1: what a tag costs, queue by queue
 #
-# As in the first part: DataFrame in, DataFrame out, all of Spark, but not mqlab's ready-made queries
-# (`mqlab.data.spark.pipeline`, `mqlab.data.spark.report`). `rows_of(cost, small_day(), "orders", ["paid"])` tries your
-# function on 3,000 messages.
+# DataFrame in, DataFrame out, without mqlab's ready-made queries (`mqlab.data.spark.pipeline`,
+# `mqlab.data.spark.report`). `rows_of(cost, small_day(), "orders", ["paid"])` tries your function on 3,000 messages.
 #
-# Write `cost`: for each queue of a topic, how many messages the broker scans, and how many of them match.
+# Complete `cost`: for each queue of a topic, how many messages the broker scans, and how many of them match. You decide
+# what a queue is and what is counted.
 #
-# hint: One groupBy by broker_name and queue_id, two counts: all rows, and those with a tag of the list.
-# hint: Count with a condition: `functions.count_if(functions.col("tags").isin(tags))`, or sum of `when(...,
-#   1).otherwise(0)`. A `where` before `groupBy` would drop rows that you must count.
+# hint: Group by broker_name and queue_id. `looked_at` and `matched` are two counts of the same rows.
 # hint: `functions.count("*")` counts every row; `functions.count("tags")` leaves out those without tags.
+# hint: Count with a condition: `functions.count_if(is_wanted)`. A `where` before `groupBy` would drop rows that you
+#   must count.
 # note: The broker reads entry after entry and compares tag codes. Filtered messages cost no network, but they are not
 #   free.
 
@@ -95,13 +94,18 @@ def cost(messages, topic, tags):
     Columns: broker_name, queue_id, looked_at (messages the broker goes through), matched
     (those with one of the tags).
     """
-    ### BEGIN SOLUTION
-    is_wanted = functions.col("tags").isin(tags)
     of_topic = messages.where(functions.col("topic") == topic)
+    is_wanted = functions.col("tags").isin(tags)
+    ### BEGIN SOLUTION
     queues = of_topic.groupBy("broker_name", "queue_id")
-    looked_at = functions.count("*").alias("looked_at")
-    return queues.agg(looked_at, functions.count_if(is_wanted).alias("matched"))
+    looked_at = functions.count("*")
+    matched = functions.count_if(is_wanted)
+    ### STARTER
+    # queues = of_topic.groupBy("queue_id")  # does it name one queue?
+    # looked_at = ...  # the messages that the broker goes through
+    # matched = ...
     ### END SOLUTION
+    return queues.agg(looked_at.alias("looked_at"), matched.alias("matched"))
 
 
 # %%
@@ -197,10 +201,10 @@ sorted_counts = counts.orderBy("count")
 print(plan_of(sorted_counts))
 
 # %% [markdown]
-# Read it from the bottom. Each task scans its piece and counts it (`HashAggregate` with `partial_count`). `Exchange
-# hashpartitioning` brings the counts of a queue to one task, which adds them up (`HashAggregate` again). `Exchange
-# rangepartitioning` separates small and big counts, and each task sorts its own (`Sort`). `AdaptiveSparkPlan` at the
-# top means that Spark may improve the plan when it knows the number of rows.
+# From the bottom: each task scans its piece and counts it (`HashAggregate` with `partial_count`). `Exchange
+# hashpartitioning` brings the counts of a queue to one task, which adds them up. `Exchange rangepartitioning` separates
+# small and big counts, and each task sorts its own. `AdaptiveSparkPlan` means that Spark may improve the plan when it
+# knows the number of rows.
 
 # %%
 reveal("lab10.exchanges", plan_of(sorted_counts).count("Exchange "))
@@ -209,7 +213,7 @@ reveal("lab10.exchanges", plan_of(sorted_counts).count("Exchange "))
 # ### Your turn: another query
 #
 # Write another query: without the `orderBy`, with a `where` only, a `select("topic").distinct()`, or the count of a
-# count. Write down how often its rows move. Then run the cell.
+# count.
 #
 # How often does `Exchange` occur in the plan of your query?
 #
@@ -237,9 +241,8 @@ answer("lab10.moves", 1, plan_of(query))
 # %% [markdown]
 # ## What each stage did
 #
-# A plan shows what Spark will do. `stages_of` runs a query and shows what it did: one row per stage, with its tasks and
-# the rows that came from and went to other tasks. (Spark also has its own pages for this: `session(ui=True)`, at
-# `spark.sparkContext.uiWebUrl`.)
+# `stages_of` runs a query and shows what Spark did: one row per stage, with its tasks and the rows that came from and
+# went to other tasks. (Spark's own pages: `session(ui=True)`, at `spark.sparkContext.uiWebUrl`.)
 
 # %% [prediction] lab10.rows_cross
 # Back to the count of each queue, sorted. How many rows leave the first stage, which reads the logs?
@@ -279,8 +282,8 @@ Bars(bars, title="Rows that left each stage", unit="rows")
 # ## A join: the log, its queues, and each group's offsets
 #
 # "Which orders has `analytics` not read yet?" The log has the orders; each group's offsets are in another file,
-# `consumerOffset.json` (消费位点). Both have broker, topic and queue, so the two tables are joined by these three. The data
-# source `rocketmq-queues` reads the files next to the log.
+# `consumerOffset.json` (消费位点). Both have broker, topic and queue, so the two are joined by these. The data source
+# `rocketmq-queues` reads the files next to the log.
 
 # %%
 place = ["broker_name", "topic", "queue_id"]
@@ -343,8 +346,8 @@ Bars(bars, title="Queues against the log", unit="rows")
 # %% [markdown]
 # ## Break it: one task does all the work
 #
-# Back to the job of six o'clock. To follow every order, its messages must come together. Its author chose the customer
-# as the key, because a customer's orders are then together. Here are sixteen parts, as for sixteen cores:
+# The job of six o'clock must bring the messages of an order together. Its author chose the customer as the key. Sixteen
+# parts, as for sixteen cores:
 
 
 # %%
@@ -364,8 +367,7 @@ bars = {f"part {number}": count for number, count in enumerate(sizes)}
 Bars(bars, title="Parts by customer", unit="messages")
 
 # %% [markdown]
-# A stage ends with its last task. The task with the fullest part still works when all others are done. That leaves this
-# much of the cores:
+# A stage ends with its last task, that with the fullest part. This leaves of the cores:
 
 # %%
 by_cores = {}
@@ -414,8 +416,8 @@ answer("lab10.cores", round(sum(your_sizes) / max(your_sizes), 1), your_sizes)
 # %% [exercise] lab10.parts
 # ### Exercise 2: even parts of whole orders
 #
-# Repair the job. Write `in_parts`: it gives each message of the topic `orders` a part, so that an order stays together
-# and no part is much fuller than the others. You may use `key_of` above and all of Spark.
+# Repair the job. Its line with the key is wrong, and the part is missing. `in_parts` gives each message of the topic
+# `orders` a part, so that an order stays together and no part is much fuller than the others.
 #
 # hint: Which key gives even parts and keeps an order together? Neither the queue nor the customer does: look at the
 #   fullest of each.
@@ -435,12 +437,15 @@ def in_parts(messages, parts):
     the fullest part holds at most 1.5 times the mean; asked again it says the same. An
     order's key begins with O.
     """
-    ### BEGIN SOLUTION
     orders = messages.where("topic = 'orders'")
-    order = functions.regexp_extract("keys", "O[0-9]+", 0)
-    part = functions.pmod(functions.hash(order), functions.lit(parts))
-    return orders.select("broker_name", "physical_offset", part.alias("part"))
+    ### BEGIN SOLUTION
+    key = key_of("O")
+    part = functions.pmod(functions.hash(key), functions.lit(parts))
+    ### STARTER
+    # key = key_of("C")  # the key of the job of six o'clock
+    # part = ...  # a number, 0 to parts - 1
     ### END SOLUTION
+    return orders.select("broker_name", "physical_offset", part.alias("part"))
 
 
 # %%
@@ -482,9 +487,8 @@ check("lab10.parts")
 # %% [markdown]
 # ## A second cure: salt the hot key
 #
-# The first cure was another key. Often you cannot choose it: to join messages with their customers, the key is the
-# customer, and the hot one fills a part again. Then cut it: give each message a **piece** (加盐, salt), a number computed
-# from its order, and take customer and piece together as the key.
+# Often you cannot choose the key: to join messages with their customers, it is the customer. Then cut it: give each
+# message a **piece** (加盐, salt), a number computed from its order, and take customer and piece together as the key.
 
 # %% [prediction] lab10.salt
 # Each customer is cut into 16 pieces, and there are 64 parts. How much smaller is the fullest part now?
@@ -578,15 +582,14 @@ Bars(sorted(own.items()), title="Copies of failed messages", unit="messages")
 # %% [exercise] lab10.failures
 # ### Exercise 3: how often did it come back?
 #
-# Write `failures`: for each group, how many different messages came back to its retry topic, and how often in total.
-# You may use all of Spark.
+# Complete `failures`: for each group, how many different messages came back to its retry topic, and how often in total.
+# You decide which messages came back, and when two of them are copies of one.
 #
 # hint: Every attempt after the first is a separate message in %RETRY% and the group's name. Waiting copies are in
 #   another topic, and dead letters in a third.
 # hint: properties is a map: `functions.col("properties")["ORIGIN_MESSAGE_ID"]` names the message that a copy was made
 #   of.
-# hint: groupBy the group; `functions.count_distinct(origin)` is messages, `functions.count("*")` is copies. The group
-#   is the topic without %RETRY%.
+# hint: `came_back = functions.col("topic").startswith("%RETRY%")`.
 # note: copies / messages is the retry amplification of a group: how many more deliveries a failed message costs. With
 #   its waiting copy, each is two more messages on disk.
 
@@ -599,14 +602,18 @@ def failures(messages):
     Columns: group_name, messages (different messages that came back at least once),
     copies (how often they did, together).
     """
-    ### BEGIN SOLUTION
-    copies = messages.where(functions.col("topic").startswith("%RETRY%"))
     group = functions.replace("topic", functions.lit("%RETRY%"), functions.lit(""))
-    origin = functions.col("properties")["ORIGIN_MESSAGE_ID"]
-    different = functions.count_distinct(origin).alias("messages")
-    every = functions.count("*").alias("copies")
-    return copies.groupBy(group.alias("group_name")).agg(different, every)
+    ### BEGIN SOLUTION
+    came_back = functions.col("topic").startswith("%RETRY%")
+    message = functions.col("properties")["ORIGIN_MESSAGE_ID"]
+    ### STARTER
+    # came_back = ...  # a condition on the column topic
+    # message = functions.col("keys")  # does it name one message?
     ### END SOLUTION
+    different = functions.count_distinct(message).alias("messages")
+    every = functions.count("*").alias("copies")
+    copies = messages.where(came_back).groupBy(group.alias("group_name"))
+    return copies.agg(different, every)
 
 
 # %%
@@ -661,8 +668,8 @@ parquet = spark.read.parquet(target)
 f"{parquet.count():,} rows, {day.asked.messages:,} messages"
 
 # %% [markdown]
-# One question, six ways: messages and bytes per queue. The first is a loop in Python over the log. All others but
-# Parquet use one decoder, which turns the log into Arrow columns without such a loop.
+# Messages and bytes per queue, in six ways. The first is a loop in Python over the log. All others but Parquet use one
+# decoder, which turns the log into Arrow columns.
 
 # %%
 import duckdb
@@ -723,8 +730,7 @@ ways = {
 }
 
 # %% [markdown]
-# First, do they agree? Every count and sum is compared with the loop's. The loop takes its time; the bar shows its
-# progress.
+# First, do they agree? Every count and sum is compared with the loop's.
 
 # %% tags=["nbval-ignore-output"]
 answers = {}
@@ -739,8 +745,7 @@ Table(
 )
 
 # %% [markdown]
-# Each has run once, so Spark has warmed up and the files are in memory. How long does each take? (Write down which way
-# will be the fastest before you run the cell.)
+# Spark has warmed up, and the files are in memory. Which way will be the fastest?
 
 # %% tags=["nbval-ignore-output"]
 times = {}
@@ -916,8 +921,6 @@ except Exception as error:
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab10.log_growth
 # **1.** A service fails one message in ten, three times on average. By how much does the log grow?

@@ -7,8 +7,8 @@
 # out." Operations: "Impossible. The lag is 0, everything has been consumed."
 #
 # All three are right. The log shows what was stored. The trace topic (消息轨迹) shows which listener was called with it,
-# and when. A file of offsets shows how far each group is. None of the three can answer alone. In this lab you combine
-# them until each message has a life that you can look up.
+# and when. A file of offsets shows how far each group is. You combine them until each message has a life that you can
+# look up.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -55,9 +55,9 @@ from mqlab.lab.views.day_charts import Stacked
 # %% [markdown]
 # ## A day with every kind of trouble
 #
-# `played_day` plays a day in a Lab and leaves the stores of two brokers. A shop sends orders. `billing` and `audit`
-# read them, `mail` sends letters about paid or shipped ones, and `quiet` reads them with its trace switched off. Every
-# kind of trouble happens on this day. Here is what is left of it:
+# `played_day` plays a day with every kind of trouble in a Lab and leaves the stores of two brokers. A shop sends
+# orders. `billing` and `audit` read them, `mail` sends letters about paid or shipped ones, and `quiet` reads them with
+# its trace switched off.
 
 # %% tags=["picture"]
 day = played_day()
@@ -67,8 +67,7 @@ per_topic = dict(map(tuple, messages.groupBy("topic").count().collect()))
 Bars(sorted(per_topic.items()), title="What is in the logs", unit="messages")
 
 # %% [markdown]
-# How far are the groups? The lag (消费堆积) of a queue is the offset of its next message, minus the offset that the group
-# has committed:
+# The lag (消费堆积) of a queue is the offset of its next message, minus the offset that the group has committed:
 
 # %%
 queue = ["broker_name", "topic", "queue_id"]
@@ -102,10 +101,10 @@ Bars(lag, title="Behind at the end of the day", unit="messages")
 # %% [markdown]
 # ## Trace entries: the diary of the clients
 #
-# Clients with `enableMsgTrace` record what they do. A client writes an entry when it has sent a message (`Pub`), calls
-# a listener (`SubBefore`), gets the listener's result (`SubAfter`), or ends a transaction (`EndTransaction`). Ten
-# entries, or those of half a second, are sent as one message to the topic `RMQ_SYS_TRACE_TOPIC`. Here is one; `·` shows
-# the byte 0x01 that ends a field, and a new line shows 0x02, which ends an entry:
+# A client with `enableMsgTrace` writes an entry when it has sent a message (`Pub`), calls a listener (`SubBefore`),
+# gets the listener's result (`SubAfter`), or ends a transaction (`EndTransaction`). Ten entries, or those of half a
+# second, are sent as one message to the topic `RMQ_SYS_TRACE_TOPIC`. Here is one; `·` is the byte 0x01 that ends a
+# field, a new line 0x02, which ends an entry:
 
 # %% tags=["parameter"]
 NUMBER = 18  # which of the trace messages: try others
@@ -113,8 +112,8 @@ bodies = [message["body"] for message in trace_bodies(day.stores)]
 print(bodies[NUMBER].decode().replace("\x01", " · ").replace("\x02", "\n"))
 
 # %% [markdown]
-# The meaning of a field depends on the entry's kind, which is field 0. `FIELDS` has the numbers of the fields that we
-# need, and `FEWEST` the least number of fields per kind:
+# The meaning of a field depends on the entry's kind, field 0. `FIELDS` has the numbers of the fields, and `FEWEST` the
+# least number of fields per kind:
 
 # %%
 names = list(dict.fromkeys(name for columns in FIELDS.values() for name in columns))
@@ -124,7 +123,7 @@ Table(
 )
 
 # %% [markdown]
-# Releases differ, and a trace has entries of all releases in use:
+# A trace has entries of all releases in use:
 #
 # - A `Pub` entry of an old client has 13 fields: its `success` is field 12.
 # - A `SubAfter` entry of an old client has 6 fields: it ends with its keys, and has no time and no group.
@@ -243,8 +242,8 @@ check("lab11.entries")
 # %% [answer] lab11.cut
 # ### Your turn: a full disk
 #
-# A disk was full, and only the first `CUT` bytes of this body exist. Change `CUT`, anything from 450 to 1,200. How many
-# entries can still be read?
+# Only the first `CUT` bytes of this body exist. Change `CUT`, anything from 450 to 1,200. How many entries can still be
+# read?
 #
 # wrong rows: You have also counted the row without an end mark. It is kept, but it cannot be read.
 # wrong: Count the rows whose reason is None.
@@ -306,9 +305,8 @@ Table(
 reveal("lab11.stuck", {0: "none", 1: "one"}.get(len(about_it), "two"))
 
 # %% [markdown]
-# Both entries of a call have its `request_id`, and the `msg_id` of the message. A call with a batch of ten messages has
-# ten `SubBefore` and ten `SubAfter` entries, all with one `request_id`. A retried message has one `msg_id` and several
-# requests.
+# Both entries of a call have its `request_id`, and the `msg_id` of the message. A call with a batch has an entry of
+# each kind per message, all with one `request_id`. A retried message has one `msg_id` and several requests.
 #
 # `cost_ms` is the time of the whole call divided by the number of its messages. A client without an answer re-sends its
 # trace message, so the same message (`trace_msg_id`) may be stored twice, with the same entries at the same positions.
@@ -316,7 +314,7 @@ reveal("lab11.stuck", {0: "none", 1: "one"}.get(len(about_it), "two"))
 # %% [exercise] lab11.calls
 # ### Exercise 2: a row for each call
 #
-# Write `calls`. It takes all entries of a day as a DataFrame: the columns of exercise 1, and `broker_name` and
+# Complete `calls`. It takes all entries of a day as a DataFrame: the columns of exercise 1, and `broker_name` and
 # `trace_msg_id` of the trace message. It returns one row per call and message in it:
 #
 # | column | is |
@@ -326,11 +324,10 @@ reveal("lab11.stuck", {0: "none", 1: "one"}.get(len(about_it), "two"))
 # | `ended_ms` | `time_ms` of the `SubAfter` entry; an old client has none: `started_ms + cost_ms` |
 # | `status` | `SUCCESS` or `FAILED`, depending on `success`, and `NO_RESULT` without an end |
 #
-# `rows_of_calls(calls, day.stores)` tries it on this day. The check plays its own day, which takes some seconds the
-# first time.
+# The two halves are made; how they meet is yours. `rows_of_calls(calls, day.stores)` tries it on this day. The check
+# plays its own day, which takes some seconds the first time.
 #
-# hint: First `dropDuplicates(["trace_msg_id", "position"])`. Then make two DataFrames of it, one per kind, and rename
-#   the time of the second.
+# hint: The same `trace_msg_id` and `position` is the same entry: `dropDuplicates` takes a list of columns.
 # hint: Join them by `["request_id", "msg_id"]`, and keep the beginnings without an end: the third argument of `join` is
 #   "left".
 # hint: After the join `success` is NULL without an end: `functions.when(functions.col("success").isNull(),
@@ -343,24 +340,33 @@ reveal("lab11.stuck", {0: "none", 1: "one"}.get(len(about_it), "two"))
 # exercise: lab11.calls
 def calls(entries):
     """Each call with a message, as a DataFrame."""
-    ### BEGIN SOLUTION
-    told = entries.dropDuplicates(["trace_msg_id", "position"])
     columns = ["group_name", "request_id", "msg_id", "keys", "retry_times"]
-    started = functions.col("time_ms").alias("started_ms")
-    before = told.where("kind = 'SubBefore'").select(*columns, started)
-    back = functions.col("time_ms").alias("back_ms")
-    after = told.where("kind = 'SubAfter'")
-    after = after.select("request_id", "msg_id", back, "cost_ms", "success")
-    both = before.join(after, ["request_id", "msg_id"], "left")
-    success = functions.col("success")
+    started, success = (
+        functions.col("time_ms").alias("started_ms"),
+        functions.col("success"),
+    )
     by_cost = functions.col("started_ms") + functions.col("cost_ms")
+    ### BEGIN SOLUTION
+    once = entries.dropDuplicates(["trace_msg_id", "position"])
+    ### STARTER
+    # once = entries  # is each entry there once?
+    ### END SOLUTION
+    before = once.where("kind = 'SubBefore'").select(*columns, started)
+    after = once.where("kind = 'SubAfter'").withColumnRenamed("time_ms", "back_ms")
+    after = after.select("request_id", "msg_id", "back_ms", "cost_ms", "success")
+    ### BEGIN SOLUTION
+    both = before.join(after, ["request_id", "msg_id"], "left")
+    ended = functions.coalesce("back_ms", by_cost)
     status = functions.when(success.isNull(), "NO_RESULT")
     status = status.when(success, "SUCCESS").otherwise("FAILED")
-    ended = functions.coalesce("back_ms", by_cost)
+    ### STARTER
+    # both = ...  # by which columns do the halves of a call meet, and which rows are kept?
+    # ended = functions.col("back_ms")  # of an old client as well?
+    # status = ...  # success is NULL without an end
+    ### END SOLUTION
     return both.select(
         *columns, "started_ms", ended.alias("ended_ms"), status.alias("status")
     )
-    ### END SOLUTION
 
 
 # %%
@@ -409,9 +415,8 @@ by_status = Counter(f"{row['group_name']}: {row['status']}" for row in your_call
 Bars(sorted(by_status.items()), title="Calls of the day", unit="calls")
 
 # %% [markdown]
-# Is it also right for a real platform? It sends more than 400 messages per day. `written_day` writes a day of 200,000
-# as two brokers would have left it, and puts log and trace into tables that Spark reads fast. That takes some seconds.
-# `big.entries` are the entries of its trace, and the function is yours:
+# Is it also right for a platform? `written_day` writes a day of 200,000 as two brokers would have left it, and puts log
+# and trace into tables that Spark reads fast. `big.entries` are the entries of its trace, and the function is yours:
 
 # %% tags=["nbval-ignore-output"]
 big = written_day()
@@ -427,9 +432,9 @@ Bars(sorted(by_status.items()), title="Calls of a platform", unit="calls")
 # %% [answer] lab11.again
 # ### Your turn: called again
 #
-# Support's ticket was a letter that came twice. `told` is the correct table of calls. Set `GROUP` to `audit` or `mail`.
-# How many calls did its messages have in addition to their first ones? Identify a message by `msg_id` and `keys`
-# together, because the messages of a sent batch share one `msg_id`.
+# `told` is the correct table of calls. Set `GROUP` to `audit` or `mail`. How many calls did its messages have in
+# addition to their first ones? Identify a message by `msg_id` and `keys` together, because the messages of a sent batch
+# share one `msg_id`.
 #
 # wrong retries: These are the calls whose retry_times is not 0. A message can also be delivered again unchanged, after
 #   an offset was set back or a member crashed before it committed.
@@ -479,8 +484,8 @@ kinds = Counter(f"{u['kind']}{', parked' if u['parked'] else ''}" for u in units
 Bars(kinds, title="Units that are not trace", unit="units")
 
 # %% [markdown]
-# This is the life of one order, from the log and the trace. Type another key: `яд-1`, `k-4`, `k-never`, `k-killed` or
-# `k-twice`. Click an event for its details; the time between two events is above the line.
+# The life of one order. Type another key: `яд-1`, `k-4`, `k-never`, `k-killed` or `k-twice`. Click an event for its
+# details; the time between two events is above the line.
 
 # %% tags=["explorer"]
 from mqlab.course.widgets import biography_board
@@ -488,7 +493,7 @@ from mqlab.course.widgets import biography_board
 biography_board(units, calls_told, offsets=committed, key="k-3")
 
 # %% [markdown]
-# What is the outcome of a message in a group? There are five, and the first true one counts:
+# A message has one of five outcomes in a group; the first true one counts:
 #
 # | outcome | when |
 # |---|---|
@@ -498,7 +503,7 @@ biography_board(units, calls_told, offsets=committed, key="k-3")
 # | `lost` (丢失) | the offset is past it, no call, and the group gets messages with this tag at other times |
 # | `filtered` (过滤) | the offset is past it, no call, and the group never gets messages with this tag |
 #
-# Which tags does a group get? The trace has no tags, but the log has. Here are the calls by group and tag.
+# Which tags does a group get? The trace has no tags, but the log has:
 
 # %%
 orders = messages.where("topic = 'orders'")
@@ -519,11 +524,11 @@ Bars({f"{g}, {tag}": n for (g, tag), n in sorted(gets.items())}, unit="calls")
 # Write `life`. It takes three DataFrames and returns a row per order and group: `group_name`, `msg_id`, `keys`, `calls`
 # (the group's number of calls with it), and `outcome` as in the table above.
 #
-# - `messages`: everything in the logs but the trace (`keys` is `""` where a message has none);
+# - `messages`: the logs but the trace (`keys` is `""` where a message has none);
 # - `calls`, as exercise 2 returns them;
 # - `committed`: the offset of the next message that a group will read, per queue.
 #
-# The joins are given: `known_of_each_order(messages, calls, committed)` above returns a row per order and group with
+# The joins are given: `known_of_each_order(messages, calls, committed)` returns a row per order and group with
 # `queue_offset`, `committed`, `calls`, `succeeds` (1 if a call succeeded), `dead`, and `gets` (the group gets messages
 # with this tag). After its left joins, NULL means none. The question that decides is yours: which rule comes first?
 # `rows_of_life(life, day.stores)` tries it.
@@ -609,15 +614,14 @@ outcomes = Counter(f"{row['group_name']}: {row['outcome']}" for row in your_live
 Bars(sorted(outcomes.items()), title="What became of the orders", unit="orders")
 
 # %% [markdown]
-# Each biography now has an outcome per group. Look for an order that mail has lost. Does anything in it show the loss?
+# Look for an order that mail has lost. Does anything in its biography show the loss?
 
 # %% tags=["explorer"]
 ends = pipeline_rows.lives(your_lives, units)
 biography_board(units, calls_told, ends, committed, key="k-never")
 
 # %% [markdown]
-# Is it true? This time we can know: the day was played in a Lab, and the Lab saw every call, with or without a trace.
-# `day.lives` is what it saw. What about mail's letters?
+# Is it true? The Lab saw every call, with or without a trace. `day.lives` is what it saw.
 
 # %%
 true_lives = [row for row in day.lives if row.outcome != "waiting" and row.traced]
@@ -667,9 +671,9 @@ answer("lab11.lost_when", fates["lost"], day.lives, TAG)
 # %% [markdown]
 # ## The same tickets, on a platform
 #
-# No Lab saw the platform's day. Accounting asks again: were all letters sent? There `notification` sends them, about
-# orders that are shipped, refunded or cancelled. Your `life` gets `big.messages`, `big.calls` and `big.committed`. It
-# makes a life for each of some 110,000 messages in each of three groups, so the next cell takes some seconds.
+# No Lab saw the platform's day. There `notification` sends letters about orders that are shipped, refunded or
+# cancelled. Your `life` gets `big.messages`, `big.calls` and `big.committed`. It makes a life for each of some 110,000
+# messages in each of three groups.
 
 # %%
 try:
@@ -683,8 +687,7 @@ for group, outcome, count in sorted(map(tuple, counted)):
 Stacked(platform, title="What became of the platform's messages")
 
 # %% [markdown]
-# Nothing is pending: each group has reached the end of its queues, and its lag is 0. And yet some letters were never
-# sent. When were their orders stored, and which are they?
+# Nothing is pending, and yet some letters were never sent. When were their orders stored, and which are they?
 
 # %% tags=["parameter", "picture"]
 OUTCOME, BY = "lost", "hour"  # try consumed, filtered; and tags in the place of hour
@@ -717,8 +720,7 @@ answer("lab11.letters", sum(lost_by.values()), big)
 # %% [markdown]
 # ## Break it: gaps in the trace
 #
-# Trace messages are sent without waiting, and a client that cannot send one throws it away. What if every tenth of them
-# is lost? `forgets=10` makes the tables that way.
+# A client that cannot send a trace message throws it away. With `forgets=10` every tenth of them is lost.
 
 # %% [prediction] lab11.trace_gap
 # Audit has consumed all its orders. Every tenth trace message is missing. How does your table of lives change?
@@ -742,9 +744,9 @@ gaps = Counter(f"{row['group_name']}: {row['outcome']}" for row in with_gaps)
 Bars(sorted(gaps.items()), title="Every tenth trace message is missing", unit="orders")
 
 # %% [markdown]
-# The trace itself shows it in two ways. First its coverage (覆盖率): for how many of the orders before audit's offsets is
-# there a call? Audit reads all tags, so it should be all of them. Second, halves without their other half: a `SubAfter`
-# without a `SubBefore` means that an entry is missing.
+# The trace itself shows it. First its coverage (覆盖率): for how many of the orders before audit's offsets is there a
+# call? Audit reads all tags, so it should be all. Second, a `SubAfter` without a `SubBefore` means that an entry is
+# missing.
 
 
 # %%
@@ -821,8 +823,6 @@ answer("lab11.alone", ends_alone(EVERY), day.stores, EVERY)
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab11.three_tickets
 # **1.** Answer the three tickets in one sentence each.

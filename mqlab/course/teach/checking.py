@@ -18,6 +18,7 @@ import sysconfig
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -197,7 +198,9 @@ def _call_of(error: BaseException) -> Call | None:
 
 
 def is_untouched(value: object) -> bool:
-    """True for the value of an unchanged starter: nothing, ``...``, or a function, class or table that does nothing.
+    """Returns whether a value is that of a starter: nothing, ``...``, or a function, class or table that does nothing.
+
+    A function is also one while a line such as ``status = ...`` is left in it: its other lines were given.
 
     >>> is_untouched(None), is_untouched(lambda: 7)
     (True, False)
@@ -205,9 +208,10 @@ def is_untouched(value: object) -> bool:
     if value is None or value is ...:
         return True
     if isinstance(value, FunctionType):
-        constants = {value.__doc__, None, ...}
-        idle = all(step.opname in DOES_NOTHING for step in dis.get_instructions(value))
-        return idle and all(constant in constants for constant in value.__code__.co_consts)
+        constants, steps = {value.__doc__, None, ...}, list(dis.get_instructions(value))
+        idle = all(step.opname in DOES_NOTHING for step in steps)
+        blank = any(step.argval is ... and then.opname.startswith("STORE_FAST") for step, then in pairwise(steps))
+        return blank or (idle and all(constant in constants for constant in value.__code__.co_consts))
     if isinstance(value, type):
         methods = [item for item in vars(value).values() if isinstance(item, FunctionType)]
         return all(is_untouched(method) for method in methods)

@@ -161,9 +161,29 @@ def test_long_values_are_cut() -> None:
     assert len(str(failed.value)) < 700
 
 
+def with_a_blank_line(rows: list[int]) -> object:
+    """A starter whose other lines are given."""
+    status: object = ...
+    return [*rows, status]
+
+
+def with_dots_of_its_own(rows: Any) -> object:
+    """An answer that needs ``...``."""
+    return rows[..., 0]
+
+
 @pytest.mark.parametrize(
     ("value", "untouched"),
-    [(lambda: None, True), (lambda: 7, False), (lambda x: x, False), (len, False), (7, False), (Starter(), False)],
+    [
+        (lambda: None, True),
+        (with_a_blank_line, True),
+        (with_dots_of_its_own, False),
+        (lambda: 7, False),
+        (lambda x: x, False),
+        (len, False),
+        (7, False),
+        (Starter(), False),
+    ],
 )
 def test_untouched(value: Callable[..., Any], untouched: bool) -> None:
     assert is_untouched(value) is untouched
