@@ -39,7 +39,7 @@ SETTINGS = (ENABLED, USER, INNER, OPEN_CODES, *NOT_MODELLED, *OWN_CLASSES)
 
 
 def access_of(process: Mapping[str, str]) -> NodeAccess | None:
-    """The users that may ask a broker, and how it signs; None when users have no names. UsageError for what cannot be."""
+    """The users that may ask a broker, and how it signs; None when none is asked for. UsageError for what cannot be."""
     for name, reason in NOT_MODELLED.items():
         if _is_on(process, name):
             raise UsageError(f"{name}=true: {reason}", hint=f"{ENABLED}=true with {USER} checks who a client is")

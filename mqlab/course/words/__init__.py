@@ -1,4 +1,4 @@
-"""The words that a lab says beside its prose: questions, refutations, hints, notes, model answers.
+"""The words that a lab says in addition to its prose: questions, refutations, hints, notes, model answers.
 
 They are written in the lab's source, between its prose and its code. ``make labs`` puts them here: one file per lab,
 for all its parts. Manifests, predictions, tasks and hints read them; nobody writes them by hand.
