@@ -9,14 +9,14 @@
 #
 # "They will not," says another. "Billing acknowledges every message, and an acknowledged message is deleted."
 #
-# One of them is wrong. You do not have to believe either: you will send messages to a broker, let a service acknowledge
-# them, and look into the broker's own files.
+# One of them is wrong. You will send messages to a broker, let a service acknowledge them, and look into the broker's
+# own files.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need Python. You do not need to know anything about message brokers, and you install
-# nothing: the whole cluster runs inside this notebook.
+# About {minutes} minutes. You need Python, and no knowledge of message brokers: the whole cluster runs inside this
+# notebook.
 #
 # Afterwards you can
 #
@@ -28,7 +28,7 @@
 # %% [markdown] tags=["reading"]
 # ## The world
 #
-# Five terms are enough to begin with. (The [glossary](glossary.ipynb) has all others, in English and Chinese.)
+# Five terms. (The [glossary](glossary.ipynb) has all others, in English and Chinese.)
 #
 # | word | Chinese,&nbsp;中&#8288;文 | what it is |
 # |---|---|---|
@@ -38,10 +38,9 @@
 # | **topic** and **queue** | 主题, 队列 | messages of one kind go to a topic; a topic consists of queues. Ours has one queue, which keeps every picture small |
 # | **consumer group** | 消费者组 | a service that reads a topic, on one machine or on many; ours are `billing` and `audit` |
 #
-# A demonstration in these labs is a **story**: a function that gets a `Lab`, a whole cluster with its own clock.
-# `play(story, seed=7)` plays the story on a fresh cluster and returns the cluster for you to inspect. The clock starts
-# at midnight on 1 January 2026, and a story shortens days to seconds. The same seed always gives the same day, byte for
-# byte.
+# A **story** is a function that gets a `Lab`, a whole cluster with its own clock. `play(story, seed=7)` plays it on a
+# fresh cluster and returns the cluster for you to inspect. The clock starts at midnight on 1 January 2026, and a story
+# shortens days to seconds. The same seed gives the same day, byte for byte.
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
@@ -73,17 +72,16 @@ lab = play(morning, seed=7, client=no_trace)
 lab.timeline()
 
 # %% [markdown]
-# Read the picture from top to bottom; the left column is the time since the first line. The same four steps happen
-# three times:
+# The left column is the time since the first line. The same four steps happen three times:
 #
 # 1. The shop sends a request to the broker. The words on the arrow are the request's name in RocketMQ.
 # 2. The broker **writes the message** at the end of one long file, the **commit log** (提交日志).
-# 3. The broker writes a small **entry** into the queue. The entry only says where the message is stored; consumers find
-#    messages through entries.
+# 3. The broker writes a small **entry** into the queue. It only says where the message is stored; consumers find
+#   messages through entries.
 # 4. The answer `SUCCESS` reaches the shop. The broker has the message, so the shop may forget it. (The answer starts at
 #    *stored*; it does not wait for the entry.)
 #
-# The picture is made from the journal of your run. "The same as text" below it is for searching and for screen readers.
+# "The same as text" below the picture is for searching and for screen readers.
 
 # %% [markdown]
 # ## Noon: billing reads
@@ -91,7 +89,7 @@ lab.timeline()
 # A service reads with a **listener** (监听器), a function that gets messages and returns `CONSUME_SUCCESS` when it is done
 # with them. That return value is the acknowledgement (确认).
 #
-# Answer the question first: run the cell below it and click. You may change your mind until the run shows what happens.
+# Answer first: run the cell below the question and click. You may change your mind until the run shows what happens.
 
 # %% [prediction] lab00.after_ack
 # Three orders are stored. Billing reads all three and acknowledges them. How many are in the commit log then?
@@ -107,8 +105,7 @@ lab.timeline()
 #   default), read or unread.
 
 # %% [markdown]
-# The listener takes 200 ms per order. `context.sleep` passes virtual time, so a whole day in these labs takes a moment
-# of yours.
+# The listener takes 200 ms per order. `context.sleep` passes virtual time.
 
 
 # %%
@@ -135,10 +132,10 @@ columns = ["queue_offset", "client", "started_ms", "ended_ms", "status"]
 Table(lab.deliveries("billing"), columns=columns)
 
 # %% [markdown]
-# One row per delivery (投递): which message went to which client, when, and what the listener returned. All three orders
-# start at the same moment, because the client calls the listener in several **threads** (线程), by default 20.
+# One row per delivery (投递). All three orders start at the same moment, because the client calls the listener in several
+# **threads** (线程), by default 20.
 #
-# The two colleagues argued about this number: how many messages are in the commit log?
+# And how many messages are in the commit log?
 
 # %%
 first, second, third = lab.store().messages("orders")
@@ -154,7 +151,7 @@ show_queue(lab, "orders")
 # %% [markdown]
 # ## Who reads what next?
 #
-# A group is one number per queue. Is that number enough to know what each group still has to read?
+# Is that one number per queue enough to know what each group still has to read?
 
 # %% [exercise] lab00.unread
 # ### Exercise 1: what each group still has to read
@@ -189,16 +186,15 @@ check("lab00.unread")
 # %% [markdown]
 # ## Three files know your message
 #
-# The broker is an ordinary program with ordinary files. This map shows how they lead to each other, with the second
-# order highlighted:
+# How the files lead to each other, with the second order highlighted:
 
 # %%
 lab.store_map(second)
 
 # %% [markdown]
-# **First file: the commit log.** It holds every message of every topic, one after another. These bytes are everything
-# the broker stored for the second order. The table below the bytes names their fields in the same order. Find the body,
-# the topic, and the three numbers that say where the message belongs: `queue_id`, `queue_offset`, `physical_offset`.
+# **First file: the commit log.** It holds every message of every topic, one after another. These bytes are the second
+# order; the table names their fields in the same order. Find the body, the topic, and the three numbers that say where
+# the message belongs: `queue_id`, `queue_offset`, `physical_offset`.
 
 # %%
 lab.store().hexdump(second.physical_offset)
@@ -261,7 +257,7 @@ answer("lab00.next_byte", mine.physical_offset + mine.store_size, my_morning)
 # %% [exercise] lab00.find
 # ### Exercise 2: find your message in three files
 #
-# Write `find`. It gets the files that you have just seen, as plain bytes:
+# Write `find`. It gets these files as plain bytes:
 #
 # - `entries`: the consume queue file of queue 0. Entry *n* has 20 bytes: the position in the log (8), the size of the
 #   message's unit (4), a tag code (8). They are big-endian, `">"` in `struct`. A **unit** is one message as stored in
@@ -367,15 +363,15 @@ check("lab00.find")
 #   broker knows less than the client.
 
 # %% [markdown]
-# This is the whole day of the second order, from the shop to the number:
+# The whole day of the second order:
 
 # %%
 lab = play(noon, seed=7, client=no_trace)
 lab.timeline(second.msg_id)
 
 # %% [markdown]
-# Follow billing's lane. The listener runs and returns, and the client notes the new offset *in memory*. Much later one
-# request for all three orders goes to the broker, `UPDATE_CONSUMER_OFFSET`. How much later?
+# In billing's lane the listener returns, and the client notes the new offset *in memory*. Much later one request for
+# all three orders goes to the broker, `UPDATE_CONSUMER_OFFSET`. How much later?
 
 # %%
 noted = lab.journal.changes("listener.returned")[-1][0].now_ms
@@ -387,7 +383,7 @@ reveal("lab00.known_when", "later" if told - noted > 1000 else "at once")
 # ## Nothing is pushed
 #
 # To read is to **pull** (拉取): a client names a queue, a start offset, and a maximum number of messages. It gets
-# messages, and the offset at which to continue. Here is a client that pulls by hand; change the numbers as you like:
+# messages, and the offset at which to continue. Change the numbers as you like:
 
 # %% tags=["parameter"]
 OFFSETS = [0, 2, 0, 3]
@@ -410,10 +406,9 @@ Table(pull(offset) for offset in OFFSETS)
 
 # %% [markdown]
 # The third pull asks for the same as the first and gets the same: the broker shows messages, it does not hand them out.
-# The last pull asks for an order that does not exist yet, and the answer says so.
 #
-# Billing is called a *push* consumer, and yet it pulls. Does it ask repeatedly while there is nothing to read? In the
-# next run billing starts first, and the orders come later:
+# Billing is called a *push* consumer, and yet it pulls. Does it ask repeatedly while there is nothing to read? Billing
+# starts first:
 
 # %% tags=["parameter"]
 PAUSE = "4s"
@@ -465,8 +460,8 @@ answer("lab00.held", 2, early_day)
 # %% [exercise] lab00.timeline
 # ### Exercise 3: three moments of an order
 #
-# Write `read_day`. It gets the rows of a timeline, as shown here, and answers three questions about one message and one
-# group. Each row is a dictionary; the journal's details are under `"values"`.
+# Write `read_day`. It gets the rows of a timeline and answers three questions about one message and one group. Each row
+# is a dictionary; the journal's details are under `"values"`.
 #
 # hint: Use three kinds of rows: message.stored, listener.started and offset.committed. Print the values of one row of
 #   each.
@@ -551,8 +546,7 @@ check("lab00.timeline")
 # %% [markdown]
 # ## Evening: audit arrives late
 #
-# It is Saturday, 30 seconds later on the story's clock. Billing acknowledged everything long ago, and audit starts for
-# the first time.
+# It is Saturday, 30 seconds later on the story's clock. Audit starts for the first time.
 
 # %% [prediction] lab00.audit
 # Audit starts a minute after billing has acknowledged all three orders. How many of them does audit get?
@@ -580,15 +574,13 @@ lab = play(evening, seed=7, client=no_trace)
 reveal("lab00.audit", len(lab.deliveries("audit")))
 
 # %% [markdown]
-# Audit gets every order, as if billing did not exist: each group has its own number for the same queue. Where is
-# audit's?
+# Each group has its own number for the same queue. Where is audit's?
 
 # %%
 show_queue(lab, "orders")
 
 # %% [markdown]
-# It is missing. Audit has handled everything, but its client has not reported yet, so the broker has heard nothing.
-# Thirty seconds later it has:
+# Audit's client has not reported yet. Thirty seconds later it has:
 
 
 # %%
@@ -609,8 +601,8 @@ Table((row for row in progress if row.topic == "orders"), columns=names)
 # `broker_offset` is the number that the queue's next message will get. `consumer_offset` is the next message that the
 # group reads. The messages between them are unread: the **lag** (消费堆积).
 #
-# The diagram shows which programs are connected. Every client asks the name server where the topic is, then talks to
-# the broker. The shop does not know billing or audit, and they do not know each other.
+# Every client asks the name server where the topic is, then talks to the broker. The shop does not know billing or
+# audit, and they do not know each other.
 
 # %% tags=["nbval-ignore-output"]
 lab.diagram()
@@ -688,8 +680,8 @@ killed = lab.journal.of("fault.killed")[0].now_ms
 reveal("lab00.again", sum(row.started_ms > killed for row in lab.deliveries("billing")))
 
 # %% [markdown]
-# Three customers have now paid twice, unless billing is prepared for it. This is not a fault: the broker redelivered
-# what, to its knowledge, had not been handled. The promise is called **at least once** (至少一次).
+# Three customers have now paid twice, unless billing is prepared for it. The broker redelivered what, to its knowledge,
+# had not been handled. The promise is called **at least once** (至少一次).
 #
 # `reconsume_times` is 0 in every row: to the broker these are first deliveries, not retries. The message does not tell
 # a service that it has seen it before, so the service must remember.
@@ -727,10 +719,8 @@ answer("lab00.lives", 0, longer_life)
 ### END SOLUTION
 
 # %% [markdown]
-# (The time machine above can do the same: go to a stop, choose *kill* and *billing-1*, set the restart delay, and
-# inject the fault.)
 #
-# Now kill the broker. Its files survive, and it reads them when it starts.
+# Now kill the broker:
 
 
 # %%
@@ -843,17 +833,16 @@ check("lab00.crash")
 # %% [reflection] lab00.ten_groups
 # **1.** Ten groups read the same topic. What does the tenth cost the broker in disk space?
 #
-# answer: Almost nothing: one number per queue in `consumerOffset.json`, and a topic for its failures, which stays empty
-#   while no listener fails (lab 07). The messages are stored once, however many groups read them. (The tenth group does
-#   cost reading: network and, if it is far behind, disk reads.)
+# answer: Almost nothing: one number per queue in `consumerOffset.json`, and a topic for its failures (lab 07). The
+#   messages are stored once. (It does cost reading: network and, if it is far behind, disk reads.)
 
 # %% [reflection] lab00.every_message
 # **2.** Billing reports its offset every 5 seconds. What would reporting after each message gain, and what would it
 # cost?
 #
-# answer: After a crash you would get one message again instead of seconds of them. It would cost one request per
-#   message. There would still be duplicates, because the process can die between the work and the report. The listener
-#   must cope with a repeated message in any case, so a report every few seconds is enough.
+# answer: After a crash you would get one message again instead of seconds of them, for one request per message. There
+#   would still be duplicates, because the process can die between the work and the report. So a report every few
+#   seconds is enough.
 
 # %% [reflection] lab00.other_broker
 # **3.** The colleague who was wrong had a good reason. Which broker had they used before?
@@ -864,6 +853,5 @@ check("lab00.crash")
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You have found one message in three files. [Lab 01](01a-what-the-broker-writes.ipynb) opens all of them, cuts the
-# power, and reads what a real RocketMQ broker left behind. Other programs can read the same files: in [lab
-# 10](10a-spark-reads-the-broker.ipynb) Spark counts them. All labs: [index](index.ipynb).
+# [Lab 01](01a-what-the-broker-writes.ipynb) opens all files, cuts the power, and reads what a real RocketMQ broker left
+# behind. In [lab 10](10a-spark-reads-the-broker.ipynb) Spark reads them. All labs: [index](index.ipynb).

@@ -10,14 +10,13 @@
 #
 # "Then the index is broken," says another. "We only cannot find the orders."
 #
-# Both opinions are about files. A broker has five kinds of them. This part opens the log and the queue. The
-# [second](01b-finding-a-message.ipynb) finds messages, the [third](01c-what-survives.ipynb) cuts the power.
+# Both opinions are about files. This part opens the log and the queue, the [second](01b-finding-a-message.ipynb) finds
+# messages, the [third](01c-what-survives.ipynb) cuts the power.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb) and a little of Python's `struct`. When you are
-# done you can
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb) and a little of Python's `struct`. Afterwards you can
 #
 # - name every field of a message in the log and of a queue entry, and read them from bytes;
 # - say which files are written when a message is sent, and which later.
@@ -56,7 +55,7 @@ lab = play(four_orders, seed=7, client=no_trace, broker=five_slots)
 Table(lab.store().tree(), columns=["path", "kind", "bytes", "holds"])
 
 # %% [markdown]
-# These are all files, apart from `config` and `lock`:
+# All files, apart from `config` and `lock`:
 #
 # - `commitlog` (提交日志) holds the messages;
 # - `consumequeue` (消费队列) and `index` (索引文件) lead to them;
@@ -66,15 +65,14 @@ Table(lab.store().tree(), columns=["path", "kind", "bytes", "holds"])
 # For four orders the log has a file of 1 MiB (1 GiB on a real broker), and a second one prepared in advance. **Files
 # have full size from the start**, filled with zeros, so a file's length never says how much is in it.
 #
-# This map shows how they lead to each other, with one order highlighted:
+# How they lead to each other, with one order highlighted:
 
 # %%
 first, second, third, fourth = lab.store().messages("orders")
 lab.store_map(second)
 
 # %% [markdown]
-# You may read that `abort` is empty. It holds the process id of the broker that has the store open. In a Lab, where all
-# nodes share one process, that is 0.
+# You may read that `abort` is empty. It holds the process id of the broker that has the store open: in a Lab 0.
 
 # %%
 (lab.directory / "broker-a" / "abort").read_text()
@@ -82,7 +80,7 @@ lab.store_map(second)
 # %% [markdown]
 # ## The consume queue: twenty bytes per message
 #
-# An entry says where the message is, how long its unit is, and a code of its tag. This is the second order's entry:
+# An entry says where the message is, how long its unit is, and a code of its tag. The second order's:
 
 # %%
 lab.store().queue("orders", 0).hexdump(1)
@@ -95,8 +93,8 @@ lab.store().queue("orders", 0).hexdump(1)
 lab.store().queue("orders", 0).table()
 
 # %% [markdown]
-# All four orders are tagged `paid`, so all four have the same `tags_code` (标签哈希). The broker filters by this number and
-# never looks at the tag itself.
+# All four are tagged `paid`, so they have the same `tags_code` (标签哈希). The broker filters by this number and never
+# looks at the tag.
 
 # %% [exercise] lab01.tags
 # ### Exercise 1: Java's hash, as the entry holds it
@@ -192,15 +190,15 @@ answer("lab01.negative", TAG, tag_day)
 # %% [markdown]
 # ## The commit log, byte by byte
 #
-# One message in the log is a **unit**. Nothing separates two units. This is the second order. Every byte belongs to
-# exactly one field, all numbers are big-endian, and the fields always come in this order:
+# One message in the log is a **unit**. Nothing separates two units. Every byte belongs to exactly one field, all
+# numbers are big-endian, and the order of the fields is fixed. The second order:
 
 # %%
 lab = play(four_orders, seed=7, client=no_trace, broker=five_slots)
 lab.store().hexdump(second.physical_offset)
 
 # %% [markdown]
-# Find three things in it:
+# Find in it:
 #
 # - **Two addresses** with ports of four bytes. An IPv6 address makes a host 20 bytes long instead of 8; bit `0x10`
 #   (born host) or `0x20` (store host) of `sys_flag` says so. After an IPv6 host every field starts 12 bytes later.
@@ -395,9 +393,8 @@ reveal("lab01.by_key", sum(len(found.records) for found in answers))
 files.map()
 
 # %% [markdown]
-# The messages are stored, numbered and answered, but invisible: no arrow leads to a unit. Now let the store
-# **dispatch** (分发). It walks along the log and makes, for each unit, one entry in its queue and one in the index per
-# key.
+# Stored, numbered and answered, but no arrow leads to a unit. Now let the store **dispatch** (分发). It walks along the
+# log and makes, for each unit, one entry in its queue and one in the index per key.
 
 # %%
 before = store.get("orders", queue_id=0, queue_offset=0)
@@ -413,14 +410,13 @@ store.shutdown()
 files.map("order-1")
 
 # %% [markdown]
-# In a broker a separate thread dispatches all the time. Dispatching is still a separate step: some time passes between
-# `SUCCESS` and the entry.
+# In a broker a separate thread dispatches all the time, so some time passes between `SUCCESS` and the entry.
 
 # %% [answer] lab01.unseen
 # ### Your turn: look through the log
 #
-# You drive this store; it dispatches only on command. Two steps are done: one order was appended and dispatched. Move
-# *Step* back and forth, and see what each step changed in the log, the queue and the index.
+# This store dispatches only on command. One order was appended and dispatched. Move *Step* back and forth, and see what
+# each step changed.
 #
 # At the last step, press *Append* twice (under *More settings*), and nothing else. How many of the three orders can a
 # consumer read, and a search find?
@@ -466,8 +462,6 @@ answer("lab01.unseen", 1, xray)
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab01.size_twice
 # **1.** Why does an entry contain the unit's size, although the unit begins with it?
@@ -478,5 +472,5 @@ answer("lab01.unseen", 1, xray)
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You can read the two files that matter most. In the [second part](01b-finding-a-message.ipynb) you find messages in
-# them: by number, and by key. All labs: [index](index.ipynb).
+# In the [second part](01b-finding-a-message.ipynb) you find messages in the two files: by number, and by key. All labs:
+# [index](index.ipynb).

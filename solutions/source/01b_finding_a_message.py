@@ -3,8 +3,8 @@
 #
 # ## Why
 #
-# "The index is broken," said the second colleague at 02:40. "The orders are there, we only cannot find them." Consumers
-# find a message by its number in the queue, people by its key. In this part you write both searches.
+# "The index is broken," said the second colleague at 02:40. "We only cannot find the orders." Consumers find a message
+# by its number in the queue, people by its key. You write both searches.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -28,8 +28,6 @@ no_trace = {"enable_trace": False}
 
 # %% [markdown]
 # ## What does "offset" point at?
-#
-# Two questions about the number with which a consumer moves along a queue.
 
 # %% [prediction] lab01.committed
 # Billing has read orders 0, 1 and 2 of a queue of five, and its committed offset is 3. It is started again. Which order
@@ -108,8 +106,8 @@ reveal("lab01.next_begin", pulled.next_begin_offset)
 # %% [markdown]
 # ## Files that roll
 #
-# A queue and a log that grow get new files. A file's name is the position of its first byte, as twenty digits, counted
-# from the beginning of the queue or the log. Here with log files of 2 KiB and queue files of ten entries:
+# A file's name is the position of its first byte in the queue or the log, as twenty digits. Here with log files of 2
+# KiB and queue files of ten entries:
 
 
 # %%
@@ -259,8 +257,8 @@ check("lab01.lookup")
 # ## The index: from a key to positions
 #
 # An index file is a hash table on disk: a header, *S* slots, then entries. A slot contains the number of its newest
-# entry, and an entry contains the number of the previous one in the same slot. Each slot is therefore the head of a
-# **chain** (链表). Four orders, and five slots instead of five million:
+# entry, and an entry that of the previous one in the same slot: each slot is the head of a **chain** (链表). Four orders,
+# and five slots instead of five million:
 
 
 # %%
@@ -308,8 +306,7 @@ name = index.names()[0]
 index.hexdump(name)
 
 # %% [markdown]
-# Four orders have eight entries: each order is entered under its key and under the unique id that every message has.
-# The next free entry is number 9. Where in the file is the first order's position, and what comes before it?
+# Where in the file is the first order's position, and what comes before it?
 
 # %%
 data = Path(index.folder, name).read_bytes()
@@ -317,7 +314,7 @@ first_entry = next(at for at in range(60, len(data), 20) if any(data[at : at + 2
 reveal("lab01.first_entry", first_entry)
 
 # %% [markdown]
-# Now find `order-2`. The hash is made of topic *and* key, and decides the slot:
+# Now find `order-2`. The hash of topic *and* key decides the slot:
 
 # %%
 key_hash = index_key_hash("orders#order-2")
@@ -326,7 +323,7 @@ print(f"hash {key_hash} % 5 = slot {slot}, at byte 40 + 4 * {slot}")
 index.hexdump(name, slot=slot)
 
 # %% [markdown]
-# The chain of this slot, newest first. The picture shows all chains, with the one of `order-2`'s slot highlighted.
+# All chains, newest first, with the one of `order-2`'s slot highlighted:
 
 # %%
 first, second, third, fourth = lab.store().messages("orders")
@@ -365,8 +362,8 @@ mine = [row for row in rows if row["physical_offset"] == second.physical_offset]
 Table(mine)
 
 # %% [markdown]
-# Each order has two entries: one for its key, as `orders#order-1`, one for its unique id. So the index also contains
-# messages without a key.
+# Each order has two entries: one for its key, as `orders#order-1`, one for the unique id that every message has. So the
+# index also contains messages without a key.
 
 # %%
 print("stored", second.store_timestamp - first.store_timestamp, "ms after the first")
@@ -502,17 +499,15 @@ check("lab01.index")
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab01.two_keys
 # **1.** Two customers' keys have the same hash. What does a search for one of them find?
 #
-# answer: The broker finds both, because the index contains hashes. It reads and returns both messages. The client
-#   compares the keys in the messages (`MQAdminImpl.queryMessage` filters the result) and drops the other one.
+# answer: The broker returns both, because the index contains hashes. The client compares the keys in the messages
+#   (`MQAdminImpl.queryMessage`) and drops the other one.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# Nothing has been broken so far. In the [third part](01c-what-survives.ipynb) the power fails, a page is missing, and a
-# folder is deleted. All labs: [index](index.ipynb).
+# In the [third part](01c-what-survives.ipynb) the power fails, a page is missing, and a folder is deleted. All labs:
+# [index](index.ipynb).

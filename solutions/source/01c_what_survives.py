@@ -4,8 +4,7 @@
 # ## Why
 #
 # At 02:17 the power fails. At 02:40 the broker runs again, and of forty orders answered with `SUCCESS` it has none.
-# "`SUCCESS` means it is on the disk," a colleague had said. In this part you lose queues, pages and power, and see what
-# survives.
+# "`SUCCESS` means it is on the disk," a colleague had said. You lose queues, pages and power, and see what survives.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -57,7 +56,7 @@ lab.start("broker-a")
 lab.store_map(topic="orders")
 
 # %% [markdown]
-# All four entries are back, with their old offsets. The log contains everything that the broker needed for them.
+# All four entries are back, with their old offsets: the log contains everything for them.
 
 # %% [exercise] lab01.rebuild
 # ### Exercise 1: rebuild a consume queue
@@ -131,8 +130,8 @@ check("lab01.rebuild")
 # %% [markdown]
 # ## Flush: what SUCCESS promises
 #
-# Writing puts bytes into the operating system's memory (the page cache, 页缓存). Every program sees them there, and they
-# survive a killed broker. Only **flushing** (刷盘) puts them on the disk. When does a broker flush?
+# Writing puts bytes into the operating system's memory (the page cache, 页缓存), where they survive a killed broker. Only
+# **flushing** (刷盘) puts them on the disk.
 
 # %% [prediction] lab01.power
 # Forty orders are sent in four seconds, all answered SUCCESS. Then the power is cut. The broker flushes with its
@@ -184,8 +183,8 @@ Table(rows, title="40 orders, all answered SUCCESS: how many are there after a r
 reveal("lab01.power", rows[0]["after a power cut"])
 
 # %% [markdown]
-# This explains the night at 02:17: the broker kept its promise. Under `ASYNC_FLUSH` (异步刷盘), the default, `SUCCESS`
-# survives a killed process but not a machine failure. Under `SYNC_FLUSH` (同步刷盘) the answer waits for the disk.
+# So the broker kept its promise at 02:17. Under `ASYNC_FLUSH` (异步刷盘), the default, `SUCCESS` survives a killed process
+# but not a machine failure. Under `SYNC_FLUSH` (同步刷盘) the answer waits for the disk.
 
 # %% [answer] lab01.survivors
 # ### Your turn: larger orders
@@ -231,8 +230,7 @@ rows = [{"after_ms": step.now_ms - lab.began_ms, **values} for step, values in f
 Table(rows)
 
 # %% [markdown]
-# Sometimes four pages filled first, sometimes ten seconds passed first. This is what the disk lacks at this moment,
-# page by page (4 KiB each):
+# Either four pages filled first, or ten seconds passed. What the disk lacks now, page by page (4 KiB each):
 
 # %%
 lab.unsynced()
@@ -241,16 +239,15 @@ lab.unsynced()
 # ## The checkpoint
 #
 # After a flush the broker notes in `checkpoint` up to which time everything is on disk. The file has 4096 bytes and
-# uses five numbers. Recovery begins 3 seconds before the older of the first two. This is the file of the run above:
+# uses five numbers. Recovery begins 3 seconds before the older of the first two. After the run above:
 
 # %%
 lab.store().checkpoint_hexdump()
 
 # %% [markdown]
-# The first number is from the flush at 20 seconds. Only the ten-second flushes move it, and the file follows within a
-# second, so the flush at 30 seconds is missing. The second is still 0: queues are flushed when two whole pages are
-# waiting, else once a minute. (RocketMQ moves this number with every entry, synced or not; docs/differences.md says why
-# this project does not.)
+# Only the ten-second flushes move the first number, and the file follows within a second, so the flush at 30 seconds is
+# missing. The second is still 0: queues are flushed when two whole pages are waiting, else once a minute. (RocketMQ
+# moves this number with every entry, synced or not; docs/differences.md says why this project does not.)
 
 # %% [markdown]
 # ## Break it: a page is missing
@@ -275,8 +272,8 @@ hole = play(torn, seed=7, client=no_trace)
 Table(hole.store().problems(), columns=["kind", "physical_offset", "text"])
 
 # %% [markdown]
-# The broker is still off. Its files contradict each other: the queue has entries for all sixty orders, and the log has
-# a hole. `abort` exists, so the broker knows that it did not stop cleanly. Start it:
+# The queue has entries for all sixty orders, and the log has a hole. `abort` exists, so the broker knows that it did
+# not stop cleanly. Start it:
 
 # %%
 print(f"readable before: {orders_in(hole)}")
@@ -312,7 +309,7 @@ answer("lab01.hole", 0, hole)
 ### END SOLUTION
 
 # %% [markdown]
-# Now by hand. Step 3 is a store with forty orders, all dispatched; the log's pages are not on disk yet (□ in *Pages and
+# Now by hand. Step 3 has forty orders, all dispatched; the log's pages are not on disk yet (□ in *Pages and
 # checkpoint*). Steps 4 and 5 are a power cut that destroyed one page of the log, and the recovery, with 14 orders left.
 #
 # Go back to step 3. Click instead on the one page of `consumequeue` that is not on disk (it becomes ✕), press *Power
@@ -444,8 +441,7 @@ check("lab01.torn")
 # The log grows for ever, the disk does not. The broker deletes whole files, the oldest first, never the last one,
 # whether or not they have been read (过期文件清理).
 #
-# The lab's clock begins on 1 January at 00:00, and all forty orders are sent in its first second. (To play three days
-# faster, the broker reports to the name server every minute instead of every 30 seconds.)
+# The lab's clock begins on 1 January at 00:00, and all forty orders are sent in its first second.
 
 # %% [prediction] lab01.retention
 # A file of the commit log became full at midnight. Files are kept for 72 hours. After how many hours is it deleted?
@@ -489,8 +485,8 @@ print(cleaned)
 reveal("lab01.retention", hours)
 
 # %% [markdown]
-# No consumer has read these orders. The log now begins later, queue files that led only to deleted messages are gone as
-# well, and the queue's smallest offset has moved:
+# No consumer has read these orders. Queue files that led only to deleted messages are gone as well, and the queue's
+# smallest offset has moved:
 
 # %%
 queue = lab.store().queue("orders", 0)
@@ -499,8 +495,8 @@ for offset in (0, queue.min_offset, queue.max_offset):
     print(f"get from {offset}:", lab.broker().store.get("orders", 0, offset))
 
 # %% [markdown]
-# The broker makes a group that stood at 0 continue at the smallest offset. That group has lost everything before it,
-# with no error in its log. This limits lab 00's answer: messages wait, but only so long.
+# A group that stood at 0 continues at the smallest offset. It has lost everything before, with no error in its log.
+# Messages wait, but only so long.
 #
 # ### A full disk
 #
@@ -535,8 +531,8 @@ for used in LEVELS:
 Table(rows)
 
 # %% [markdown]
-# Now it is 01:00 of the fourth day: the files are 73 hours old, and 04:00 is three hours away. First the disk is half
-# full, then 80 %:
+# At 01:00 of the fourth day the files are 73 hours old, and 04:00 is three hours away. First the disk is half full,
+# then 80 %:
 
 
 # %%
@@ -586,8 +582,7 @@ answer("lab01.age", 72, old_files)
 # ## The real thing
 #
 # `datasets/` has two store directories of a **real RocketMQ 5.3.3 broker**, copied from its disk. `clean` was stopped
-# properly. `killed` is the same store after a restart, a producer at full speed, and `kill -9`. Everything you have
-# learnt must hold for them.
+# properly. `killed` is the same store after a restart, a producer at full speed, and `kill -9`.
 
 # %%
 from mqlab.course.teach.datasets import real_store
@@ -598,16 +593,16 @@ columns = ["name", "begin_timestamp", "end_timestamp", "hash_slot_count", "entri
 Table(clean.index_files(), columns=columns)
 
 # %% [markdown]
-# An index file is named after the time at which it was made. A search ignores the name: it reads the files whose header
-# covers the requested time.
+# An index file is named after the time at which it was made, but a search reads the files whose header covers the
+# requested time.
 
 # %%
 (message,) = clean.messages("tags", count=1)
 clean.hexdump(message.physical_offset)
 
 # %% [markdown]
-# The unit looks like ours; your `read_unit` of the first part can read it. A store of this project opens the real one
-# and continues it (this is your own copy; do what you like):
+# Your `read_unit` of the first part can read it. A store of this project opens the real one and continues it (this is
+# your own copy):
 
 # %%
 with MessageStore.open(clean.directory) as store:
@@ -633,8 +628,7 @@ print("bytes cut:", killed.max_physical_offset - report.end_offset)
 print("index files deleted and made again:", len(report.index_files_deleted))
 
 # %% [markdown]
-# Recovery began at the newest log file whose first message is 3 seconds older than the checkpoint's time. Has it lost
-# anything? That producer had 2350 answers `SEND_OK`, and the broker ran with `SYNC_FLUSH`:
+# Has recovery lost anything? That producer had 2350 answers `SEND_OK`, and the broker ran with `SYNC_FLUSH`:
 
 # %%
 sent_before = len(list(clean.messages("flow")))
@@ -674,8 +668,6 @@ print("found of what was sent before the kill:", there_now - sent_before)
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab01.two_policies
 # **1.** `SYNC_FLUSH` for the orders, `ASYNC_FLUSH` for page views: one broker has one policy. How would you run both?
@@ -700,6 +692,5 @@ print("found of what was sent before the kill:", there_now - sent_before)
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You know what is on the disk. Messages that a consumer could not handle are stored there as well: [lab
-# 07](07a-failure-takes-time.ipynb). In [lab 10](10a-spark-reads-the-broker.ipynb) Spark reads such a directory as a
-# table. All labs: [index](index.ipynb).
+# Messages that a consumer could not handle are stored there as well: [lab 07](07a-failure-takes-time.ipynb). In [lab
+# 10](10a-spark-reads-the-broker.ipynb) Spark reads such a directory as a table. All labs: [index](index.ipynb).

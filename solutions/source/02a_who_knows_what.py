@@ -14,9 +14,8 @@
 # - "Both name servers know the same; that is why there are two."
 # - "And the new topic must be on all brokers: it was created automatically."
 #
-# None of the four is true. This part asks what each process knows, and since when. The
-# [second](02b-what-a-send-costs.ipynb) sends in four ways, the [third](02c-sixteen-queues-then-eight.ipynb) removes
-# eight of sixteen queues.
+# None of the four is true. What does each process know, and since when? The [second part](02b-what-a-send-costs.ipynb)
+# sends in four ways, the [third](02c-sixteen-queues-then-eight.ipynb) removes eight of sixteen queues.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -40,9 +39,9 @@ old_questions("lab02")
 # %% [markdown]
 # ## A broker dies
 #
-# A broker registers with every name server (名字服务): at its start, and then every 30 s. A producer and a consumer ask one
-# name server for the route (路由) of each topic that they use: which brokers have it, with how many queues. They ask when
-# they first need it, and then every 30 s.
+# A broker registers with every name server (名字服务): at its start, and then every 30 s. A client asks one name server for
+# the route (路由) of each topic that it uses: which brokers have it, with how many queues. It asks when it first needs
+# the route, and then every 30 s.
 #
 # Two brokers, a shop that sends one order per second, billing that reads. Then the process of broker-b is killed: the
 # operating system closes its connections.
@@ -70,8 +69,7 @@ late = learned["shop"] - learned["nameserver-1"]
 reveal("lab02.killed", "at_once" if late < 1 else "poll" if late <= 30 else "expiry")
 
 # %% [markdown]
-# The times come from the tables of the processes, read every half second. Billing comes slightly after the shop: it
-# needs the route, and then a rebalance (重平衡).
+# Billing comes slightly after the shop: it needs the route, and then a rebalance (重平衡).
 #
 # Now the machine of broker-b loses its power. No connection is closed, no packet comes.
 
@@ -100,8 +98,8 @@ happened = "at_once" if noticed < 5 else "missed" if noticed < 60 else "expiry"
 reveal("lab02.silent", happened)
 
 # %% [markdown]
-# The board shows the whole table over time. Choose what happens to broker-b, move the moment, and read what each
-# process believes then. Where two rows contradict each other, sends fail or orders stay unread.
+# Choose what happens to broker-b, move the moment, and read what each process believes then. Where two rows contradict
+# each other, sends fail or orders stay unread.
 
 # %% tags=["explorer"]
 knows_board()
@@ -227,8 +225,8 @@ check("lab02.believes")
 # %% [markdown]
 # ## Two name servers that disagree
 #
-# Name servers do not know each other. A broker registers with all of them. A client asks one, and stays with it as long
-# as its connection holds. Now a cable fails, and only nameserver-1 no longer hears broker-b.
+# Name servers do not know each other. A client asks one, and stays with it as long as its connection holds. Now a cable
+# fails, and only nameserver-1 no longer hears broker-b.
 
 
 # %% tags=["parameter"]
@@ -313,8 +311,8 @@ Table(
 # %% [answer] lab02.healed
 # ### Your turn: the cable is replaced
 #
-# Let the cable be replaced after `CUT_FOR`. Choose a `CUT_FOR` of at least a minute with which the fault does no harm:
-# only a few orders wait when the cable is replaced. How many orders waited then?
+# Choose a `CUT_FOR` of at least a minute with which the fault does no harm: only a few orders wait when the cable is
+# replaced. How many orders waited then?
 #
 # wrong many: That is what waits after four minutes: the name server had forgotten broker-b by then.
 # wrong: Run the cell again with your CUT_FOR and read the number under it.
@@ -458,8 +456,8 @@ answer("lab02.spread", ORDERS, burst)
 # %% [markdown]
 # ## Break it: no name server is left
 #
-# Both name servers are killed and not restarted. Five minutes later a second shop opens. What do you expect for the
-# orders of the old shop, for billing, and for the new shop? Then run:
+# Both name servers are killed. Five minutes later a second shop opens. What do you expect for the orders of the old
+# shop, for billing, and for the new shop?
 
 
 # %% tags=["parameter"]
@@ -497,9 +495,8 @@ except Exception as error:
     print(f"{type(error).__name__}: {error}")
 
 # %% [markdown]
-# A client with a route continues: no order passes through a name server. A new client has no name server to ask. Set
-# `DIES_TOO` to `"broker-b"`: every order arrives in broker-a, but the shop never learns that it need not try broker-b
-# first.
+# A client with a route continues; a new client has no name server to ask. Set `DIES_TOO` to `"broker-b"`: every order
+# arrives in broker-a, but the shop never learns that it need not try broker-b first.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
@@ -533,15 +530,13 @@ except Exception as error:
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab02.no_push
 # **1.** Why does a name server not simply tell the clients?
 #
-# answer: It would have to know all clients, keep connections to them, and agree with the other name servers on which
-#   one notifies which client. Without that it stays simple: only memory, no peers, and any of them can be switched off.
-#   The price is half a minute in which clients use old routes. They can: a failed send is retried at another broker.
+# answer: It would have to know all clients, and agree with the other name servers on which one notifies which client.
+#   Without that it stays simple: only memory, no peers, and any of them can be switched off. The price is half a minute
+#   with old routes, and a failed send is retried at another broker.
 
 # %% [reflection] lab02.switch_off
 # **2.** How do you switch off a broker without a single failed send?
@@ -553,5 +548,5 @@ except Exception as error:
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# Sends failed, and yet the orders arrived, because the shop retried. The [second part](02b-what-a-send-costs.ipynb)
-# shows what retries cost, and when they do not help. All labs: [index](index.ipynb).
+# The [second part](02b-what-a-send-costs.ipynb) shows what retries cost, and when they do not help. All labs:
+# [index](index.ipynb).

@@ -10,9 +10,8 @@
 # - "A send that fails has not been stored, so we send it again."
 # - "With round robin a slow broker fills the producer's buffer."
 #
-# By evening some customers have been charged twice, and three orders of the shop's database never reached another
-# system. This part sends one order in four ways, and removes the answer, the shop or the broker while the order is on
-# its way.
+# By evening some customers are charged twice, and three orders of the shop's database reached no other system. You send
+# one order in four ways, and remove the answer, the shop or the broker on its way.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -35,7 +34,7 @@ from mqlab.lab.views import Bars, Curve, Table
 # %% [markdown]
 # ## Which queue
 #
-# A producer lists the queues of a route broker by broker, and sends the next message to the next queue.
+# A producer sends the next message to the next queue, broker by broker.
 
 
 # %% tags=["parameter"]
@@ -283,7 +282,7 @@ check("lab02.strategy")
 # %% [markdown]
 # ## Four ways, and what they cost
 #
-# A hundred orders. A frame needs 5 ms in each direction.
+# A hundred orders, 5 ms for a frame.
 
 
 # %% tags=["parameter"]
@@ -334,7 +333,7 @@ took = {
 Bars(took, unit="ms until the program goes on")
 
 # %% [markdown]
-# A synchronous send waits for its answer, so at most one is under way.
+# A synchronous send waits for its answer.
 
 # %% [prediction] lab02.buffer
 # broker-b is slow: three seconds per answer. The shop sends synchronously, round robin. Where do orders pile up?
@@ -428,14 +427,14 @@ lab = play(batches, seed=7, client=no_trace)
 Table({"batch": name, "answer": said} for name, said in lab.said.items())
 
 # %% [markdown]
-# The last one is stored as an ordinary message, because no code checks the flag. Both orders of the first batch show
-# the same `msg_id`, that of the batch: search for a key, not for an id.
+# No code checks the flag of the last one. Both orders of the first batch show the same `msg_id`, that of the batch:
+# search for a key.
 
 # %% [markdown]
 # ## What is retried
 #
 # A synchronous send makes up to three attempts (`retryTimesWhenSendFailed=2`). How many do the others make, and where?
-# One broker of two is killed; the journal records every attempt.
+# One broker of two is killed:
 
 
 # %% tags=["parameter"]
@@ -563,7 +562,7 @@ happened = (
 reveal("lab02.with_selector", happened)
 
 # %% [markdown]
-# Those were lost connections. Now broker-a answers with an error: its disk is full, and it stores nothing.
+# Now broker-a answers with an error: its disk is full.
 
 # %% [prediction] lab02.refused
 # Which sends are retried at broker-b now?
@@ -601,7 +600,7 @@ reveal("lab02.refused", happened)
 # ### Your turn: no second attempt
 #
 # Play `tried` with a killed broker-a once more, and with a setting of the shop such that a synchronous send makes
-# **one** attempt only. What result does the shop get? Answer with the text in the last column of the row `sync`.
+# **one** attempt. Answer with the text in the last column of the row `sync`.
 #
 # wrong ok: With one attempt, the order does not reach broker-b. Is the setting among those of the client?
 # wrong: Copy the text of the last column.
@@ -674,8 +673,8 @@ ok = lab.said == "SEND_OK"
 reveal("lab02.error", "ok_two" if ok else f"error_{'one' if stored(lab) else 'none'}")
 
 # %% [markdown]
-# A program that reads the error as *not stored* sends again, and has two orders with two ids. If the **producer**
-# retries, there are two copies with one id (`send_msg_max_timeout_per_request` limits a single attempt):
+# A program that reads the error as *not stored* sends again: two orders with two ids. If the **producer** retries,
+# there are two copies with one id (`send_msg_max_timeout_per_request` limits a single attempt):
 
 # %% tags=["picture"]
 lab = play(
@@ -689,8 +688,7 @@ Table(
 )
 
 # %% [markdown]
-# An answer may also come with another status than SEND_OK. This broker has a slave, and each order must be on both
-# before it answers:
+# An answer may also have another status than SEND_OK. This broker has a slave, and each order must be on both:
 
 
 # %% tags=["parameter"]
@@ -731,8 +729,7 @@ silent = not lab.slaves()[0].is_up
 reveal("lab02.who_says", "refused" if not there else "master" if silent else "slave")
 
 # %% [markdown]
-# All statuses mean *stored*. `retry_another_broker_when_not_store_ok` makes the producer try the next broker anyway. Some
-# books put that setting into the broker's file:
+# All statuses mean *stored*. `retry_another_broker_when_not_store_ok` makes the producer try the next broker anyway:
 
 
 # %%
@@ -762,8 +759,7 @@ except MqlabError as error:
     print(error)
 
 # %% [markdown]
-# Last: what if the broker's machine loses power? By default the broker answers when the order is in memory, and the
-# disk has it up to half a second later.
+# What if the broker's machine loses power? By default the disk has an order up to half a second after the answer.
 
 # %% tags=["parameter"]
 FLUSH = "ASYNC_FLUSH"
@@ -805,8 +801,8 @@ answer("lab02.flush", 0, survivors)
 # %% [markdown]
 # ## An order and its message
 #
-# The shop has a database. An order is a row in it, and a message for all other services. These are two writes in two
-# systems, and the process may crash between them. `lab.start_work` runs a function as part of the shop's process:
+# An order is a row in the shop's database, and a message for all other services: two writes in two systems, and the
+# process may crash between them. `lab.start_work` runs a function as part of the shop's process:
 
 
 # %% tags=["parameter"]
@@ -911,14 +907,14 @@ reveal("lab02.which_first", happened)
 #
 # | method | called |
 # |---|---|
-# | `place_order(key, body)` | once per order, when a customer buys. The call is never repeated. It returns immediately, even while no broker answers |
+# | `place_order(key, body)` | once per order; never repeated. It returns immediately, even while no broker answers |
 # | `relay()` | every second, by one thread of the process, as long as it runs. It may raise; it is called again |
 #
 # The database has the tables `orders (order_key, body)` and `outbox (order_key, body, sent)`; `sent` starts
 # at 0. A message goes to the topic `orders`, with the order's key as `keys` and the same body.
 #
-# The process is killed before every line, and restarted; a broker may be slow or away. In the end, each row of `orders` has
-# a message, no message lacks its row, and no message is resent needlessly.
+# The process is killed before every line, and restarted; a broker may be slow or away. In the end, each row of `orders`
+# has a message, each message a row, and no message is resent needlessly.
 #
 # hint: Whatever must survive a crash must be in the database, written in the same transaction as the order.
 # hint: `relay` reads the rows with `sent = 0`, sends each, and marks it when the send has succeeded. If it dies in
@@ -1004,10 +1000,9 @@ check("lab02.outbox")
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **Times**: the broker needs no time of its own here, so the four ways differ by the network alone. In reality a
-#   batch saves most where messages are small.
+# - **Times**: here the four ways differ by the network alone. In reality a batch saves most where messages are small.
 # - **A slow disk** was a slow network here. To a producer the two look alike.
-# - **The outbox** polls its table. With many shops, or many orders per second, read the database's log instead.
+# - **The outbox** polls its table. With many orders per second, read the database's log instead.
 
 # %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
@@ -1016,7 +1011,7 @@ check("lab02.outbox")
 # |---|---|
 # | round robin, the last broker avoided | `TopicPublishInfo.selectOneMessageQueue` |
 # | bans by latency class | `MQFaultStrategy`, `LatencyFaultToleranceImpl`; `sendLatencyFaultEnable` is off |
-# | attempts of a synchronous send | `DefaultMQProducerImpl.sendDefaultImpl`, `retryResponseCodes` |
+# | attempts, synchronous | `DefaultMQProducerImpl.sendDefaultImpl`, `retryResponseCodes` |
 # | attempts of an asynchronous one | `MQClientAPIImpl.onExceptionImpl` |
 # | one attempt with a selector | `sendSelectImpl` |
 # | batches | `MessageBatch.generateFromList` |
@@ -1036,25 +1031,22 @@ check("lab02.outbox")
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab02.again
 # **1.** A send has failed with a time-out. Send again, or not?
 #
-# answer: You do not know whether it was stored. If readers recognise a second copy by its key, send again with the same
-#   key. If a duplicate does harm, write the message into an outbox and let one relay send it. You cannot ask the
-#   broker: a search by key finds only indexed messages, and indexing may come later.
+# answer: You do not know whether it was stored. If readers recognise a second copy by its key, send again. If a
+#   duplicate does harm, write the message into an outbox and let one relay send it. You cannot ask the broker: a search
+#   by key finds only indexed messages.
 
 # %% [reflection] lab02.which_way
 # **2.** Which of the four ways for which message?
 #
-# answer: Sync where the next step depends on it. Async where many are under way and each answer is handled, errors too.
-#   One-way for messages that may be lost, such as a log line. A batch for many small messages of one topic that arrive
-#   together.
+# answer: Sync where the next step depends on it. Async where each answer is handled, errors too. One-way for messages
+#   that may be lost. A batch for many small messages of one topic that arrive together.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# An order has several events, which belong in one queue. The [third part](02c-sixteen-queues-then-eight.ipynb) puts
-# them there, and then removes the queue. All labs: [index](index.ipynb).
+# The [third part](02c-sixteen-queues-then-eight.ipynb) puts all events of an order into one queue, and then removes the
+# queue. All labs: [index](index.ipynb).

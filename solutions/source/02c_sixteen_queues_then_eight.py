@@ -40,9 +40,8 @@ from mqlab.rocketmq.wire.java_hash import string_hash as java_hash
 # %% [markdown]
 # ## One order, one queue
 #
-# Only a queue keeps messages in order. So all events of an order go to the queue that a **selector** computes from its
-# id. RocketMQ has one, `SelectMessageQueueByHash`: the absolute value of the id's Java hash, modulo the number of
-# queues.
+# Only a queue keeps messages in order, so all events of an order go to the queue that a **selector** computes from its
+# id. RocketMQ's `SelectMessageQueueByHash`: the absolute value of the id's Java hash, modulo the number of queues.
 
 
 # %% tags=["parameter"]
@@ -359,8 +358,7 @@ happened = (
 reveal("lab02.reverse", happened)
 
 # %% [markdown]
-# The unread orders are in these queues. The group's lag does not show them, because it is a sum over the queues of the
-# route:
+# The group's lag does not show the unread orders, because it is a sum over the queues of the route:
 
 # %% tags=["picture"]
 queues = sorted({one.queue_id for one in lab.unread})
@@ -379,8 +377,8 @@ Table(
 # %% [answer] lab02.back_again
 # ### Your turn: get them back
 #
-# The damage is done. Set `READ` so that billing reads what was stranded. The cell waits for two minutes. Answer with
-# the number of orders that are unread after that.
+# Set `READ` so that billing reads what was stranded. The cell waits for two minutes. How many orders are unread after
+# that?
 #
 # wrong before: That is the number before the repair.
 # wrong: Run the cell with a READ that includes queues 8 to 15 again.
@@ -499,8 +497,8 @@ check("lab02.scale_in")
 # %% [markdown]
 # ## Outside a Lab
 #
-# So far everything ran inside this notebook, in simulated time. `mqlab serve` starts a name server and a broker in a
-# process of their own, over TCP and in real time, for any RocketMQ client. Here it is, on free ports:
+# `mqlab serve` starts a name server and a broker in a process of their own, over TCP and in real time, for any RocketMQ
+# client. Here on free ports:
 
 
 # %% tags=["parameter"]
@@ -549,14 +547,14 @@ happened = "ok" if said[1] == "SEND_OK" else "waits" if waited > 2 else "at_once
 reveal("lab02.served", happened)
 
 # %% [markdown]
-# In a terminal, `mqlab serve --store run` keeps its messages in a folder; `mqlab console 127.0.0.1:9876` shows them, and
-# RocketMQ's Java client can send to it. The guide is in `docs/serving.md`.
+# In a terminal, `mqlab serve --store run` keeps its messages in a folder; `mqlab console 127.0.0.1:9876` shows them
+# (`docs/serving.md`).
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **Two orders a second** show every message that is lost. They do not show how long a drain takes in your cluster:
-#   that is the backlog of the slowest group.
+# - **Two orders a second** do not show how long a drain takes in your cluster: that is the backlog of the slowest
+#   group.
 # - **The order of events** across a change of queues is not kept, even by the safe way: *paid* may wait in queue 12
 #   while *shipped* is read from queue 4. If you need it, stop the producers, drain, change, and start them again.
 # - **One broker.** With several, set the numbers on each, one after another.
@@ -583,8 +581,6 @@ reveal("lab02.served", happened)
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab02.growing
 # **1.** And eight to sixteen? What can go wrong when a topic grows?
@@ -603,5 +599,4 @@ reveal("lab02.served", happened)
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You know where a message goes. [Lab 03](03a-who-reads-which-queue.ipynb) asks who reads it there. All labs:
-# [index](index.ipynb).
+# [Lab 03](03a-who-reads-which-queue.ipynb) asks who reads the message. All labs: [index](index.ipynb).

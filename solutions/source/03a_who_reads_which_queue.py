@@ -6,14 +6,14 @@
 # Monday, 9:00. Over the weekend billing was scaled from three instances to five. One of the five still does 40 % of the
 # work, one does nothing at all, and for half a minute after the deployment orders were charged twice.
 #
-# The meeting is sure that the broker is innocent:
+# The meeting is sure:
 #
 # - "The strategy is called *averagely*. Averaging is fair."
 # - "We will take consistent hashing, it moves nothing that need not move. With enough virtual nodes it is fair, too."
 # - "A queue never has two readers."
 # - "Clustering means that a message is consumed once."
 #
-# Each of the four is wrong in a way that you can see. Here you write two allocation strategies (分配策略).
+# Each of the four is wrong. Here you write two allocation strategies (分配策略).
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -39,10 +39,7 @@ old_questions("lab03")
 #
 # The members of a consumer group (消费者组) divide the queues (消息队列) of a topic, so that each queue has one reader. No
 # server hands the queues out. Every member fetches the same two lists, the queues of the topic and the client ids of
-# the group, sorts both, and computes its own share (重平衡, rebalance). If all members compute the same division, every
-# queue is read.
-#
-# A member of billing, and a group of them:
+# the group, sorts both, and computes its own share (重平衡, rebalance).
 
 
 # %% tags=["setup"]
@@ -102,9 +99,8 @@ reveal("lab03.eight_by_three", " ".join(map(str, second)))
 # ### Exercise 1: AVG (平均分配)
 #
 # Write it for any two lists. The members are client ids; `me` is the one that asks. The check compares your answer with
-# that of RocketMQ's own class, on queues of several brokers. That makes no difference, because the list of all queues
-# is divided. One call comes from a member that is not in the list, because its heartbeat has not reached the broker
-# yet. It gets nothing.
+# RocketMQ's own class, on queues of several brokers, whose list is divided as a whole. One call comes from a member
+# that is not in the list, because its heartbeat has not arrived yet. It gets nothing.
 #
 # hint: `each, extra = divmod(len(queues), len(members))` gives the even share, and how many members get one queue more.
 # hint: The blocks of the n members before member number n (`members.index(me)`) come before its own. `min(n, extra)` of
@@ -138,9 +134,8 @@ check("lab03.average")
 # %% [markdown]
 # ## Dealt like cards
 #
-# The second strategy, averagely by circle, deals the queues one by one, round and round. A consumer gets its strategy
-# when it is made, by RocketMQ's name or as an object. (In Java it is an argument of the constructor, or
-# `setAllocateMessageQueueStrategy` before the start.) Here are two brokers with four queues each:
+# Averagely by circle deals the queues one by one. A consumer gets its strategy when it is made, by RocketMQ's name or
+# as an object. Two brokers with four queues each:
 
 
 # %% tags=["parameter"]
@@ -175,8 +170,8 @@ OwnersGrid(
 )
 
 # %% [markdown]
-# Both are equally fair: the same numbers, in another order. With AVG two of the three members read from one broker
-# only. With AVG_BY_CIRCLE every member reads from both.
+# Both are equally fair. With AVG two of the three members read from one broker only, with AVG_BY_CIRCLE every member
+# reads from both.
 
 # %% [exercise] lab03.circle
 # ### Exercise 2: AVG_BY_CIRCLE (环形平均分配)
@@ -260,8 +255,7 @@ Bars(work(lab), unit="% of the messages", title="Monday, 9:00")
 reveal("lab03.idle", sum(share == 0 for share in work(lab).values()))
 
 # %% [markdown]
-# That is Monday morning: 40 % for the first, nothing for the last. More instances would change nothing, because
-# `orders` has four queues. What would?
+# That is Monday morning. More instances would change nothing, because `orders` has four queues. What would?
 
 # %% [answer] lab03.enough
 # ### Your turn: enough queues
@@ -296,9 +290,9 @@ answer("lab03.enough", 8, enough)
 # %% [exercise] lab03.fairness
 # ### Exercise 3: how unfair was it?
 #
-# Put a number on it. `moments` is the history of a group: for each moment a tuple of the members (a list of ids) and of
-# the owners (a dictionary, queue -> member). Return the largest difference between the member with most queues and the
-# member with fewest, over all moments.
+# `moments` is the history of a group: for each moment a tuple of the members (a list of ids) and of the owners (a
+# dictionary, queue -> member). Return the largest difference between the member with most queues and the member with
+# fewest, over all moments.
 #
 # hint: For each moment, count for each member how often it is among `owners.values()`.
 # hint: Go through `members` instead of the owners: a member without queues is not among the owners.
@@ -330,9 +324,8 @@ check("lab03.fairness")
 # %% [markdown]
 # ## Rooms
 #
-# Brokers are in two machine rooms (机房), and so are members. RocketMQ has two strategies for that, and books often
-# describe a third. `MACHINE_ROOM` gets a list of rooms and compares it with the brokers' names: `room1@broker-a` is in
-# room1.
+# Brokers are in two machine rooms (机房), and so are members. `MACHINE_ROOM` gets a list of rooms and compares it with
+# the brokers' names: `room1@broker-a` is in room1.
 
 # %% [prediction] lab03.rooms
 # Two brokers, `room1@broker-a` and `room2@broker-b`, have four queues each. All members use
@@ -399,8 +392,7 @@ OwnersGrid(
 # - **Even numbers of queues are not even work.** A hot key makes a hot queue, whichever member reads it. Lab 10 looks
 #   for it.
 # - **Nothing changed here.** The second part shows what moves when members come and go, the third how long it takes.
-# - **A strategy is computed from equal lists.** Members that see different lists divide differently, as the third part
-#   shows.
+# - **A strategy is computed from equal lists.** Members that see different lists divide differently.
 # - **The members divide.** RocketMQ 5 can also let the broker divide the queues (`clientRebalance=false`), and with POP
 #   ([lab 15a](15a-leased-not-owned.ipynb)) several members may read one queue on purpose.
 
@@ -425,8 +417,6 @@ OwnersGrid(
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab03.sixteen
 # **1.** Your topic has 16 queues on four brokers. How many instances can work, and with how many is the work even?
@@ -446,5 +436,5 @@ OwnersGrid(
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# Queues have owners now. In the [second part](03b-what-a-change-moves.ipynb) members come and go, and you write a
-# strategy that moves little. All labs: [index](index.ipynb).
+# In the [second part](03b-what-a-change-moves.ipynb) members come and go, and you write a strategy that moves little.
+# All labs: [index](index.ipynb).

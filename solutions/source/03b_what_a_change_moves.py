@@ -3,10 +3,9 @@
 #
 # ## Why
 #
-# In the [first part](03a-who-reads-which-queue.ipynb) queues had owners. On Monday at 9:00 two instances joined, and
-# queues changed hands. "We will take consistent hashing", says the meeting. "It moves nothing that need not move. With
-# enough virtual nodes it is fair, too." You count what moves, build the ring, see what virtual nodes do, and then
-# design a strategy that is fair and moves little.
+# On Monday at 9:00 two instances joined, and queues changed hands. "We will take consistent hashing", says the meeting.
+# "It moves nothing that need not move. With enough virtual nodes it is fair, too." You count what moves, build the
+# ring, and design a strategy that is fair and moves little.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -33,8 +32,8 @@ from mqlab.rocketmq.client.allocate import md5_u32, strategy
 # %% [markdown]
 # ## What a join moves
 #
-# A queue that changes its owner has a cost: its reader stops, another one begins, and some messages are delivered
-# twice. So it matters how many queues change hands when a member joins or leaves (扩缩容).
+# When a member joins or leaves (扩缩容), queues change hands. Each costs: its reader stops, another one begins, and some
+# messages are delivered twice.
 
 # %% [prediction] lab03.join_moves
 # Three members divide eight queues by AVG. A fourth joins, and its id comes last. How many queues change their owner?
@@ -87,7 +86,7 @@ OwnersGrid(history("AVG_BY_CIRCLE"), title="AVG_BY_CIRCLE")
 OwnersGrid(history("CONSISTENT_HASH"), title="CONSISTENT_HASH")
 
 # %% [markdown]
-# It moves only what it must. But look at the counts at the end of each line.
+# But look at the counts at the end of each line.
 
 # %% [exercise] lab03.churn
 # ### Exercise 4: how much moved that need not have?
@@ -96,8 +95,8 @@ OwnersGrid(history("CONSISTENT_HASH"), title="CONSISTENT_HASH")
 # sum of those that **had to**.
 #
 # With n queues and k members, `each, extra = divmod(n, k)`. For even shares a member keeps `each` of its queues, and
-# `extra` of the members keep one more. The rest had to move. In the picture of AVG, when 4 joins, each of the four
-# may keep two. Three members have 3, 3 and 2, so they keep six, and two must move.
+# `extra` of the members keep one more. The rest had to move. When the fourth joins 3, 3 and 2, each may keep two, so
+# two must move.
 #
 # hint: `pairwise(moments)` gives each moment with the next one. The queues q with `before[q] != after[q]` changed.
 # hint: A member that stays may keep `min(had, each)`. Of those that had more than `each`, `extra` may keep one more. A
@@ -136,8 +135,8 @@ check("lab03.churn")
 # ## The ring
 #
 # Hashes of members are points on a ring. A queue has a hash too, and belongs to the next point: the first one whose
-# hash is not below its own. When a member joins, its points take a piece from the next point's member, and the others
-# notice nothing. In the picture an arc belongs to the point at its end.
+# hash is not below its own. When a member joins, its points take a piece from the next point's member. An arc belongs
+# to the point at its end.
 
 # %% [prediction] lab03.points
 # How many points does a member have on RocketMQ's ring, if you configure nothing?
@@ -215,7 +214,7 @@ answer("lab03.unlucky", 20)
 # %% [exercise] lab03.ring
 # ### Exercise 5: CONSISTENT_HASH
 #
-# Build it, so that it answers as RocketMQ's class does. These must be equal to the byte:
+# It must answer as RocketMQ's class does:
 #
 # | what | how |
 # |---|---|
@@ -269,9 +268,8 @@ check("lab03.ring")
 # %% [markdown]
 # ## All of it on one board
 #
-# The board shows queues against members: strategies, brokers, joins, leaves, virtual nodes, the ring. To the broker a
-# restart is a rename, because RocketMQ's default id contains the process's number. Fairness and moves are counted over
-# the history. Change what you like.
+# To the broker a restart is a rename, because RocketMQ's default id contains the process's number. Fairness and moves
+# are counted over the history. Change what you like.
 
 # %% [answer] lab03.worst
 # ### Your turn: the worst history
@@ -304,8 +302,7 @@ board.compare()
 # %% [markdown]
 # ## A strategy that moves little
 #
-# AVG is fair and moves much. The ring moves little and is unfair. Can one strategy be both? First see how good it could
-# be.
+# AVG is fair and moves much, the ring moves little and is unfair. Can one strategy be both?
 
 # %% [prediction] lab03.ideal
 # Can a strategy be even at every moment and move only what has to move, whichever members join and leave?
@@ -322,7 +319,7 @@ board.compare()
 # %% [markdown]
 # You can prove it by counting. With four queues and members a, b and c, one member has two queues, say a. If a was
 # there first and c joined, c took one queue, which is the minimum. But if b and c were there and a joined, then a took
-# two queues where one would do. There are few possible strategies for four queues, so try all of them:
+# two queues where one would do. All possible strategies for four queues:
 
 
 # %% tags=["picture"]
@@ -355,8 +352,8 @@ Bars(
 reveal("lab03.ideal", "no" if min(best) > 3 else "hash")
 
 # %% [markdown]
-# Three moves are necessary, and no strategy makes fewer than four. So 1.0 cannot be reached without a memory, but you
-# can come close. How close are RocketMQ's strategies? Two hundred joins and leaves of small groups, 32 queues:
+# No strategy makes fewer than four moves, where three are necessary. Without a memory 1.0 cannot be reached. How close
+# are RocketMQ's strategies? Two hundred joins and leaves of small groups, 32 queues:
 
 
 # %% tags=["parameter"]
@@ -532,9 +529,8 @@ def in_consumers(divide):
 # %% [answer] lab03.measured
 # ### Your turn: in real consumers
 #
-# In this cell a group uses a strategy while members come and go, AVG_BY_CIRCLE at first. Set `DIVIDE` to `sticky`, if
-# you have written it, or to `of_rocketmq("AVG")`, and run the cell again. How many queues moved in all, at the three
-# changes?
+# Members come and go, under AVG_BY_CIRCLE at first. Set `DIVIDE` to `sticky`, or to `of_rocketmq("AVG")`, and run the
+# cell again. How many queues moved in all, at the three changes?
 #
 # wrong: Add up the numbers at the end of the lines of your own picture.
 # note: The same group and the same changes, but other moves. Each of them is a pause, and a chance for a second charge.
@@ -556,7 +552,7 @@ answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), g
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **A move was a number here.** The third part shows how long it takes, and what happens to messages meanwhile.
+# - **A move was a number here.** The third part shows how long it takes.
 # - **Random histories are not your deployments.** Ten instances that restart one after another are ten leaves and ten
 #   joins of new ids.
 # - **Even numbers of queues are not even work.** A hot key makes a hot queue, whichever member reads it.
@@ -580,8 +576,6 @@ answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), g
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab03.choice
 # **1.** A colleague wants CONSISTENT_HASH "because we deploy ten times a day". What do you ask?
@@ -601,5 +595,5 @@ answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), g
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# Here queues moved in no time. In the [third part](03c-when-queues-move.ipynb) they take seconds, and sometimes they
-# have two readers. All labs: [index](index.ipynb).
+# In the [third part](03c-when-queues-move.ipynb) moves take seconds, and sometimes queues have two readers. All labs:
+# [index](index.ipynb).

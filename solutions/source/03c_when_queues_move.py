@@ -4,8 +4,8 @@
 # ## Why
 #
 # On Monday at 9:00 two instances of billing joined, [queues moved](03b-what-a-change-moves.ipynb), and for half a
-# minute orders were charged twice. Nothing had failed and nothing had crashed. "A queue never has two readers", says
-# the meeting. "Clustering means that a message is consumed once."
+# minute orders were charged twice. Nothing had failed or crashed. "A queue never has two readers", says the meeting.
+# "Clustering means that a message is consumed once."
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -78,8 +78,8 @@ no_trace = {"enable_trace": False}  # nothing but orders in the log
 # ## Two processes, one client id
 #
 # A client id is `address@instance name`. RocketMQ makes it unique with the process's number and a clock, unless you set
-# the instance name. If that configuration is copied to two machines whose containers have the same address, two
-# instances have the same id, and RocketMQ accepts both.
+# the instance name. With such a configuration on two machines whose containers have the same address, two instances
+# have one id, and RocketMQ accepts both.
 
 # %% [prediction] lab03.one_id
 # Three processes read eight queues with AVG. Two of them have the same client id. How many queues does nobody read?
@@ -121,8 +121,7 @@ reveal("lab03.one_id", sum(not row.client for row in rows))
 lab.progress("billing")
 
 # %% [markdown]
-# Thirty orders were charged twice, thirty were never charged, and three queues have a lag that no member works on. An
-# operator's tool shows this much of it (`mqadmin consumerConnection`):
+# An operator's tool shows this much of it (`mqadmin consumerConnection`):
 
 # %%
 lab.admin.examine_consumer_connection_info("billing")
@@ -173,8 +172,8 @@ check("lab03.twins")
 # %% [markdown]
 # ## A third instance
 #
-# Two members share four queues. A third one starts and sends the brokers a heartbeat (心跳). The broker notifies the
-# others that the list of members has changed, and each of them computes its share again (重平衡).
+# Two members share four queues. A third one starts and sends a heartbeat (心跳). The broker notifies the others that the
+# list of members has changed, and each computes its share again (重平衡).
 
 # %% [prediction] lab03.pause
 # The third member gets queue 3 from the second. How long after its start does a listener get a new order of queue 3, at
@@ -218,9 +217,8 @@ first = next(row for row in rows if row.client == "billing-3")
 reveal("lab03.pause", (first.started_ms - joined[-1]) // 1000)
 
 # %% [markdown]
-# The same second as calls between nodes: the heartbeat, the notice to the others (`NOTIFY_CONSUMER_IDS_CHANGED`), the
-# requests for the list of members and for the first offset. The old owner reports its offset (消费位点) when it lets go;
-# the new one begins there.
+# The same second as calls between nodes. The old owner reports its offset (消费位点) when it lets go; the new one begins
+# there.
 
 # %%
 steps = [record.step for record in lab.journal if record.now_ms >= joined[-1] - 2]
@@ -229,7 +227,7 @@ lab.space_time(steps[0], steps[36])
 # %% [markdown]
 # ## Which changes the broker announces
 #
-# "The broker detects every change and notifies at once." It does so for some changes.
+# "The broker detects every change and notifies at once." Does it?
 
 # %% [prediction] lab03.more_queues
 # An operator doubles the queues of `orders`, from 8 to 16. When do the members read the new queues?
@@ -307,16 +305,16 @@ names = {1: "a second", 20: "20 seconds", 120: "two minutes"}
 reveal("lab03.power", names[min(names, key=lambda seconds: abs(seconds - dark))])
 
 # %% [markdown]
-# A change of tags moves nothing and notifies no member; lab 06 shows the consequences. A notice is best effort: it can
-# get lost, or be switched off for a group. Then every member finds out on its own, at its next round. Members do not
-# wait for each other. The new member takes its share at once, while the old ones still read it.
+# A change of tags notifies no member (lab 06). A notice can get lost, or be switched off for a group. Then every member
+# finds out at its next round. Members do not wait for each other: the new member takes its share at once, while the old
+# ones still read it.
 
 # %% [answer] lab03.deaf
 # ### Your turn: no notices
 #
-# In this world the broker notifies no member. The third member joins `PAUSE` seconds after the others have settled.
-# Which moment is the worst? Find a whole number of seconds, from 0 to 20, with which some queue has two owners for more
-# than 15 seconds. Answer with how many seconds it had two owners.
+# The broker notifies no member. The third member joins `PAUSE` seconds after the others have settled. Find a whole
+# number of seconds, from 0 to 20, with which some queue has two owners for more than 15 seconds. Answer with how many
+# seconds it had two owners.
 #
 # wrong pause: That is `PAUSE`. The question is how long the two bars of one queue overlap.
 # wrong: Read it from the picture: from the moment at which billing-3 owns the queue until the other one lets go, in
@@ -354,7 +352,7 @@ answer("lab03.deaf", 18, deaf)
 # ## Two owners
 #
 # Now Monday's deployment: to three instances come two more, and orders arrive all the time. Every member is notified,
-# nothing fails or crashes, and no offset is set back.
+# and nothing fails.
 
 # %% [prediction] lab03.twice
 # Forty orders arrive while the two instances join. How many of them are charged twice?
@@ -396,8 +394,8 @@ how_many = "none" if twice == 0 else "all" if twice == len(charged) else "some"
 reveal("lab03.twice", how_many)
 
 # %% [markdown]
-# The last colour of the legend marks what both members got. A call continues after its queue has moved, because the
-# client does not interrupt a listener. When the call returns, its result is thrown away (`RESULT_DISCARDED`):
+# A call continues after its queue has moved, because the client does not interrupt a listener. When it returns, its
+# result is thrown away (`RESULT_DISCARDED`):
 
 # %%
 rows = [
@@ -503,9 +501,7 @@ reveal("lab03.in_order", twice_in_order)
 # %% [markdown]
 # ## The window on a board
 #
-# The board plays the same kind of deployment: who comes or goes, how long a listener's call takes, whether the members
-# are notified, in order or not. The controls are at the foot of the board, under *While a queue changes hands, in a
-# running group*.
+# The controls are at the foot of the board, under *While a queue changes hands, in a running group*.
 
 # %% [answer] lab03.window
 # ### Your turn: short calls, and no notices
@@ -535,8 +531,8 @@ answer("lab03.window", len(window.twice()), window)
 # ## Two brokers, two lists
 #
 # A member asks any one of the topic's brokers for the list of members. Each broker knows the members that send it
-# heartbeats. Here billing-2 cannot reach broker-b for a while, and billing-1 can. After two minutes broker-b has
-# forgotten billing-2, broker-a has not, and billing-1 believes whichever it asks:
+# heartbeats. Here billing-2 cannot reach broker-b for a while. After two minutes broker-b has forgotten billing-2,
+# broker-a has not, and billing-1 believes whichever it asks:
 
 # %% tags=["parameter"]
 LASTS = "4m"
@@ -554,8 +550,7 @@ for name in ("broker-a", "broker-b"):
 lab.queue_owners("billing", from_ms=lab.now_ms - 240_000)
 
 # %% [markdown]
-# Each round, every 20 seconds, is a toss of a coin: the queues of broker-b have one owner or two. The strategy works
-# correctly, on different lists.
+# Each round, every 20 seconds, is a toss of a coin: the queues of broker-b have one owner or two.
 
 # %% [markdown]
 # ## Break it: half a deployment
@@ -581,16 +576,15 @@ rows = [row for row in lab.progress("billing") if row.topic == "orders"]
 Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows)
 
 # %% [markdown]
-# This does not settle. As long as the members disagree, one queue has two readers and another none. RocketMQ never
-# compares the members' strategies. Try other combinations in `STRATEGIES`.
+# This does not settle, because RocketMQ never compares the members' strategies. Try other combinations in `STRATEGIES`.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **Every queue's pause was counted in virtual time.** A real network adds to it, and so does a broker under load.
 # - **Nothing here is idempotent (幂等).** Duplicates were counted, not prevented. Lab 04 prevents them.
-# - **The 120 seconds are the broker's setting** `channelExpiredTimeout`, and the 20 seconds are a system property of
-#   the client. If you shorten them, you pay with false alarms and more requests.
+# - **The 120 seconds are the broker's setting** `channelExpiredTimeout`, the 20 seconds a system property of the
+#   client. Shorter ones cost false alarms and more requests.
 # - **The members divided the queues.** RocketMQ 5 can also let the broker do it (`clientRebalance=false`), and has POP
 #   ([lab 15a](15a-leased-not-owned.ipynb)), in which a queue may have several readers.
 
@@ -619,8 +613,6 @@ Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab03.monday
 # **1.** The meeting's four sentences: what would you show your colleagues?
@@ -633,13 +625,12 @@ Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows
 # %% [reflection] lab03.quiet
 # **2.** You must add two instances at noon. How do you do it with as few double charges as possible?
 #
-# answer: Shorten the time in which results can be discarded. Use short listeners, or pause the members (`suspend`) and
-#   let the listeners finish before the new ones start; their offsets are reported every five seconds. Start both at
-#   once, so that queues move once. And keep the unique row in the database, because a notice may get lost or a process
-#   may crash, and then none of this helps.
+# answer: Shorten the time in which results can be discarded: use short listeners, or pause the members (`suspend`) and
+#   let the listeners finish before the new ones start. Start both at once, so that queues move once. And keep the
+#   unique row in the database, because a notice may get lost or a process may crash, and then none of this helps.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# The new owner begins at the offset that the old one has reported. What does that number contain, who stores it when,
-# and what is redelivered after a crash? That is lab 04. All labs: [index](index.ipynb).
+# The new owner begins at the offset that the old one has reported. Who stores it when, and what is redelivered after a
+# crash? That is lab 04. All labs: [index](index.ipynb).

@@ -14,8 +14,8 @@
 # - "There is a limit of two thousand messages, which stops such a thing."
 # - "A synchronous commit would have waited for the broker's answer."
 #
-# None of the five is true. The number behind this incident is kept in three places, and this lab looks at all three. In
-# the [second part](04b-beginning-again.ipynb) an operator moves it by hand.
+# None of the five is true. The number behind this incident is kept in three places. In the [second
+# part](04b-beginning-again.ipynb) an operator moves it by hand.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -40,8 +40,8 @@ old_questions("lab04")
 # %% [markdown]
 # ## One number
 #
-# A queue is a list that only grows, and each message has a number in it, its queue offset (队列位点). How far a group has
-# read is one more number per queue: the group's offset (消费位点). In this lab an order says how long it takes:
+# Each message of a queue has a number, its queue offset (队列位点). How far a group has read is one more number per queue:
+# the group's offset (消费位点). Here an order says how long it takes:
 
 
 # %% tags=["setup"]
@@ -96,8 +96,8 @@ print("the group's offset:        ", orders.consumer_offset, "  lag:", orders.la
 reveal("lab04.one_past", orders.consumer_offset)
 
 # %% [markdown]
-# The answer to a pull has a similar number. You may read that `nextBeginOffset` is "the consumer's offset + 1". Pull
-# the twelve orders by hand and compare:
+# You may read that a pull's `nextBeginOffset` is "the consumer's offset + 1". Pull the twelve orders by hand and
+# compare:
 
 # %%
 queue = MessageQueue("orders", "broker-a", 0)
@@ -154,9 +154,8 @@ lab.run_for("30s")
 lab.how_far("billing", "orders")
 
 # %% [markdown]
-# The offset moves from 3 to 12 in one step. The class that decides this is `ProcessQueue`; a consumer has one for each
-# queue that it owns, and you can call it by hand. Pulled messages are put in, finished messages are removed, and each
-# removal returns the offset the group may move to:
+# The class that decides this is `ProcessQueue`; a consumer has one for each queue that it owns. Pulled messages are put
+# in, finished messages are removed, and each removal returns the offset the group may move to:
 
 # %% tags=["picture"]
 cache = ProcessQueue()
@@ -222,7 +221,7 @@ check("lab04.committed")
 # %% [markdown]
 # ## Who knows it, and since when
 #
-# The offset moves in billing's memory as soon as an order is done. Who else knows?
+# The offset moves in billing's memory as soon as an order is done.
 
 # %% [prediction] lab04.report
 # A listener has returned `CONSUME_SUCCESS`. When does the broker know?
@@ -278,16 +277,14 @@ print(f"a done order is reported after {waits_s:.1f} s at most; the first report
 reveal("lab04.report", 5 if waits_s <= 5 else 15)
 
 # %% [markdown]
-# The third place is a file of the broker, `consumerOffset.json`. The broker writes it every 5 seconds if something has
-# changed. This is the file on disk:
+# The third place is a file that the broker writes every 5 seconds if something has changed, `consumerOffset.json`:
 
 # %%
 print((lab.directory / "broker-a" / "config" / "consumerOffset.json").read_text())
 
 # %% [markdown]
-# Look at the report itself. `UPDATE_CONSUMER_OFFSET` is one-way: no answer comes back, and billing does not learn
-# whether it arrived. You may read that the answer to a commit has `minOffset`, `maxOffset` and `nextBeginOffset`; those
-# three are in the answer to a **pull**:
+# The report, `UPDATE_CONSUMER_OFFSET`, is one-way: billing does not learn whether it arrived. You may read that the
+# answer to a commit has `minOffset`, `maxOffset` and `nextBeginOffset`; those three are in the answer to a **pull**:
 
 # %% tags=["picture"]
 report = lab.journal.of("offset.committed")[0]
@@ -298,7 +295,7 @@ answers = [step.about for step in lab.journal.of("message.pulled")]
 print(answers[0].ext_fields)
 
 # %% [markdown]
-# Does a synchronous commit wait for an answer? A lite pull consumer has `commit_sync`, so measure it:
+# Does a synchronous commit wait for an answer? Measure a lite pull consumer's `commit_sync`:
 
 # %%
 lab = play(all_done, seed=7, client=no_trace)
@@ -314,13 +311,13 @@ lab.run_for("15s")
 print("15 seconds later:", table.queues_of("report", "orders"))
 
 # %% [markdown]
-# `commit_sync` only notes the offset in the client's memory. The timer reports it later, one-way like every report.
+# `commit_sync` only notes the offset in the client's memory. The timer reports it later, one-way.
 
 # %% [answer] lab04.interval
 # ### Your turn: report more often
 #
-# `persist_consumer_offset_interval` is how often billing reports. Set it to one second and run the cell. How many
-# different offsets of `orders` does the broker store in the 32 seconds? (Count the rows "at the broker".)
+# Set `persist_consumer_offset_interval` to one second and run the cell. How many different offsets of `orders` does the
+# broker store in the 32 seconds? (Count the rows "at the broker".)
 #
 # wrong default: That is the number with the default of five seconds.
 # wrong memory: Those are the moves in memory. Several of them fall between two reports.
@@ -355,8 +352,8 @@ answer("lab04.interval", 9, play(reports, seed=7, client=no_trace))
 # %% [markdown]
 # ## What a crash costs
 #
-# Twenty orders: the first takes one second, the second two, and so on. Nineteen and a half seconds after billing's
-# start the three places look like this:
+# Twenty orders: the first takes one second, the second two, and so on. The three places after nineteen and a half
+# seconds:
 
 
 # %%
@@ -380,8 +377,7 @@ lab = play(crash(), seed=7, client=no_trace)
 lab.how_far("billing", "orders")
 
 # %% [markdown]
-# Three places allow three crashes. Start with the one that seems worst: the broker's process is killed at this moment
-# and started again two seconds later.
+# Three crashes are possible. First the broker's process is killed at this moment and started again two seconds later.
 
 # %% [prediction] lab04.broker_dies
 # The broker dies with 15 in its table and 13 in its file. Billing keeps running. How many finished orders does billing
@@ -400,7 +396,7 @@ lab = play(crash("broker-a"), seed=7, client=no_trace)
 lab.how_far("billing", "orders")
 
 # %% [markdown]
-# The broker has come back with the number from its file. And billing?
+# And billing?
 
 # %%
 lab.run_for("20s")
@@ -420,7 +416,7 @@ reveal("lab04.broker_dies", len(paid_twice(lab)))
 lab.how_far("billing", "orders")
 
 # %% [markdown]
-# Now billing dies at the same moment, and then both die. The runs differ in the number from which billing resumes.
+# Now billing dies at the same moment, and then both die.
 
 # %% [prediction] lab04.who_dies
 # Orders end one after the other, billing reports every 5 seconds, the broker writes its file every 5 seconds. Which
@@ -454,8 +450,8 @@ reveal("lab04.who_dies", "same" if again["billing"] == again["both"] else most)
 # %% [answer] lab04.strip
 # ### Your turn: exactly four
 #
-# One board has all of it: twelve orders, eight threads, and no call ends before you end it. Click orders to finish
-# them, let time pass, let billing report, and crash whichever process you like.
+# Twelve orders, eight threads, and no call ends before you end it. Click orders to finish them, let time pass, let
+# billing report, and crash whichever process you like.
 #
 # The board starts with a crash: orders 1 and 2 were finished, billing was killed, and both are redelivered. Go back
 # with "Undo", and make billing read exactly **four** finished orders again.
@@ -481,7 +477,7 @@ answer("lab04.strip", len(strip.redelivered()), strip)
 # %% [exercise] lab04.crash_cost
 # ### Exercise 2: what is redelivered
 #
-# All times are milliseconds since billing's start. You get
+# Times are milliseconds since billing's start. You get
 #
 # - `pulled`: the offsets that billing has received;
 # - `done`: when each finished one was finished;
@@ -546,7 +542,7 @@ check("lab04.crash_cost")
 # %% [markdown]
 # ## 2101
 #
-# This is the morning of the story, with its real numbers: 4,102 orders in one queue, and order 2101 hangs.
+# The morning of the story: 4,102 orders in one queue, and order 2101 hangs.
 
 # %% [prediction] lab04.restart
 # Ten minutes later billing is restarted. How many orders are paid twice?
@@ -588,8 +584,8 @@ print(len(paid_twice(lab)), "orders are paid twice")
 reveal("lab04.restart", len(paid_twice(lab)))
 
 # %% [markdown]
-# Did the broker resend anything on its own during the ten minutes without an answer for order 2101? And are finished
-# orders gone from the broker? Ask the deliveries, and the log:
+# Did the broker resend anything during the ten minutes? And are finished orders gone from it? Ask the deliveries, and
+# the log:
 
 # %%
 deliveries = lab.deliveries("billing", absences=False)
@@ -602,16 +598,15 @@ stored = sum(1 for _ in lab.store().messages("orders"))
 print(stored, "orders are in the log; every one of them was read at least once")
 
 # %% [markdown]
-# Each process lifetime of billing has one delivery, with the same `reconsume_times`. **The broker sends nothing on its
-# own**: a consumer pulls from an offset. And reading deletes nothing; the log keeps an order until its file is 72 hours
-# old, read or not.
+# **The broker sends nothing on its own**: a consumer pulls from an offset. And reading deletes nothing; the log keeps
+# an order until its file is 72 hours old.
 
 # %% [markdown]
 # ## The limit of two thousand
 #
-# A consumer limits how many messages it holds. Three settings stop its pulls: `pull_threshold_for_queue` (1,000
-# messages), `pull_threshold_size_for_queue` (100 MiB), and `consume_concurrently_max_span` (2,000), the distance
-# between the first and the last message that it holds.
+# Three settings stop a consumer's pulls: `pull_threshold_for_queue` (1,000 messages), `pull_threshold_size_for_queue`
+# (100 MiB), and `consume_concurrently_max_span` (2,000), the distance between the first and the last message that it
+# holds.
 
 # %% [prediction] lab04.span
 # Order 100 hangs, and 5,900 orders follow it. The span limit is 2,000. How many of them does billing read?
@@ -692,9 +687,9 @@ answer("lab04.span_of", 30, spanned)
 # %% [markdown]
 # ## A call that never ends
 #
-# Order 2101 would have hung for ten hours. Billing has a time limit: every 15 minutes (`consume_timeout`) it checks for
-# orders that have been in the listener for more than 15 minutes. It sends them back to the broker and continues without
-# them (lab 07b shows the retry). The broker itself never checks.
+# Order 2101 would have hung for ten hours. Every 15 minutes (`consume_timeout`) billing sends back orders that have
+# been in the listener for more than 15 minutes, and continues without them (lab 07b shows the retry). The broker never
+# checks.
 
 # %% [prediction] lab04.sweep
 # Twenty orders of one queue hang. How many does the first check that finds them send back?
@@ -733,8 +728,8 @@ Bars(given_back(lab), title="given back", unit="orders")
 reveal("lab04.sweep", next(iter(given_back(lab).values())))
 
 # %% [markdown]
-# Why minute 30, and not 15? At the first check, 15 minutes after billing's start, the orders had been there for
-# slightly less than 15 minutes. So it takes between one timeout and two.
+# Why minute 30? At the first check, 15 minutes after billing's start, the orders had been there for slightly less. So
+# it takes between one timeout and two.
 
 # %% [answer] lab04.live
 # ### Your turn: a shorter timeout while billing runs
@@ -773,8 +768,8 @@ answer("lab04.live", 10, play(changed, seed=7, client=no_trace))
 ### END SOLUTION
 
 # %% [markdown]
-# Half an hour is a long time for an offset to stand still. mqlab's consumer has a setting that RocketMQ lacks,
-# `message_timeout`: one timer per call, exact to the millisecond. Compare the offsets after ten minutes:
+# mqlab's consumer has a setting that RocketMQ lacks, `message_timeout`: one timer per call, exact to the millisecond.
+# Compare the offsets after ten minutes:
 
 # %%
 for settings in ({}, {"message_timeout": "30s"}):
@@ -792,13 +787,12 @@ for settings in ({}, {"message_timeout": "30s"}):
     )
 
 # %% [markdown]
-# In RocketMQ you must write such a timer yourself: a time limit for everything that the listener waits for, and
-# `RECONSUME_LATER` when it expires. That is exercise 2 of [lab 07b](07b-stop-in-time.ipynb).
+# In RocketMQ you must write such a timer yourself: exercise 2 of [lab 07b](07b-stop-in-time.ipynb).
 
 # %% [markdown]
 # ## Write it yourself
 #
-# You have seen what a queue's cache must do. A consumer accepts any class for it, with the setting `process_queue=`.
+# A consumer accepts any class as a queue's cache, with the setting `process_queue=`.
 
 # %% [exercise] lab04.process_queue
 # ### Exercise 3: the cache of a queue
@@ -1006,14 +1000,11 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab04.certificate
 # **1.** You must change the certificate today, and order 2101 hangs. What do you do before you restart billing?
 #
-# answer: First look at the offset and the lag: if the lag grows while the listener is busy, one message holds it. A
-#   graceful shutdown does not help here, because its report would also say 2101. Wait until the check has sent order
+# answer: A graceful shutdown does not help, because its report would also say 2101. Wait until the check has sent order
 #   2101 back (half an hour at most), or make the call end. Then the offset jumps, and a restart five seconds later
 #   repeats next to nothing. And make billing idempotent, because the next restart may be unplanned (second part).
 
@@ -1028,5 +1019,5 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You know how far a group has read. In the [second part](04b-beginning-again.ipynb) an operator makes it begin
-# somewhere else. All labs: [index](index.ipynb).
+# In the [second part](04b-beginning-again.ipynb) an operator makes a group begin somewhere else. All labs:
+# [index](index.ipynb).

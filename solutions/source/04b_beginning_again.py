@@ -3,10 +3,10 @@
 #
 # ## Why
 #
-# It is the day after the [first part](04a-how-far-have-we-read.ipynb). The two thousand double payments are checked
-# once more, and an operator resets the group "to 9:00". Billing begins to read, and reads for three days.
+# The day after the [first part](04a-how-far-have-we-read.ipynb) an operator resets the group "to 9:00". Billing begins
+# to read, and reads for three days.
 #
-# The meeting has five sentences again, and none is true:
+# None of the meeting's five sentences is true:
 #
 # - "It goes to the message that is closest to 9:00."
 # - "A time that makes no sense is refused."
@@ -64,7 +64,7 @@ no_trace = {"enable_trace": False}  # nothing but orders in the log
 # %% [markdown]
 # ## Reset to a time
 #
-# An order arrived every ten seconds, and billing has read all twelve. Seconds are easier to look at than mornings:
+# An order arrived every ten seconds, and billing has read all twelve:
 
 
 # %%
@@ -104,8 +104,7 @@ plan
 reveal("lab04.closest", plan.queues[0].target_offset)
 
 # %% [markdown]
-# `dry_run=True` changes nothing. RocketMQ's `mqadmin resetOffsetByTime` has no dry run: it asks nothing, and shows what
-# it has done. It also accepts any time:
+# `dry_run=True` changes nothing. RocketMQ's `mqadmin resetOffsetByTime` has no dry run. It also accepts any time:
 
 # %% [prediction] lab04.any_time
 # An operator types a wrong year: a time three days before the oldest message. What does the broker do?
@@ -201,7 +200,7 @@ check("lab04.plan_reset")
 # %% [markdown]
 # ## While they work
 #
-# Now the reset itself, with billing online and waiting for new orders.
+# Now the reset itself, with billing online.
 
 # %% [prediction] lab04.notices
 # The broker has the new offset in its table. When does billing begin again?
@@ -271,8 +270,8 @@ answer("lab04.again", 2, play(reset_to(95), seed=7, client=no_trace))
 ### END SOLUTION
 
 # %% [markdown]
-# What about an order that waits for its retry? Order 0 has failed and waits ten seconds (lab 07a). Meanwhile an
-# operator resets the group on `orders` to the end, so that it skips everything.
+# Order 0 has failed and waits ten seconds for its retry (lab 07a). Meanwhile an operator resets the group on `orders`
+# to the end.
 
 # %% [prediction] lab04.retries
 # Is order 0 redelivered after the reset?
@@ -323,9 +322,8 @@ reveal("lab04.retries", "yes" if rows[-1].reconsume_times else "no")
 # %% [markdown]
 # ## Old messages are slow
 #
-# Three days back also means reading from the disk. What the broker considers to be in its memory goes out in pulls of
-# 32, older messages in pulls of at most 8. Here 400 orders were read while they were fresh, and then the group is reset
-# to the first one. This broker has 16 KB of memory:
+# What the broker considers to be in its memory goes out in pulls of 32, older messages in pulls of at most 8. Here 400
+# orders were read while they were fresh, and then the group is reset to the first one. This broker has 16 KB of memory:
 
 
 # %%
@@ -350,14 +348,13 @@ pulls = [
 Bars({f"pulls of {n}": pulls.count(n) for n in sorted(set(pulls))}, unit="pulls")
 
 # %% [markdown]
-# The same orders take four times as many requests, and each request waits for the disk. (Here that takes no time; in a
-# real system it is the longest part.) The dry run tells you beforehand: *cold reads*.
+# In a real system each of these requests also waits for the disk. The dry run tells you beforehand: *cold reads*.
 
 # %% [markdown]
 # ## Where a group begins
 #
-# A group that has never read a queue has no offset there. `consume_from_where` says what it does then, and its default
-# is `CONSUME_FROM_LAST_OFFSET`.
+# A group that has never read a queue has no offset there. `consume_from_where` decides then; its default is
+# `CONSUME_FROM_LAST_OFFSET`.
 
 # %% [prediction] lab04.last_offset
 # A topic is an hour old and has 200 orders. A new group with the default starts. How many of them does it read?
@@ -410,10 +407,8 @@ for memory in (None, "16KB"):
 Bars(counts, title="orders that a new group reads", unit="orders")
 
 # %% [markdown]
-# So the default skips the backlog of an *old* queue and reads that of a young one. If it matters to you, do not rely on
-# it: reset the group before its first start. (`TIMESTAMP` is half an hour ago, unless `consume_timestamp` says more.)
-#
-# And a group that has read before?
+# So the default skips the backlog of an *old* queue and reads that of a young one. If it matters, reset the group
+# before its first start. (`TIMESTAMP` is half an hour ago, unless `consume_timestamp` says more.)
 
 # %% [prediction] lab04.set_start
 # Billing has read all 200 orders and is shut down. One more order arrives. Billing starts again, now with
@@ -487,7 +482,7 @@ answer("lab04.from_where", 7, begun)
 # %% [markdown]
 # ## An offset that leads nowhere
 #
-# A client that may write an offset may write any number. A home-made tool commits 500 in a queue of three orders.
+# A home-made tool commits 500 in a queue of three orders.
 
 # %% [prediction] lab04.out_of_range
 # What does the broker do with the 500?
@@ -530,8 +525,7 @@ print("after a minute:", a_minute_later, "  after a member has pulled:", in_the_
 reveal("lab04.out_of_range", "kept" if a_minute_later == 500 else "corrected")
 
 # %% [markdown]
-# The same happens without a mistake. A log keeps its files for 72 hours, or less when the disk is full (lab 01c). Here
-# the group was away for a while:
+# A log keeps its files for 72 hours, or less when the disk is full (lab 01c). Here the group was away for a while:
 
 
 # %%
@@ -564,14 +558,13 @@ print(f"{moved['remark']}: billing goes on at {moved['next_offset']}")
 print(never, "orders are never read")
 
 # %% [markdown]
-# There is no error and no log entry, only a lag that is suddenly small. A group that is away for longer than the log
-# keeps its files loses what is between.
+# There is no error and no log entry, only a lag that is suddenly small.
 
 # %% [markdown]
 # ## Skip, or sort out
 #
-# A service was down for a night, and its messages are worthless after ten minutes. You can drop them in two ways. Move
-# the group, and nothing records what was skipped; or read everything and throw away what is old.
+# A service was down for a night, and its messages are worthless after ten minutes. Move the group, and nothing records
+# what was skipped; or read everything and throw away what is old.
 
 # %% [answer] lab04.old
 # ### Your turn: throw away what is old
@@ -624,8 +617,8 @@ answer("lab04.old", 9, play(overnight, seed=7, client=no_trace))
 # %% [markdown]
 # ## Broadcasting: an offset per member
 #
-# A service whose every instance must learn new prices reads in the other mode, `BROADCASTING` (广播消费): each member gets
-# every message. So the members cannot share one offset.
+# In the mode `BROADCASTING` (广播消费) each member gets every message, new prices for example. So the members cannot share
+# one offset.
 
 # %% [prediction] lab04.broadcast
 # Where is the offset of a broadcasting member kept?
@@ -667,9 +660,9 @@ print("the broker's table for the group:", of_the_group)
 reveal("lab04.broadcast", "broker" if of_the_group else "file")
 
 # %% [markdown]
-# The file is called `offsets.json`, and its text is not quite JSON: a key is an object. The folder's name begins with
-# the client id. A clustering member gets a new id at each start (`ip@pid#…`). A broadcasting one keeps `ip@DEFAULT`, or
-# it would never find its file again. (Here it is `ip@name`, so that you can tell them apart.)
+# The text of `offsets.json` is not quite JSON: a key is an object. The folder's name begins with the client id. A
+# clustering member gets a new id at each start (`ip@pid#…`). A broadcasting one keeps `ip@DEFAULT`, or it would never
+# find its file again. (Here it is `ip@name`.)
 
 # %% tags=["picture"]
 deliveries = lab.deliveries("tills", absences=False)
@@ -683,10 +676,9 @@ Bars(
 # %% [markdown]
 # ## Charged once
 #
-# Orders are redelivered after a crash, after a reset, when a queue changes its owner, when the shop sends twice. So the
-# second time must do nothing: billing must be **idempotent** (幂等). The usual attempt looks into a cache whether the
-# order was charged; if not, into the table; if it is not there either, it charges the account and writes the order into
-# the table and the cache.
+# Orders are redelivered after a crash, after a reset, when a queue changes its owner, when the shop sends twice. So
+# billing must be **idempotent** (幂等). The usual attempt looks into a cache whether the order was charged; if not, into
+# the table; if it is not there either, it charges the account and writes the order into the table and the cache.
 
 
 # %%
@@ -944,8 +936,8 @@ stuck = play(head_fails, seed=7, client=no_trace)
 stuck.how_far("billing", "orders")
 
 # %% [markdown]
-# An operator has progress, the deliveries, single messages by their offset, and a reset of one queue. Try them here, on
-# this Lab, as often as you like (run the cell above to begin again):
+# An operator has progress, the deliveries, single messages by their offset, and a reset of one queue. Try them here
+# (run the cell above to begin again):
 
 # %% tags=["parameter"]
 progress = stuck.admin.examine_consume_stats("billing", "orders")
@@ -1082,7 +1074,7 @@ check("lab04.rescue")
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **The disk takes no time.** A cold read is slow; here only the number of pulls is measured.
+# - **The disk takes no time.** Only the number of pulls is measured.
 # - **Residency is simple here.** Whether the first message of a queue counts as in memory depends, in RocketMQ, on the
 #   pages that the operating system keeps. Here it depends on its distance from the end of the log.
 # - **One database.** SQLite locks the whole file while it writes. A real database lets two transactions run at once,
@@ -1119,8 +1111,6 @@ check("lab04.rescue")
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab04.nine_oclock
 # **1.** The group must read again from 9:00. Write down what you do, in order.
@@ -1133,8 +1123,8 @@ check("lab04.rescue")
 # %% [reflection] lab04.cache
 # **2.** May a cache be part of an idempotent consumer at all?
 #
-# answer: Yes, before the transaction, to save work: what is in the cache was charged. Fill it only after the commit,
-#   and do not rely on it: it is empty after a crash, and the queue's other owner has its own.
+# answer: Yes, before the transaction, to save work. Fill it only after the commit, and do not rely on it: it is empty
+#   after a crash, and the queue's other owner has its own.
 
 # %% [reflection] lab04.exactly
 # **3.** Is billing exactly once now?
@@ -1146,5 +1136,5 @@ check("lab04.rescue")
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You know where a group is, and how to move it. [Lab 07](07a-failure-takes-time.ipynb) shows what happens to a message
-# that cannot be consumed. All labs: [index](index.ipynb).
+# [Lab 07](07a-failure-takes-time.ipynb) shows what happens to a message that cannot be consumed. All labs:
+# [index](index.ipynb).

@@ -14,8 +14,7 @@
 # - "Our listener threw no exception, so RocketMQ knows that all was well."
 # - "We hand the work to another thread and return at once. That is faster, and it is done anyway."
 #
-# None of the four helps. In the [second part](05b-one-at-a-time.ipynb) you put the events back in order, and see what
-# that costs.
+# None of the four helps. The [second part](05b-one-at-a-time.ipynb) puts the events back in order.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -118,7 +117,7 @@ Table(calls(lab))
 reveal("lab05.fifo", min(calls(lab), key=lambda call: call["ends"])["event"])
 
 # %% [markdown]
-# So you need fewer threads, or more, depending on whom you ask. How many run at once?
+# How many run at once?
 
 # %% [prediction] lab05.pool
 # A member has `consume_thread_min=20` and `consume_thread_max=64`. 200 orders wait, each takes a second. How many does
@@ -203,8 +202,8 @@ Bars({**most, "both": at_once(rows)}, unit="calls at once")
 reveal("lab05.pools", at_once(rows))
 
 # %% [markdown]
-# Now six orders: eighteen events in one queue. Change the number of threads and the batch, and see which events
-# overtake (▲). Then tick the box, so that one event fails again and again. Which events does that hold back?
+# Six orders, eighteen events, one queue. Change the number of threads and the batch, and see which events overtake (▲).
+# Then tick the box, so that one event fails again and again. Which events does that hold back?
 
 # %% tags=["explorer"]
 lanes_board()
@@ -413,8 +412,7 @@ answer("lab05.refusals", 3, five)
 # ## Done anyway
 #
 # A call of the bank takes twenty seconds. "We hand it to another thread and return at once." `context.start(function,
-# …)` does that here: the work continues in the same process, in parallel with the call. In Java it would be an
-# `ExecutorService` or a `CompletableFuture`.
+# …)` does that here, as an `ExecutorService` does in Java.
 
 
 # %% tags=["parameter"]
@@ -483,9 +481,8 @@ twice = len(rows) - 8
 reveal("lab05.async", "none" if not twice else "all" if twice == 8 else "open")
 
 # %% [markdown]
-# No order waits after the offset, no error is in a log, and the lag is 0. Work may continue in parallel with a
-# listener, but the listener must **wait for it** before it returns: `context.start(...)` returns an object whose
-# `result()` waits.
+# No error is in a log, and the lag is 0. Work may continue in parallel with a listener, but the listener must **wait
+# for it** before it returns: `context.start(...)` returns an object whose `result()` waits.
 
 # %% [answer] lab05.lost
 # ### Your turn: how many are gone
@@ -519,8 +516,8 @@ answer("lab05.lost", 8 - len(set(finished)), gone, finished)
 # %% [markdown]
 # ## When nothing can be sent back
 #
-# A message that fails goes back to the broker, and is redelivered later. If the broker cannot be reached at that
-# moment, the consumer tries to send the message as a producer would. But that may fail as well.
+# A message that fails goes back to the broker. If the broker cannot be reached, the consumer tries to send the message
+# as a producer would. But that may fail as well.
 
 # %% [prediction] lab05.local
 # Billing's listener returns `RECONSUME_LATER`, and the broker has just crashed. When is the listener called with this
@@ -572,8 +569,8 @@ here = bool(resubmitted) and rows[1].message_queue.topic == "orders"
 reveal("lab05.local", "here" if here else "broker" if len(rows) > 1 else "lost")
 
 # %% [markdown]
-# Both ways fail at once here, because the broker's process is gone, and the five seconds count from then. With a silent
-# broker both wait for their time-outs first. The step of the journal is `consume.resubmit`:
+# Both ways fail at once here. With a silent broker both wait for their time-outs first. The step of the journal is
+# `consume.resubmit`:
 
 # %% tags=["picture"]
 step = resubmitted[0].step
@@ -698,8 +695,7 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 # %% [markdown]
 # *created* was sent back, the thread took *paid* and *shipped*, and ten seconds later *created* was redelivered, out of
 # `%RETRY%billing`. Sending one event back lets the others overtake it. Set `FAILS` to each of the others: with one of
-# the three the order is kept, because nothing comes after it. The [second part](05b-one-at-a-time.ipynb) shows a
-# failure that holds back what follows.
+# the three the order is kept.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
@@ -732,8 +728,6 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab05.meeting
 # **1.** The four sentences of the meeting: for each, what would you show your colleagues?
@@ -746,11 +740,10 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 # **2.** When is a batch of more than 1 worth it?
 #
 # answer: When one call for many is much cheaper than many calls: a multi-row insert, a bulk request. Then do it in one
-#   transaction, and answer for the whole. If you handle the messages of a batch one by one, a batch saves nothing and
-#   makes every failure larger.
+#   transaction. If you handle the messages one by one, a batch saves nothing and makes every failure larger.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# The empty parcel is explained, but not prevented. In the [second part](05b-one-at-a-time.ipynb) the events of an order
-# wait for each other. All labs: [index](index.ipynb).
+# In the [second part](05b-one-at-a-time.ipynb) the events of an order wait for each other. All labs:
+# [index](index.ipynb).

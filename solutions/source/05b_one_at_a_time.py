@@ -3,8 +3,8 @@
 #
 # ## Why
 #
-# Billing reads in order now. For a week no parcel was empty. Then one evening an order arrives whose amount is not a
-# number. Billing fails at it once a second, all night, and a quarter of the shop waits after it until the morning.
+# Billing reads in order now. Then one evening an order arrives whose amount is not a number. Billing fails at it once a
+# second, all night, and a quarter of the shop waits until the morning.
 #
 # The team had said:
 #
@@ -13,7 +13,7 @@
 # - "After sixteen failures it goes to the dead letters, and the queue goes on."
 # - "When a member dies, another takes over at once."
 #
-# None of the four is true as it stands.
+# None of the four is true.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -116,8 +116,8 @@ Table(calls(lab))
 reveal("lab05.topic", min(calls(lab), key=lambda call: call["ends"])["event"])
 
 # %% [markdown]
-# So the shop must choose the same queue for all events of an order. `send` takes a **selector** for that, a function of
-# the queues, the message, and whatever the caller gives as `arg`:
+# So the shop must choose the same queue for all events of an order. For that `send` takes a **selector**, a function of
+# the queues, the message, and an `arg`:
 
 
 # %%
@@ -201,9 +201,9 @@ reveal("lab05.slice", first["begins"] // 1000)
 # - `read_events(consumer, handle)` registers a listener at a subscribed consumer that is started later.
 #   `handle(message, context)` is the warehouse: it takes its time, and raises ConnectionError when it is busy.
 #
-# The check has eight orders in four queues. A second member joins, billing-1 is killed at work, and the shop restarts
-# in a new process. If `send_event` raises, the shop calls it again before it sends anything else. Events of an order
-# must not overlap or get lost, and orders must not all wait for each other.
+# The check has eight orders in four queues. A second member joins, billing-1 is killed, and the shop restarts. If
+# `send_event` raises, the shop calls it again before it sends anything else. Events of an order must not overlap or get
+# lost, and orders must not all wait for each other.
 #
 # hint: It takes two halves: all events of an order go into one queue, and one event of a queue is handled at a time.
 # hint: The selector is called with (queues, message, arg) and returns one of the queues. It must choose the same one
@@ -280,9 +280,8 @@ check("lab05.life_of_an_order")
 # %% [markdown]
 # ## Who holds the lock
 #
-# A queue must never have two readers, so an orderly member asks the broker for a **lock** of each queue (队列锁). The
-# broker keeps it for 60 s and forgets it when it is not renewed. Members renew every 20 s, and do not trust a lock that
-# is older than 30 s.
+# An orderly member asks the broker for a **lock** of each queue (队列锁). The broker keeps it for 60 s. Members renew
+# every 20 s, and do not trust a lock that is older than 30 s.
 
 
 # %%
@@ -357,8 +356,8 @@ reveal("lab05.dead_owner", found)
 # %% [answer] lab05.goodbye
 # ### Your turn: a graceful end
 #
-# Set `KILLED` to False: `billing-1` is then shut down, as a deployment does it. After how many seconds does `billing-2`
-# read on? Round up to a whole number.
+# Set `KILLED` to False: `billing-1` is then shut down. After how many seconds does `billing-2` read on? Round up to a
+# whole number.
 #
 # wrong lock: That is after a kill. Look at the line that your last run printed.
 # wrong renewal: 20 s is how often a member renews its locks. A member that shuts down gracefully does not wait for
@@ -382,7 +381,7 @@ answer("lab05.goodbye", 1, ended)
 ### END SOLUTION
 
 # %% [markdown]
-# And the other way round: the member runs, but its lock gets old, because it cannot reach the broker any more.
+# The other way round: the member runs, but its lock gets old.
 
 
 # %% tags=["parameter"]
@@ -436,9 +435,8 @@ reveal("lab05.old_lock", 0 if not after else 30 if len(after) <= 30 else 200)
 # %% [markdown]
 # ## A head that never succeeds
 #
-# One event fails again and again. Orderly consumption puts it back and calls the listener again after a second
-# (`suspend_current_queue_time_millis`), without a limit: 2,147,483,647 times. The board shows the evening of the
-# incident. Which orders wait?
+# Orderly consumption puts an event that fails back and calls the listener again after a second
+# (`suspend_current_queue_time_millis`), 2,147,483,647 times. The evening of the incident: which orders wait?
 
 # %% tags=["explorer"]
 lanes_board(mode="orderly", queues=3, failing=True)
@@ -467,7 +465,7 @@ answer("lab05.alone", 6, alone)
 ### END SOLUTION
 
 # %% [markdown]
-# "Then we set a limit": `max_reconsume_times=3` lets an orderly consumer give up.
+# With `max_reconsume_times=3` an orderly consumer gives up.
 
 # %% [prediction] lab05.finite
 # With that limit, *created* of order-1 fails every time. *paid* and *shipped* of order-1 come after it in the queue.
@@ -630,12 +628,12 @@ check("lab05.poisoned")
 # %% [markdown]
 # ## Commit by hand
 #
-# An invoice comes as several messages, one for each line: `1/3`, `2/3`, `3/3`. The ledger books an invoice as a whole
-# or not at all. So the group's offset must never stop in the middle of one.
+# An invoice comes as several messages, one for each line: `1/3`, `2/3`, `3/3`. The group's offset must never stop in
+# the middle of one.
 #
 # When `context.auto_commit` is False, an orderly listener decides when the offset moves. `SUCCESS` then only takes the
 # next message. `COMMIT` moves the offset past everything that was taken, and `ROLLBACK` puts back everything that was
-# taken since the last commit. (RocketMQ calls the last two deprecated, and has nothing else for this.)
+# taken since the last commit. (The last two are deprecated, and nothing replaces them.)
 
 
 # %% tags=["parameter"]
@@ -818,7 +816,7 @@ reveal("lab05.one_queue", 10 if rates[1] < 15 else 40 if rates[1] < 60 else 80)
 # ### Your turn: as few as will do
 #
 # The shop has 55 events a second at most. What is the smallest number of queues with which the group handles that?
-# Measure the numbers that you need: `tried` keeps all of them.
+# (`tried` keeps what you measure.)
 #
 # wrong eight: Eight are enough, but so are fewer: measure the numbers between 4 and 8.
 # wrong five: Five queues do 50 a second.
@@ -843,10 +841,9 @@ answer("lab05.enough_queues", 6, tried)
 ### END SOLUTION
 
 # %% [markdown]
-# Twice as many queues handle twice as many events, until the database is the limit. But the number is fixed in advance,
-# and thousands of queues burden a broker. There is another way. An orderly listener may get several messages in one
-# call (`consume_message_batch_max_size`), and may sort them into **lanes**, one for each order. Within a lane events
-# run one after another, the lanes run in parallel, and the call returns when all lanes are done.
+# More queues handle more events, but thousands of queues burden a broker. An orderly listener may also get several
+# messages in one call (`consume_message_batch_max_size`), and sort them into **lanes**, one for each order. Within a
+# lane events run one after another, the lanes run in parallel, and the call returns when all are done.
 
 # %% tags=["explorer"]
 lanes_board(mode="lanes", batch=8)
@@ -986,16 +983,14 @@ Table(of_six)
 
 # %% [markdown]
 # Queue 2 was its queue, 6 modulo 4. With five queues it is queue 1, whose reader does not know that queue 2 is not
-# done. Both queues were read in order, each by its only reader. Set `PAUSE` to `"1m"`: then the group finishes
-# everything before the fifth queue is added, and order-6 is kept.
+# done. Set `PAUSE` to `"1m"`: then the group finishes everything before the fifth queue is added.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **A warehouse that knows what it has done** was given here. In reality that is [lab
-#   04b](04b-beginning-again.ipynb)'s exercise: a row in the transaction of the effect.
-# - **An order in one queue** holds as long as the number of queues and the brokers stay the same. A broker that crashes
-#   takes its queues with it. The selector then chooses others, and two events of an order may be in two queues.
+# - **A warehouse that knows what it has done** was given here: it is [lab 04b](04b-beginning-again.ipynb)'s exercise.
+# - **An order in one queue** holds as long as the number of queues and the brokers stay the same. When a broker
+#   crashes, the selector chooses other queues.
 # - **Not modelled:** `lockInStrictMode`, and the FIFO groups of RocketMQ 5's proxy, which lock message groups instead
 #   of queues. [What is not modelled](not-modelled.ipynb) has the whole list.
 
@@ -1023,8 +1018,6 @@ Table(of_six)
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab05.table
 # **1.** The four sentences of the team: what is true of each?
@@ -1043,5 +1036,4 @@ Table(of_six)
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You know when two events must not pass each other, and what that costs. Lab 08 sends messages that must arrive later,
-# or only if something else has happened. All labs: [index](index.ipynb).
+# Lab 08 sends messages that must arrive later, or only if something else has happened. All labs: [index](index.ipynb).

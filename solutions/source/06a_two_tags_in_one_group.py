@@ -15,7 +15,7 @@
 # - "No lag, nothing lost."
 # - "`mqadmin consumerStatus` would have warned us."
 #
-# None of the five is true. Here you see where each order went, and build a watchman that would have rung on Monday.
+# None of the five is true. You build a watchman that would have rung on Monday.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -45,16 +45,15 @@ from mqlab.rocketmq.wire.java_hash import string_hash as java_hash
 # ## A tag is a number
 #
 # A producer may give a message one **tag** (标签). A consumer subscribes to a topic with a **tag expression**: `paid`, or
-# `paid || shipped`, or `*` for everything. An entry of a consume queue has 20 bytes: where the unit is, how large it
-# is, and eight bytes for the tag. No text fits into those, so RocketMQ stores the **hash code** (标签哈希) that Java has
-# for the text:
+# `paid || shipped`, or `*` for everything. An entry of a consume queue has eight bytes for the tag. No text fits into
+# those, so RocketMQ stores the **hash code** (标签哈希) that Java has for the text:
 
 # %%
 [(tag, java_hash(tag)) for tag in ("paid", "shipped", "Aa", "BB")]
 
 
 # %% [markdown]
-# `Aa` and `BB` have the same code. So let billing want `Aa`, and let the shop send both:
+# Let billing want `Aa`, and let the shop send both `Aa` and `BB`:
 
 
 # %% tags=["parameter"]
@@ -113,7 +112,7 @@ where = {"✓ billing": "delivered", "✕ broker": "broker", "✕ client": "clie
 reveal("lab06.colliding", where[fates["BB"]])
 
 # %% [markdown]
-# The entry of the `BB` order, as it is on the disk. The broker's filter reads only its last eight bytes:
+# The entry of the `BB` order. The broker's filter reads only its last eight bytes:
 
 # %%
 lab.store().queue("orders", 0).hexdump(1)
@@ -149,7 +148,7 @@ answer("lab06.in_vain", 2, vain)
 # %% [exercise] lab06.collide
 # ### Exercise 1: a tag that collides
 #
-# Write a function that finds a box like the last one above. Java's code is computed letter by letter:
+# Java's code is computed letter by letter:
 #
 # `code = 31 * code + ord(letter)`
 #
@@ -187,7 +186,7 @@ check("lab06.collide")
 # %% [markdown]
 # ## What a pull carries
 #
-# The broker filters, so it must know what billing wants. Where does it learn that?
+# Where does the broker learn what billing wants?
 
 # %% [prediction] lab06.pull_carries
 # Billing subscribes to `paid`, with default settings. What does its pull say about the tag?
@@ -241,8 +240,8 @@ reveal("lab06.pull_carries", carries)
 
 # %% [markdown]
 # The 4 in `sysFlag` (6 is 4 + 2, and a lite pull's 22 is 16 + 4 + 2) says that a text is in the request. Without it the
-# broker uses the text of the last heartbeats. Here are billing's first heartbeats, and then its pulls, which the broker
-# holds (the bars).
+# broker uses the text of the last heartbeats. Billing's first heartbeats, and its pulls, which the broker holds (the
+# bars):
 
 # %%
 lab = play(lambda lab: one_member(lab, "paid"), seed=7, client=no_trace)
@@ -253,8 +252,8 @@ lab.space_time(beats[0], beats[0] + 30, only=shown)
 # %% [markdown]
 # ## One group, two tags
 #
-# Now the incident. There are four queues; billing joins, then shipping. Each queue gets one `paid` and one `shipped`
-# order. First with `post_subscription_when_pull=True`: every pull carries its own text, as most pictures assume.
+# Now the incident. Four queues; billing joins, then shipping. Each queue gets one `paid` and one `shipped` order. First
+# with `post_subscription_when_pull=True`: every pull carries its own text.
 
 
 # %% tags=["parameter"]
@@ -300,8 +299,7 @@ def nobody_got(lab):
 reveal("lab06.popular", len(nobody_got(lab)))
 
 # %% [markdown]
-# So far the picture is right. But `post_subscription_when_pull` is *off* by default. The same group, with default
-# settings:
+# But `post_subscription_when_pull` is *off* by default:
 
 # %% [prediction] lab06.default
 # Default settings. Shipping subscribed last. What does billing get?
@@ -333,8 +331,7 @@ reveal("lab06.default", "both" if len(got) == 2 else "own" if got else "nothing"
 # %% [markdown]
 # Six of eight are lost, and billing has done nothing since Monday. Which of the two loses is decided by the **version**
 # (`subVersion`): the time, by the member's own clock, at which it made its subscription. It makes a new one whenever
-# the queues are divided again. The broker keeps the expression with the highest version. This is all that the broker
-# got, in turn:
+# the queues are divided again. The broker keeps the expression with the highest version. What it got, in turn:
 
 # %%
 Table(
@@ -347,8 +344,7 @@ Table(
 )
 
 # %% [markdown]
-# Shipping joined, so both divided the queues again, and both made a new version within milliseconds. Which one is last
-# is a race of two clocks.
+# Shipping joined, and both made a new version within milliseconds. Which one is last is a race of two clocks.
 
 # %% [answer] lab06.widen
 # ### Your turn: save billing's own orders
@@ -382,10 +378,9 @@ answer("lab06.widen", 2, widened)
 # %% [answer] lab06.trap
 # ### Your turn: two tags with one code
 #
-# The board shows the same group. Each order is a lane: through the broker's filter, through the client's, and then
-# delivered, or not. The triangle at its end means that the group's offset has passed it. *Play* plays a new day,
-# *Order* shows one order by steps, and *Show what the popular picture says* is for comparing. Leave the setting as it
-# is, give billing the tag `Aa` and shipping the tag `BB`, decide, and press *Play*.
+# Each order is a lane: through the broker's filter, through the client's, and then delivered, or not. The triangle at
+# its end means that the group's offset has passed it. Leave the setting as it is, give billing the tag `Aa` and
+# shipping the tag `BB`, decide, and press *Play*.
 #
 # How many of the eight orders does neither member get now?
 #
@@ -410,8 +405,7 @@ answer("lab06.trap", 4, board)
 # %% [markdown]
 # ### A retry has no tag
 #
-# An order fails at shipping and goes to the retry topic of the group. All members share one retry topic, and each reads
-# it with `*`.
+# All members share the group's retry topic, and each reads it with `*`.
 
 
 # %% tags=["parameter"]
@@ -555,8 +549,7 @@ def who_gets(members, messages, text_in_pull):
 check("lab06.who_gets")
 
 # %% [markdown]
-# Does the world agree with your function? A group with `Aa` and `BB`, read from the running members, next to what was
-# delivered:
+# Does the world agree with your function? A group with `Aa` and `BB`:
 
 
 # %%
@@ -586,7 +579,7 @@ show_fates(lab, "order-service")
 # %% [markdown]
 # ## No alarm rings
 #
-# Back to Tuesday. An operator looks at three places:
+# On Tuesday an operator looks at three places:
 
 # %% [prediction] lab06.monitor
 # The group has lost six of eight orders. Which of the three places shows that something is wrong?
@@ -632,9 +625,8 @@ shown = {row["wants"] for row in wishes(lab)}
 reveal("lab06.monitor", "lag" if lags else "members" if len(shown) > 1 else "none")
 
 # %% [markdown]
-# `mqadmin consumerStatus` does ask the members, and compares them. `lab.admin.consumer_problems` is its comparison. But
-# a deployment *makes* the members differ for a while, on purpose. Three members are replaced, one every ten seconds,
-# from `paid` to `paid || shipped`:
+# `mqadmin consumerStatus` compares the members (`lab.admin.consumer_problems`). But a deployment *makes* them differ
+# for a while. Three members are replaced, one every ten seconds, from `paid` to `paid || shipped`:
 
 
 # %% tags=["parameter"]
@@ -658,9 +650,8 @@ lab = play(lambda lab: alarms.extend(deployment(lab)), seed=7, client=no_trace)
 Bars(dict(alarms), title="problems reported during a deployment that goes well")
 
 # %% [markdown]
-# False alarms: the new members have run for seconds. RocketMQ means to wait until things have settled, but it checks
-# the start of the *first* member only (`ConsumerRunningInfo.analyzeSubscription`). If an alarm rings at every
-# deployment, operators turn it off, and on Monday it is silent.
+# False alarms: RocketMQ means to wait until things have settled, but it checks the start of the *first* member only
+# (`ConsumerRunningInfo.analyzeSubscription`). If an alarm rings at every deployment, operators turn it off.
 
 # %% [exercise] lab06.detector
 # ### Exercise 3: a watchman for subscriptions
@@ -776,7 +767,7 @@ Table(lab.progress("order-service"), columns=columns)
 #
 # - **Which member wins** is decided here by a simulated clock. On real machines it changes with every deployment, and
 #   with every clock that is a little fast. Do not rely on it.
-# - **The race of two heartbeats** follows RocketMQ's order of events, but is shown once, not measured.
+# - **The race of two heartbeats** is shown once, not measured.
 # - **Lag 0 proves nothing**, here or anywhere, as soon as something is filtered.
 # - **With POP**, RocketMQ's other way to consume ([lab 15a](15a-leased-not-owned.ipynb)), the broker divides the
 #   queues. These worlds pull.
@@ -807,8 +798,6 @@ Table(lab.progress("order-service"), columns=columns)
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab06.meeting
 # **1.** The five sentences of the meeting: for each, what would you show your colleagues?
@@ -829,6 +818,6 @@ Table(lab.progress("order-service"), columns=columns)
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You know what two filters do to an order. In the [second part](06b-what-a-filter-passes-over.ipynb) you see what they
-# do to the offset, to the broker's work and to the waiting time, and you change a running group's tags without losing
-# an order. All labs: [index](index.ipynb).
+# In the [second part](06b-what-a-filter-passes-over.ipynb) you see what filters do to the offset, to the broker's work
+# and to the waiting time, and you change a running group's tags without losing an order. All labs:
+# [index](index.ipynb).

@@ -11,8 +11,8 @@
 # - "With SQL we can filter by `coupon`, but only in a push consumer."
 # - "Shipping also wants `returned` from today on. We add the tag and restart, what could happen?"
 #
-# Again none is true as it stands. In the [first part](06a-two-tags-in-one-group.ipynb) you saw what two filters do to
-# an order. Here you see what they do to the offset, to the broker, and to a consumer that waits.
+# Again none is true. The [first part](06a-two-tags-in-one-group.ipynb) showed what two filters do to an order. What do
+# they do to the offset, to the broker, and to a consumer that waits?
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -36,8 +36,8 @@ from mqlab.lab.views.fates import show_fates
 # %% [markdown]
 # ## One pull
 #
-# One queue, filled before any consumer reads it. (A consume queue file of this lab has 5,000 entries, RocketMQ's has
-# 300,000; a scan never goes beyond a file.)
+# One queue, filled before any consumer reads it. (A queue file has 5,000 entries here, 300,000 in RocketMQ; a scan
+# never goes beyond a file.)
 
 
 # %% tags=["parameter"]
@@ -101,9 +101,8 @@ nothing = "answers" if first.woken is None else "holds"
 reveal("lab06.empty_scan", "scans" if first.found else nothing)
 
 # %% [markdown]
-# Each row is a pull, with the broker's answer: `PULL_RETRY_IMMEDIATELY` twice, 800 entries each, then the order, and
-# only at the end of the queue a pull that is *held*. Why 800? The limit is 16,000 bytes of the queue's file, and an
-# entry has 20. So the next pull begins at byte 800 · 20 = 16,000 of the file, and needs no search:
+# Each row is a pull, with the broker's answer; only the last is *held*. Why 800? The limit is 16,000 bytes of the
+# queue's file, and an entry has 20. So the next pull begins at byte 800 · 20 = 16,000, and needs no search:
 
 # %%
 entry = lab.store().queue("orders", 0).hexdump(pulls[0].next_offset)
@@ -150,8 +149,8 @@ answer("lab06.every", 2, one_in_many)
 ### END SOLUTION
 
 # %% [markdown]
-# A pull asks for `pull_batch_size=32`. The broker has a second limit, for messages that are no longer in memory: those
-# further back in the log than 40 % of the machine's memory. (Here you set how much counts as memory.)
+# A pull asks for `pull_batch_size=32`. The broker has a second limit, for messages further back in the log than 40 % of
+# the machine's memory. (Here you set how much counts as memory.)
 
 # %% [prediction] lab06.batch
 # 300 orders all fit. A program asks for 32 from entry 0, which are on the disk only. How many does it get?
@@ -237,8 +236,7 @@ check("lab06.scan")
 # %% [markdown]
 # ## A pull that waits
 #
-# Now the end of the queue. `DefaultMQPushConsumer` has *push* in its name, and its listener is called milliseconds
-# after an order was stored.
+# The listener of a `DefaultMQPushConsumer` is called milliseconds after an order was stored.
 
 # %% [prediction] lab06.push
 # The queue is empty. After 42 seconds an order arrives, and a few milliseconds later billing's listener is called. Who
@@ -282,9 +280,8 @@ woken = [row["woken"] for row in rows if row["status"] == "SUCCESS"]
 reveal("lab06.push", "held" if woken == ["arrived"] else "client")
 
 # %% [markdown]
-# The broker wants to hold a pull for 15 seconds and checks every five whether the time is over. So an idle pull returns
-# after 15 to 20 seconds, empty: three requests a minute for each queue. Here is how the order came, step by step; the
-# bar next to the broker's line is the pull that it held:
+# The broker holds a pull for 15 seconds and checks every five whether the time is over. So an idle pull returns after
+# 15 to 20 seconds: three requests a minute for each queue. How the order came; the bar is the held pull:
 
 # %%
 (order,) = lab.store().messages("orders")
@@ -330,9 +327,9 @@ answer("lab06.woken", 2, other_tag)
 # %% [answer] lab06.scope
 # ### Your turn: what waiting saves
 #
-# The board has two readers of one queue: the broker holds the pulls of the first, the second asks every second. Dashed
-# bars are held pulls; the mark at the end of one says what woke it. Compare requests and waiting times. Then set
-# *Messages a second* to 4 and, under *More settings*, *Rare tag* to 20, so that only every 20th fits.
+# Two readers of one queue: the broker holds the pulls of the first, the second asks every second. Dashed bars are held
+# pulls; the mark at the end says what woke one. Set *Messages a second* to 4 and, under *More settings*, *Rare tag* to
+# 20, so that only every 20th fits.
 #
 # How many pulls of the first reader, whose pulls are held, return without a message?
 #
@@ -437,8 +434,8 @@ moved = [second for second, offset in offsets if offset == 1]
 reveal("lab06.dropped", "at once" if moved[0] < 2 else "later" if moved else "never")
 
 # %% [markdown]
-# An offset can also travel with a pull. Billing's pull has a bit that says "commit this offset while you are at it"
-# (the 1 in `sysFlag` 3). Here the broker is killed after a minute, and billing reads on from its slave:
+# A pull has a bit that says "commit this offset while you are at it" (the 1 in `sysFlag` 3). Here the broker is killed
+# after a minute, and billing reads on from its slave:
 
 
 # %%
@@ -465,16 +462,14 @@ asked = Counter(
 Bars(dict(sorted(asked.items())), title="pulls of orders", unit="pulls")
 
 # %% [markdown]
-# The first pulls have nothing to commit (2: may be held). Then 3: with a commit. To the slave it is 2 again: the
-# *client* clears the bit, because offsets belong to the master. (Up to RocketMQ 4.x the broker also checked its own
-# role.)
+# The first pulls have nothing to commit (2: may be held). To the slave it is 2 again: the *client* clears the bit,
+# because offsets belong to the master.
 
 # %% [markdown]
 # ## More than tags: SQL
 #
 # A subscription may be an SQL92 condition over a message's properties: `sql="amount > 100 AND region = 'eu'"`. The
-# broker then reads properties from the log (no number in the queue entry helps), and must be allowed to:
-# `enablePropertyFilter` is off by default.
+# broker then reads properties from the log, and must be allowed to: `enablePropertyFilter` is off by default.
 
 # %% [prediction] lab06.who_may_sql
 # Which consumers can use such a condition?
@@ -686,7 +681,7 @@ check("lab06.three_valued")
 # %% [markdown]
 # ## Change it while it runs
 #
-# Billing reads `paid`. From today on it must also read `shipped`, while orders keep arriving.
+# From today on billing must also read `shipped`, while orders keep arriving.
 
 # %% [prediction] lab06.yesterday
 # Six orders arrive, half of them `shipped`. Then billing's tags are changed from `paid` to `paid || shipped`. What
@@ -726,8 +721,8 @@ passed_over = [fate for fate in before if fate.tag == "shipped" and fate.client]
 reveal("lab06.yesterday", "delivered" if passed_over else "lost")
 
 # %% [markdown]
-# So the moment matters. `consumer.subscribe(...)` on a running member sends a heartbeat at once, and a few milliseconds
-# later the broker has the new expression. Is that the moment?
+# `consumer.subscribe(...)` on a running member sends a heartbeat, and a few milliseconds later the broker has the new
+# expression. Is that the moment?
 
 # %% [prediction] lab06.subscribe_now
 # Billing's only member is idle; the broker holds its pull. The member calls `subscribe("orders", "paid || shipped")`.
@@ -837,11 +832,9 @@ check("lab06.migrate")
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **A scan takes no time here.** 800 entries from a cold disk take some in reality, and a network of 20 ms makes
-#   12,500 round trips four minutes. Count round trips here, measure times there.
+# - **A scan takes no time here.** In reality a network of 20 ms makes 12,500 round trips four minutes.
 # - **The exact `WAIT`** is true of this run. Only the upper limit is a promise.
-# - **Yesterday's orders are not delivered.** To get the `shipped` orders of yesterday you must set the offset back, and
-#   the group gets everything else again as well.
+# - **Yesterday's orders are not delivered**, unless you set the offset back, and then everything else comes again.
 # - **Not modelled:** the Bloom filter that saves the broker evaluations of SQL (`enableCalcFilterBitMap`), and class
 #   filters. [What is not modelled](not-modelled.ipynb) has the whole list.
 
@@ -871,8 +864,6 @@ check("lab06.migrate")
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab06.own_topic
 # **1.** One order in 10,000 is `refunded`, and one group wants only those. What are the arguments for a topic of its
@@ -887,13 +878,12 @@ check("lab06.migrate")
 # **2.** The deployment of exercise 6 goes wrong, and you go back to `paid` after an hour. Which orders did the group
 # miss?
 #
-# answer: It missed no `paid` one, because both expressions contained it all the time. It consumed `shipped` ones during
-#   that hour and not after it. If you try again tomorrow, the offset has passed the `shipped` orders of the time
-#   between. Either you do not need them, or you set the offset back and make sure that `paid` orders may be delivered
-#   twice.
+# answer: No `paid` one: both expressions contained it. It consumed `shipped` ones only during that hour. If you try
+#   again tomorrow, the offset has passed those of the time between. To get them, set the offset back, and make sure
+#   that `paid` orders may be delivered twice.
 
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# A group that gets everything it asked for can still be too slow for it, or fail at it: [lab
-# 07](07a-failure-takes-time.ipynb). All labs: [index](index.ipynb).
+# A group that gets everything it asked for can still fail at it: [lab 07](07a-failure-takes-time.ipynb). All labs:
+# [index](index.ipynb).

@@ -14,8 +14,8 @@
 # - "We do stop after three retries: `if message.reconsume_times >= 2`."
 # - "No status came, so RocketMQ sent it again at once."
 #
-# None of the five is true. This part follows one failing order to its end and brings it back. In the [second
-# part](07b-stop-in-time.ipynb) you write a billing service that survives such a day.
+# None of the five is true. This part follows one failing order to its end and brings it back. The [second
+# part](07b-stop-in-time.ipynb) is a billing service that survives such a day.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -40,9 +40,9 @@ old_questions("lab07")
 # %% [markdown]
 # ## The bank
 #
-# Billing asks a bank for the money of each order. Our bank is a function, and the order itself says how the bank
-# reacts, one word per attempt. `no 40` means: refuse the first attempt, and pay after 40 ms at the second. The last
-# word holds for all later attempts, so a single `no` refuses for ever.
+# Billing asks a bank for the money of each order. The order itself says how the bank reacts, one word per attempt. `no
+# 40` means: refuse the first attempt, and pay after 40 ms at the second. The last word holds for all later attempts, so
+# a single `no` refuses for ever.
 
 
 # %% tags=["setup"]
@@ -140,12 +140,12 @@ first, second = lab.deliveries("billing", absences=False)
 reveal("lab07.first_retry", (second.started_ms - first.ended_ms) // 1000)
 
 # %% [markdown]
-# The second delivery was read from another topic, `%RETRY%billing`, the group's **retry topic** (重试主题). Every group has
-# one, and every member reads it in addition to its own topics. Yet the listener sees `orders`. `reconsume_times` (重试次数)
-# counts how often the message was sent back: 0 at the first delivery, 1 at the second.
+# The second delivery was read from `%RETRY%billing`, the group's **retry topic** (重试主题), which every member reads in
+# addition. Yet the listener sees `orders`. `reconsume_times` (重试次数) counts how often the message was sent back: 0 at
+# the first delivery, 1 at the second.
 #
-# 43 ms after the first delivery billing sends it back, with the request
-# `CONSUMER_SEND_MSG_BACK`. The bars next to the broker's line are pulls that it holds until there is something to send.
+# 43 ms after the first delivery billing sends it back, with the request `CONSUMER_SEND_MSG_BACK`. The bars are held
+# pulls.
 
 # %%
 lab.timeline(first.msg_id)
@@ -204,9 +204,8 @@ reveal("lab07.calls", len(rows))
 reveal("lab07.minutes", whole_ms // 60_000)
 
 # %% [markdown]
-# One row per delivery; the bar below it is the wait that followed. The axis is logarithmic, because ten seconds and two
-# hours would not fit otherwise. Twelve of the sixteen retries come in the first hour. Drawn to scale, you see where the
-# time went:
+# The bar below a delivery is the wait that followed; the axis is logarithmic. Drawn to scale, you see where the time
+# went:
 
 # %%
 lab.waits(rows[0], scale="linear")
@@ -345,8 +344,8 @@ print(f"the group's own: {of_the_group.retry_max_times}, the client's: {RETRIES}
 # %% [answer] lab07.two_hours
 # ### Your turn: the bank is away for two hours
 #
-# This clock has all settings of a retry. *Play* plays a new day with your settings. The bank is away for two hours from
-# the moment at which the order was sent: under *More settings*, leave *Bank down from* at 0s, and write 2h into *to*.
+# *Play* plays a new day with your settings. The bank is away for two hours from the moment at which the order was sent:
+# under *More settings*, leave *Bank down from* at 0s, and write 2h into *to*.
 #
 # Before you press *Play*: is the order paid as soon as the bank is back? Set the pin where you expect it. Then press
 # *Play*: at which delivery is it paid (the first one is number 1)?
@@ -681,8 +680,7 @@ letters = lab.admin.query_dlq("billing")
 Table({name: getattr(letter, name) for name in names} for letter in letters)
 
 # %% [markdown]
-# Two dead letters with one id: **the old one is still there**. A queue of dead letters is a log too, and nothing is
-# removed from it.
+# Two dead letters with one id: **the old one is still there**.
 #
 # ### What the Dashboard's button does
 #
@@ -862,8 +860,6 @@ check("lab07.redrive")
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab07.sunday
 # **1.** Your bank is away for two hours every Sunday night. Which orders are paid when, and which are dead on Monday?
@@ -882,5 +878,5 @@ check("lab07.redrive")
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You know how long a failure takes. In the [second part](07b-stop-in-time.ipynb) you decide how long it may take, with
-# a listener that gives up in time, one that hangs, and an order that kills its process. All labs: [index](index.ipynb).
+# In the [second part](07b-stop-in-time.ipynb) you decide how long a failure may take, with a listener that gives up in
+# time, one that hangs, and an order that kills its process. All labs: [index](index.ipynb).

@@ -3,9 +3,8 @@
 #
 # ## Why
 #
-# In the [first part](07a-failure-takes-time.ipynb) the bank said no, and an order waited for hours. But at 14:02 the
-# bank did not say no. It said nothing, and at 14:13 ninety-nine customers were charged a second time. An operator had
-# restarted billing, "to be on the safe side".
+# In the [first part](07a-failure-takes-time.ipynb) the bank said no. But at 14:02 it said nothing, and at 14:13
+# ninety-nine customers were charged a second time. An operator had restarted billing, "to be on the safe side".
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -97,7 +96,7 @@ no_trace = {"enable_trace": False}  # nothing but orders in the log
 # %% [markdown]
 # ## Stop sooner
 #
-# Almost five hours are a long time for a customer. Most services give up sooner, and want to know about it.
+# Most services give up sooner, and want to know about it.
 
 # %% [prediction] lab07.third
 # A listener gives up with `if message.reconsume_times >= 2`. Its author says: "after three retries". How many retries
@@ -140,14 +139,13 @@ rows = list(deliveries(lab))
 reveal("lab07.third", sum(row["read from"] == "%RETRY%billing" for row in rows))
 
 # %% [markdown]
-# Then the listener returns `CONSUME_SUCCESS`, to drop the order. RocketMQ now believes that all is well. Is there a
-# dead letter?
+# Then the listener returns `CONSUME_SUCCESS`, to drop the order. Is there a dead letter?
 
 # %%
 lab.admin.query_dlq("billing")
 
 # %% [markdown]
-# There is none, and no trace of the order. Before you drop an order, store it where a human looks.
+# There is none. Before you drop an order, store it where a human looks.
 
 # %% [exercise] lab07.three
 # ### Exercise 4: stop after three deliveries and store for a human
@@ -251,9 +249,8 @@ check("lab07.three")
 # %% [markdown]
 # ## Break it: killed between storing and acknowledging
 #
-# Two listeners give an order up at its first refusal. Both store it and both return `CONSUME_SUCCESS`. One stores
-# first. The other wants to be quick: it returns first, keeps the order in its memory, and stores it when it is called
-# the next time, twelve seconds later.
+# Two listeners give an order up at its first refusal. One stores it and returns `CONSUME_SUCCESS`. The other returns
+# first, keeps the order in its memory, and stores it when it is called the next time, twelve seconds later.
 
 # %% [prediction] lab07.crash
 # billing is killed once, at some moment, and started again a second later. Which of the two can lose the order, so that
@@ -326,8 +323,8 @@ def gives_up_at_once(stores_first):
 
 
 # %% [markdown]
-# Each field of the next picture is a run of its own, in which billing is killed just before one of its steps, from the
-# first delivery until shortly before the second. Choose a field that says *lost*: what happened around the kill?
+# Each field is a run of its own, in which billing is killed just before one of its steps. Choose a field that says
+# *lost*: what happened around the kill?
 
 # %% tags=["explorer"]
 variants = {
@@ -356,9 +353,8 @@ reveal("lab07.crash", answers[lost.pop()] if len(lost) == 1 else both)
 # %% [markdown]
 # ## In order, a failure is something else
 #
-# Some messages must not overtake each other: *created*, *paid*, *shipped*. For them there is orderly consumption
-# (顺序消费): one message of a queue at a time, and the listener returns `SUCCESS` or `SUSPEND_CURRENT_QUEUE_A_MOMENT` (挂起).
-# A retry topic would break their order.
+# *Created*, *paid*, *shipped* must not overtake each other. In orderly consumption (顺序消费) one message of a queue is
+# handled at a time, and the listener returns `SUCCESS` or `SUSPEND_CURRENT_QUEUE_A_MOMENT` (挂起).
 
 # %% [prediction] lab07.orderly
 # Billing reads in order. Its listener returns `SUSPEND_CURRENT_QUEUE_A_MOMENT` for order-0, again and again. order-1 is
@@ -405,8 +401,7 @@ turn = "never" if len(ids) == 1 else "after 16"
 reveal("lab07.orderly", turn)
 
 # %% [markdown]
-# It happens once a second, from the queue itself. Nothing goes to the broker and nothing is written. The log holds two
-# units, as sent:
+# It happens once a second, from the queue itself. The log holds two units, as sent:
 
 # %%
 from mqlab.lab.views.queue import show_queue
@@ -414,7 +409,7 @@ from mqlab.lab.views.queue import show_queue
 show_queue(lab, "orders")
 
 # %% [markdown]
-# So the count is only in the memory of this consumer. What if it is restarted?
+# So the count is only in the consumer's memory. What if it is restarted?
 
 # %%
 lab.kill("billing-1")
@@ -423,7 +418,6 @@ lab.run_for("30s")
 Table(list(deliveries(lab))[len(rows) - 2 : len(rows) + 2])
 
 # %% [markdown]
-# It begins at 0 again.
 
 # %% [answer] lab07.limit
 # ### Your turn: a limit for the head of the queue
@@ -463,7 +457,7 @@ print({name: letter.properties[name] for name in wanted})
 # %% [markdown]
 # ## No answer at all
 #
-# Back to 14:02. The bank does not refuse; it does not answer. So the listener does not fail; it does not return.
+# Back to 14:02: the bank does not answer, so the listener does not return.
 
 # %% [prediction] lab07.no_status
 # A listener hangs and returns no status at all. When does billing get the order again?
@@ -508,9 +502,8 @@ print(f"delivered again after {minutes:.1f} minutes")
 reveal("lab07.no_status", "half an hour" if 15 <= minutes <= 31 else "never")
 
 # %% [markdown]
-# `RUNNING` is a call that has not returned even now, and keeps its thread. Why half an hour? Billing sweeps 15 minutes
-# after its own start. order-0 came 30 seconds later, so it is not 15 minutes old yet. At the next sweep, another 15
-# minutes later, it is.
+# `RUNNING` is a call that has not returned even now. Why half an hour? Billing sweeps 15 minutes after its own start.
+# order-0 came 30 seconds later, so it is old enough only at the next sweep.
 
 # %% [answer] lab07.sweep
 # ### Your turn: sweep more often
@@ -539,7 +532,7 @@ answer("lab07.sweep", 100, swept_day)
 ### END SOLUTION
 
 # %% [markdown]
-# And where was the offset of the group meanwhile? It is the first message that is not done, so it cannot pass order-0:
+# And the group's offset meanwhile? It cannot pass order-0:
 
 # %%
 lab = play(hanging, seed=7, client=no_trace)
@@ -552,7 +545,7 @@ moves = [
 Table(moves, columns=["after", "queue", "commit_offset", "before"])
 
 # %% [markdown]
-# It jumped from 0 to 3 half an hour later, when the sweep (消费超时, `consumeTimeout`) had sent order-0 back.
+# It jumped when the sweep (消费超时, `consumeTimeout`) had sent order-0 back.
 #
 # Now 14:12, ten minutes after it began. A hundred orders have arrived, and one of them hangs.
 
@@ -593,8 +586,7 @@ columns = ["started_ms", "queue_offset", "reconsume_times", "status"]
 Table(second_life[:4], columns=columns)
 
 # %% [markdown]
-# These are not retries. Nothing was sent back, so `reconsume_times` is 0 and nothing waited. And the order that hung
-# hangs again.
+# These are not retries: `reconsume_times` is 0. And the order that hung hangs again.
 
 # %%
 paid = Counter(row.msg_id for row in rows if row.status == "CONSUME_SUCCESS")
@@ -667,8 +659,7 @@ check("lab07.stuck")
 # %% [markdown]
 # ## Break it: the order that kills its process
 #
-# An order makes billing crash, through a bug in a library or too little memory. The machine starts it again, as good
-# machines do.
+# An order makes billing crash, through a bug or too little memory. The machine starts it again.
 
 # %% [prediction] lab07.killed
 # An order makes billing's process crash each time its listener gets it; billing is restarted each time. What is
@@ -708,8 +699,7 @@ print(len(rows), "deliveries, and this in the log:")
 show_queue(lab, "orders")
 
 # %% [markdown]
-# Twenty crashes, no retry, no dead letter. It is not even slow: there is no wait of ten seconds, as nothing was sent
-# back.
+# Twenty crashes, no retry, no dead letter, no wait.
 
 # %% [answer] lab07.others
 # ### Your turn: the others in its threads
@@ -884,9 +874,8 @@ Table(deliveries(lab))
 lab.waits(lab.deliveries("billing", absences=False)[0])
 
 # %% [markdown]
-# While it is read from `orders`, the order is only in billing's memory, and holds the offset. At the fourth try the
-# broker is back, and takes the order. But look at the count after that: the broker knows only its own unit of the log,
-# in which the order had not been retried. What billing counted in its memory is forgotten.
+# At the fourth try the broker is back. But look at the count after that: the broker knows only its own unit of the log.
+# What billing counted in its memory is forgotten.
 
 # %% [markdown]
 # ## The shop retries as well
@@ -966,8 +955,8 @@ lab = lost_answers(3)
 show_queue(lab, "orders")
 
 # %% [markdown]
-# One attempt and no retry, because the default time limit of 3 seconds is for the whole call, and the first lost answer
-# uses it up. The shop gets an error for an order that is stored.
+# One attempt, because the default time limit of 3 seconds is for the whole call, and the first lost answer uses it up.
+# The shop gets an error for an order that is stored.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
@@ -1000,8 +989,6 @@ show_queue(lab, "orders")
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab07.meeting
 # **1.** The five sentences of the meeting in the first part: for each, what would you show your colleagues?
@@ -1021,6 +1008,5 @@ show_queue(lab, "orders")
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# Everything here went through the commit log, so the log can tell how much of a day was retries: in [lab
-# 10](10a-spark-reads-the-broker.ipynb) Spark counts them. If you have not opened the files yet, [lab
-# 01](01a-what-the-broker-writes.ipynb) comes first. All labs: [index](index.ipynb).
+# The log can tell how much of a day was retries: in [lab 10](10a-spark-reads-the-broker.ipynb) Spark counts them. All
+# labs: [index](index.ipynb).

@@ -7,8 +7,7 @@
 # job has read all unpaid orders every minute. Now there are four million, the job takes eleven minutes, and on Monday
 # it cancelled an order in the second in which it was paid.
 #
-# A colleague says: "RocketMQ can wait for us. Send a message with a delay, and cancel when it arrives." Five sentences
-# follow:
+# A colleague says: "RocketMQ can wait for us. Send a message with a delay, and cancel when it arrives." Five sentences:
 #
 # - "It waits in its topic, and the broker hides it until its time has come."
 # - "Give it a delay of 37 minutes."
@@ -94,15 +93,14 @@ Table(
 )
 
 # %% [markdown]
-# Its entry in that queue is unusual. Other entries hold the hash code of a tag; this one holds its due time:
+# Other entries hold the hash code of a tag; this one holds its due time:
 
 # %%
 waits.store().queue(WAITING, 2).hexdump(0)
 
 # %% [markdown]
-# Ten seconds later the broker writes it *again*, now into `orders`: a new unit in the commit log with a new queue
-# offset. So a delayed message costs two puts. (Older texts say that `CommitLog.putMessage` changes the topic.
-# `HookUtils` does it now.)
+# Ten seconds later the broker writes it *again*, now into `orders`: a new unit with a new queue offset. So a delayed
+# message costs two puts. (Older texts say that `CommitLog.putMessage` changes the topic. `HookUtils` does it now.)
 #
 # When exactly? The broker checks every 100 ms.
 
@@ -332,8 +330,8 @@ check("lab08.due")
 # %% [markdown]
 # ## Break it: a shorter table of levels
 #
-# Three orders wait for 30 s, one minute and two minutes. An operator shuts the broker down and starts it with the table
-# `1s 5s 10s 12s`. Level 4 is 12 s now, and levels 5 and 6 are gone.
+# Three orders wait for 30 s, one minute and two minutes. An operator restarts the broker with the table `1s 5s 10s
+# 12s`. Level 4 is 12 s now, and levels 5 and 6 are gone.
 
 # %% [prediction] lab08.shorter
 # When are the three delivered?
@@ -378,9 +376,9 @@ reveal("lab08.shorter", "first" if came == ["level-4"] else "as sent")
 # %% [markdown]
 # ## Any delay: 37 minutes
 #
-# RocketMQ 5 also has a timer wheel (`TIMER_DELIVER_MS`), for any time up to three days. In a cluster without it,
-# eighteen levels are enough for any number of seconds with a *relay*. It reads `later`, computes how much time is left,
-# and re-sends the message with a level.
+# RocketMQ 5 also has a timer wheel (`TIMER_DELIVER_MS`), for any time up to three days. Without it a *relay* makes any
+# number of seconds out of eighteen levels: it reads `later`, computes how much time is left, and re-sends the message
+# with a level.
 
 
 # %%
@@ -423,7 +421,7 @@ answer("lab08.worst", worst)
 ### END SOLUTION
 
 # %% [markdown]
-# A relay takes time itself. A reminder is due after 65 s. It waited 60 s in level 5, and is back at the relay:
+# A reminder is due after 65 s. It waited 60 s in level 5, and is back at the relay:
 
 # %% [prediction] lab08.left
 # How much time is left, and which level is next?
@@ -578,8 +576,8 @@ check("lab08.any_delay")
 # %% [markdown]
 # ## Paid in the same moment
 #
-# Now the incident. With each order the shop sends a message that is due when the time to pay is over. Its consumer
-# checks the order, asks the bank, which takes a moment, and cancels what is unpaid:
+# With each order the shop sends a message that is due when the time to pay is over. Its consumer checks the order, asks
+# the bank, which takes a moment, and cancels what is unpaid:
 
 
 # %%
@@ -797,7 +795,7 @@ answer("lab08.wave", count, downs)
 #   `lab.skew_clock`.
 # - **One broker.** Each broker has its own schedule queues. A crashed master delivers only when it is back, unless a
 #   slave acts for it.
-# - **Only levels.** RocketMQ 5's timer wheel delivers at any second without a relay: [lab 08c](08c-at-any-second.ipynb).
+# - **Only levels.** For the timer wheel see [lab 08c](08c-at-any-second.ipynb).
 # - **Not modelled:** asynchronous delivery (`enableScheduleAsyncDeliver`), acting masters. [The whole
 #   list](not-modelled.ipynb).
 
@@ -824,15 +822,12 @@ answer("lab08.wave", count, downs)
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab08.job
 # **1.** Four million unpaid orders: what can the message do that the job cannot, and what can only the job do?
 #
 # answer: The message arrives on its own, and its cost does not grow with the number of unpaid orders. The job sees all
-#   orders, also one whose message was never sent. Many shops keep both: messages for the time, and a nightly job that
-#   finds what fell through.
+#   orders, also one whose message was never sent. Many shops keep both.
 
 # %% [reflection] lab08.take_back
 # **2.** The customer has paid. Can the shop take the waiting message back?

@@ -92,8 +92,8 @@ def send_inside(shop, database, order):
 # note: While the broker takes its time to answer, the transaction keeps its locks in the database.
 
 # %% [markdown]
-# Here each of the three is killed at every line and at every step at which something reaches the shop. Click on a cell
-# for the steps around the crash; a button below opens that run.
+# Each of the three is killed at every line and at every step at which something reaches the shop. Click on a cell for
+# the steps around the crash.
 
 # %% tags=["explorer"]
 naive = commit_matrix(
@@ -118,10 +118,10 @@ reveal("lab08.between", "money" if lost else "both")
 reveal("lab08.inside", "message" if ghost else "never")
 
 # %% [markdown]
-# The order of the two lines does not help, and a crashed process catches no exception. Something must *remember* the
-# second half, on disk, before the first half is done. There are two ways. An **outbox** stores the message as a row of
-# the same database, in the same transaction, to be sent later. A **half message** (半消息) is stored at the broker first,
-# where no consumer reads it, and the broker remembers to ask.
+# The order of the two lines does not help. Something must *remember* the second half, on disk, before the first half is
+# done. There are two ways. An **outbox** stores the message as a row of the same database, in the same transaction, to
+# be sent later. A **half message** (半消息) is stored at the broker first, where no consumer reads it, and the broker
+# remembers to ask.
 
 # %% [markdown]
 # ## Half messages: in a queue, but not in yours
@@ -680,8 +680,6 @@ answer("lab08.your_way", twice, theirs)
 
 # %% [markdown]
 # ## A listener that survives
-#
-# You know what the broker asks, which process, and when. Write one listener that survives every crash.
 
 # %% [exercise] lab08.transaction
 # ### Exercise 5: money and message
@@ -818,8 +816,6 @@ check("lab08.transaction")
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab08.choose
 # **1.** Your shop has a database, and an outbox would be one more table. When would you still take half messages?
@@ -846,5 +842,5 @@ check("lab08.transaction")
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# Messages come late, or not at all, when you want them to. What if they come late because there are too many? That is
-# [lab 09](09a-falling-behind.ipynb). All labs: [index](index.ipynb).
+# What if messages come late because there are too many? That is [lab 09](09a-falling-behind.ipynb). All labs:
+# [index](index.ipynb).

@@ -3,11 +3,11 @@
 #
 # ## Why
 #
-# The shop now holds auctions. An auction ends at a given second, and bidders want a reminder ten minutes before. With
-# the eighteen levels of [lab 08a](08a-later.ipynb) each reminder would take several hops. RocketMQ 5 has *timed*
-# messages: you write `deliver_at`, and the broker delivers the message then.
+# An auction of the shop ends at a given second, and bidders want a reminder ten minutes before. With the eighteen
+# levels of [lab 08a](08a-later.ipynb) each would take several hops. RocketMQ 5 has *timed* messages: you write
+# `deliver_at`, and the broker delivers the message then.
 #
-# The team has read about it. Six sentences are on the board:
+# Six sentences are on the board:
 #
 # - "A timed message waits in its own topic until its time comes."
 # - "The wheel is in memory, so a restart loses it."
@@ -99,8 +99,8 @@ Table(
 # `TIMER_OUT_MS` is the moment that the broker computed: the wish, rounded down to a whole second. If the wish is a
 # whole second already, the broker takes the second before.
 #
-# The broker works in steps of `timer_precision_ms`, which is 1,000 by default. At the end of a step it delivers what
-# belongs to the step. Two auctions end ten seconds from now: one at the full second, the other a millisecond later.
+# At the end of a step of `timer_precision_ms`, by default 1,000, the broker delivers what belongs to the step. Two
+# auctions end ten seconds from now: one at the full second, the other a millisecond later.
 
 # %% [prediction] lab08.timed_when
 # When are the two reminders delivered?
@@ -185,7 +185,7 @@ answer("lab08.precision", lateness(finest)["250 ms later"], finest)
 # %% [markdown]
 # ## The wheel: a slot per second, a list per slot
 #
-# The broker must find what is due without reading everything that waits. Two files do that:
+# Two files let the broker find what is due without reading everything that waits:
 #
 # - `timerwheel` has 1,209,600 slots of 32 bytes, 14 days of seconds. The slot of a second has the number `second %
 #   1_209_600`.
@@ -193,7 +193,7 @@ answer("lab08.precision", lateness(finest)["250 ms later"], finest)
 #   the slot's previous unit.
 #
 # So a slot is the head of a linked list, like a slot of the index in lab 01b. (The clock of this lab begins at slot 0,
-# by chance, so the slot of 00:00:10 is slot 10.)
+# by chance.)
 
 
 # %%
@@ -212,8 +212,8 @@ wheel = play(many_auctions, seed=7, client=no_trace)
 show_wheel(wheel, title="two slots with several units, two with one")
 
 # %% [markdown]
-# Read a row from the right: `last` names the newest unit, and each arrow is the number `previous` of a unit. Here are
-# the 32 bytes of the first slot and the 52 bytes of its newest unit, as numbers:
+# `last` names the newest unit, and each arrow is the number `previous` of a unit. The 32 bytes of the first slot and
+# the 52 bytes of its newest unit, as numbers:
 
 # %%
 number, slot = next(iter(wheel.store().timer_slots().items()))
@@ -325,7 +325,7 @@ check("lab08.due_at")
 # %% [markdown]
 # ## The roll window: long delays
 #
-# The commit log deletes its files after 72 hours. A message that waits longer would be deleted while it waits.
+# The commit log deletes its files after 72 hours, whatever waits in them.
 
 # %% [prediction] lab08.four_days
 # The shop sends a reminder with a delay of four days. What happens?
@@ -357,11 +357,11 @@ play(four_days, seed=7, client=no_trace)
 reveal("lab08.four_days", outcome[0])
 
 # %% [markdown]
-# What about a delay that is accepted, but longer than the files live? The wheel never holds a message for more than its
-# *roll window*, which is two days by default. If a message is due later, the broker takes a slot on the way there. When
-# that slot is due, it stores the message in the timer topic again, as a new unit in a new file, and looks again.
+# The wheel never holds a message for more than its *roll window*, which is two days by default. If a message is due
+# later, the broker takes a slot on the way there. When that slot is due, it stores the message in the timer topic
+# again, as a new unit in a new file, and looks again.
 #
-# To see that in a minute, let the window be six seconds.
+# Here the window is six seconds.
 
 # %% [prediction] lab08.rolls
 # The window is 6 s, and a reminder is due in 20 s. How often is it stored in the timer topic?
@@ -745,15 +745,12 @@ check("lab08.rebuild")
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab08.wheel_or_levels
 # **1.** A reminder after exactly ten minutes: level 14 or a timed message?
 #
-# answer: Both work. A level is up to 100 ms late and keeps the order of its queue, and each level has one queue for all
-#   topics. A timed message may be a second late, but it can be recalled, and it needs no table that every broker
-#   shares.
+# answer: Both work. A level is up to 100 ms late and keeps the order of its queue. A timed message may be a second
+#   late, but it can be recalled, and it needs no table that every broker shares.
 
 # %% [reflection] lab08.why_roll
 # **2.** Why does the broker not keep a far message in the wheel until it is due? The wheel has fourteen days.
@@ -770,5 +767,5 @@ check("lab08.rebuild")
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# In [lab 09](09a-falling-behind.ipynb) the consumers fall behind. Timed messages are also what the leases of
-# [lab 15](15a-leased-not-owned.ipynb) are made of. All labs: [index](index.ipynb).
+# In [lab 09](09a-falling-behind.ipynb) the consumers fall behind. The leases of [lab 15](15a-leased-not-owned.ipynb)
+# are timed messages. All labs: [index](index.ipynb).

@@ -4,8 +4,8 @@
 # ## Why
 #
 # Black Friday, 20:10. The lag of `billing` grows by 40,000 messages per minute. The team doubles the instances, and
-# nothing changes. They double the threads: the calls get slower, and some time out. At 21:00 the traffic is back to
-# normal, and the team promises the shop that all will be well in ten minutes. It takes until midnight.
+# nothing changes. They double the threads: the calls get slower, and some time out. At 21:00 the traffic is normal
+# again, and the team promises that all will be well in ten minutes. It takes until midnight.
 #
 # Five sentences from that evening:
 #
@@ -74,7 +74,7 @@ Curve(
 )
 
 # %% [markdown]
-# Compare Little's law with the run: in some seconds of the peak, how many calls were in progress, and how many ended?
+# Little's law and the run:
 
 
 # %%
@@ -124,8 +124,8 @@ answer("lab09.slower", 5, slower_bank)
 # %% [markdown]
 # ## How many threads?
 #
-# So take more threads. In mqlab, `context.compute` needs a core of its machine and `context.sleep` only its thread. 160
-# orders wait. How many per second can one instance with two cores process?
+# In mqlab, `context.compute` needs a core of its machine and `context.sleep` only its thread. 160 orders wait. How many
+# per second can one instance with two cores process?
 
 
 # %%
@@ -208,7 +208,7 @@ knee_at_8 = rates[4] < 0.9 * rates[8] and rates[16] < 1.05 * rates[8]
 reveal("lab09.knee", "8" if knee_at_8 else "2")
 
 # %% [markdown]
-# The first line bends at two threads, the second at eight. The third has its knee only at eighty.
+# The third line has its knee only at eighty.
 
 # %% [prediction] lab09.worse
 # The calls that compute and wait have eight threads, and get thirty-two. What changes?
@@ -367,7 +367,7 @@ answer("lab09.idle", 1, fifth)
 ### END SOLUTION
 
 # %% [markdown]
-# Now play with it. Draw a curve, change a setting, and watch which limit binds:
+# Draw a curve, change a setting, and watch which limit binds:
 
 # %% tags=["explorer"]
 backlog_tank()
@@ -375,8 +375,8 @@ backlog_tank()
 # %% [markdown]
 # ## When is the lag gone?
 #
-# Back to the first tank: it can process ten per second, and after the peak three per second arrive. When the peak ends,
-# about 150 messages wait.
+# The first tank processes ten per second, and after the peak three per second arrive. When the peak ends, about 150
+# messages wait.
 
 # %% [prediction] lab09.over
 # How long does it take until the lag is as before the peak?
@@ -466,9 +466,8 @@ check("lab09.catch_up")
 # %% [markdown]
 # ## Several messages per call
 #
-# The bank takes several charges at once, and waits once for all of them. So the listener gets up to eight messages per
-# call (`consume_message_batch_max_size`). It computes for each, and waits once. Five threads read the first tank's
-# traffic.
+# The listener gets up to eight messages per call (`consume_message_batch_max_size`). It computes for each, and waits
+# for the bank once. Five threads read the first tank's traffic.
 
 # %% [prediction] lab09.full_calls
 # Five threads with one message each finish five per second; 15 arrive in the peak. How large is the lag with up to
@@ -516,9 +515,6 @@ reveal("lab09.full_calls", "same" if abs(eight - one) < 0.1 * one else "smaller"
 
 # %% [markdown]
 # ## A size for a day
-#
-# Now combine everything: what each instance can do, whole queues, money, and a goal for the time that a message may
-# take.
 
 # %%
 tight = backlog_tank(
@@ -556,7 +552,7 @@ tight.table()
 # | time, ms | `pull_interval_ms` + ms per call | `goal_ms` |
 # | money | `instances * (20 + threads)` | `budget` |
 #
-# Your answer may not use the tank or the Lab; try a size by hand in the cell above.
+# Your answer may not use the tank or the Lab.
 #
 # hint: Cores first. Of `queues` queues the busiest of n instances has `-(-queues // n)`, and gets that fraction of the
 #   peak. Take the fewest instances whose cores have some room left; messages do not arrive evenly.
@@ -628,8 +624,7 @@ check("lab09.size")
 # %% [markdown]
 # ## Break it: one instance less
 #
-# Four queues and calls that compute: four instances survive the peak. How bad are three, with three quarters of the
-# cores? And two?
+# Four instances survive the peak. How bad are three, with three quarters of the cores? And two?
 
 # %%
 hold = {
@@ -649,16 +644,15 @@ Bars(
 )
 
 # %% [markdown]
-# One of the three has two queues, like each of the two, and is behind as long. The others may not help. More queues,
-# such as 12 or 24, spread more evenly.
+# One of the three has two queues, like each of the two, and is behind as long. More queues, such as 12 or 24, spread
+# more evenly.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
 # - **A thread costs nothing here.** Real threads cost memory and switches; the curve falls again beyond its knee.
 # - **All calls are alike.** A slow real call keeps the offset of its queue ([lab 04a](04a-how-far-have-we-read.ipynb)).
-# - **The bank never gets slower.** It has enough slots for every call. `slots=8` in the board shows the effect of a
-#   shared database.
+# - **The bank never gets slower.** `slots=8` in the board shows the effect of a shared database.
 # - **Not modelled:** disk time, network bandwidth, garbage collection. [The whole list](not-modelled.ipynb).
 
 # %% [markdown] tags=["reading"]
@@ -684,21 +678,19 @@ Bars(
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab09.first_look
 # **1.** The lag grows. Which three numbers do you ask for before you change anything?
 #
 # answer: T1 and T2 of a call, how busy the cores are, and how many instances own a queue. Busy cores need instances,
 #   idle cores with busy threads need threads, idle instances need queues. If calls have become longer, find out what
-#   they wait for: none of these helps then.
+#   they wait for.
 
 # %% [reflection] lab09.promise
 # **2.** Traffic is at nine tenths of the capacity, and there is an hour's worth of lag. What do you promise?
 #
 # answer: A tenth of the capacity is left for the lag, so an hour of lag takes about nine to ten hours. Or the shop
-#   decides to skip it ([lab 04b](04b-beginning-again.ipynb)), and lists the messages that will never be processed.
+#   skips it ([lab 04b](04b-beginning-again.ipynb)), and lists what will never be processed.
 
 # %% [markdown] tags=["reading"]
 # ## Next

@@ -88,8 +88,7 @@ Bars({f"{threads} threads": done for threads, done in most.items()}, unit="calls
 reveal("lab09.rule_of_cores", "8" if most[20] <= 10 else "20")
 
 # %% [markdown]
-# These calls ended in the best second of each run. Where do the other threads wait? The table of limits shows how long
-# a call waited at each limit:
+# Where do the other threads wait? How long a call waited at each limit:
 
 # %%
 at_once[20].limits()
@@ -116,7 +115,7 @@ alike = abs(three.largest_lag - at_once[20].largest_lag) <= 0.2 * three.largest_
 reveal("lab09.more_instances", "same" if alike else "third")
 
 # %% [markdown]
-# Play with it. Change slots, threads and instances, and watch which limit binds:
+# Change slots, threads and instances, and watch which limit binds:
 
 # %% tags=["explorer"]
 backlog_tank(slots=8)
@@ -124,8 +123,8 @@ backlog_tank(slots=8)
 # %% [exercise] lab09.bottleneck
 # ### Exercise 4: the limit, and the row that proves it
 #
-# A monitor sampled four slow groups at the end of each second. Each is slow for another reason. Write
-# `bottleneck(tables)`; `tables` is a dictionary of three lists of rows, each row a dictionary:
+# A monitor sampled four slow groups at the end of each second. Write `bottleneck(tables)`; `tables` is a dictionary of
+# three lists of rows, each row a dictionary:
 #
 # | table | columns | one row per |
 # |---|---|---|
@@ -325,8 +324,8 @@ reveal("lab09.time_limit", "0" if late_row["answered"] == 0 else "60")
 # %% [answer] lab09.most_threads
 # ### Your turn: how many threads may wait?
 #
-# The limit is three seconds. You have the run with 40 threads, and the cell plays 8; also try 16, 24 and 32. Each takes
-# a second or more to play. What is the largest of the five numbers with which no call is too late?
+# The limit is three seconds. Try 8, 16, 24, 32 and 40 threads. What is the largest of the five numbers with which no
+# call is too late?
 #
 # wrong slots: With eight no call waits. Some may wait, as long as their turn comes within the limit.
 # wrong largest: With that many, calls are too late: look at their column.
@@ -361,9 +360,9 @@ answer("lab09.most_threads", max(n for n in tried if tried[n] == 0), tried)
 # %% [markdown]
 # ## The client's own brake
 #
-# Messages that have no thread yet wait in the client, until it has enough of them. Then it delays its pulls by 50 ms at
-# a time. Per queue it checks what it holds: more than 1,000 messages (`pullThresholdForQueue`), more than 100 MiB, or
-# more than 2,000 between the first and the last. This cell has 40 instead of 1,000:
+# Messages that have no thread yet wait in the client. When it has enough of them, it delays its pulls by 50 ms at a
+# time. Per queue it checks: more than 1,000 messages (`pullThresholdForQueue`), more than 100 MiB, or more than 2,000
+# between the first and the last. This cell has 40 instead of 1,000:
 
 
 # %%
@@ -513,8 +512,7 @@ Curve(
 )
 
 # %% [markdown]
-# The lag shrinks only when the traffic ends, about 45 seconds after the long pause. With everything in the broker's
-# memory, the same pause is over in seconds.
+# The lag shrinks only when the traffic ends. With everything in the broker's memory, the same pause is over in seconds.
 
 # %%
 while_it_comes = dict(long_pause)
@@ -688,8 +686,8 @@ check("lab09.safe_async")
 # %% [markdown]
 # ## An adaptive brake
 #
-# Back to the database. A fixed number of threads is also a brake if you know the number of slots and it stays the same.
-# Tonight a part of the database fails and recovers.
+# A fixed number of threads is also a brake if the number of slots stays the same. Tonight a part of the database fails
+# and recovers.
 
 # %% [prediction] lab09.fixed_gate
 # Eight slots become two, and the gate admits ten calls at a time. How many of them wait?
@@ -844,7 +842,7 @@ check("lab09.brake")
 # %% [markdown]
 # ## Break it: a limit that is too short
 #
-# The same evening, with eight harmless threads. But a query takes a second, and this time the limit is 700 ms.
+# Eight harmless threads. But a query takes a second, and this time the limit is 700 ms.
 
 # %%
 impatient = played(threads=8, limit_ms=700)
@@ -858,8 +856,7 @@ Curve(
 )
 
 # %% [markdown]
-# No query is answered in time, and more and more abandoned queries wait in the database. A limit must be longer than
-# the work plus the allowed wait.
+# A limit must be longer than the work plus the allowed wait.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
@@ -890,8 +887,6 @@ Curve(
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab09.whom_to_ask
 # **1.** Calls of billing take four times as long as in the morning, and all threads are busy. What do you check before

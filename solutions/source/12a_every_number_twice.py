@@ -7,8 +7,8 @@
 # operator deleted a folder named `checkpoint`, "to make the job fresh", and restarted it at 03:00. From then on every
 # number was doubled, without an error.
 #
-# "But Spark is exactly once. The manual says so." The manual is right about Spark's own parts. In this lab you kill a
-# job and delete its checkpoint. Then you write the fifteen lines that keep all this off the board.
+# "But Spark is exactly once. The manual says so." The manual is right about Spark's own parts. You kill a job, delete
+# its checkpoint, and write the fifteen lines that keep all this off the board.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -62,8 +62,7 @@ broker = open_days.enter_context(day)
 broker.table()
 
 # %% [markdown]
-# Each log consists of files of 128 KB, so you see within an hour what takes a large broker days. Let ten minutes pass.
-# When the call returns, the bytes are there:
+# Each log consists of files of 128 KB, so you see within an hour what takes a large broker days. Let ten minutes pass:
 
 # %% tags=["parameter"]
 MINUTES = 10
@@ -80,8 +79,8 @@ Bars(new, title=f"It is {broker.now}. Stored in {MINUTES} minutes", unit="messag
 # ## Where a stream begins
 #
 # A stream of Spark is a query that runs again and again, each time over the new rows. Each run is a **batch**. With the
-# trigger (触发器) `availableNow` the job reads all available data, batch by batch, and ends. A job that a timer starts
-# every ten minutes works like this, and so does the job of the board:
+# trigger (触发器) `availableNow` the job reads all available data, batch by batch, and ends. The job of the board works
+# like this:
 
 
 # %%
@@ -264,8 +263,7 @@ def one_by_one(connection, batch_id, read):
 
 
 # %% [markdown]
-# This sink crashes in the middle of its work. Here it runs in the process of your notebook, so an exception ends it;
-# committed rows stay, and nothing after that line runs. (mqlab's own tests do the same with `kill -9`.)
+# This sink crashes in the middle of its work: an exception ends it, and committed rows stay.
 
 
 # %%
@@ -417,7 +415,7 @@ answer("lab12.rows_twice", 25, your_rows)
 # %% [markdown]
 # ## The night of 03:00
 #
-# Here is a clean board, with a job that never crashed:
+# A clean board, with a job that never crashed:
 
 # %%
 run(one_by_one, "clean", THREE_BATCHES)
@@ -556,8 +554,7 @@ check("lab12.once")
 #   that stays the same: broker_name and physical_offset.
 
 # %% [markdown]
-# Here are two other ideas next to yours. Every column of the picture is a run in which the job is killed before that
-# line and restarted.
+# Two other ideas next to yours. Every column is a run in which the job is killed before that line and restarted.
 
 
 # %%
@@ -630,8 +627,8 @@ answer("lab12.safe_sinks", 0, yours)
 ### END SOLUTION
 
 # %% [markdown]
-# And the board itself: your sink in Spark, a deleted checkpoint, and a day that continues meanwhile. All three bars
-# should have the same length.
+# Your sink in Spark, a deleted checkpoint, and a day that continues meanwhile. All three bars should have the same
+# length.
 
 # %%
 run(once, "safe", THREE_BATCHES)
@@ -643,8 +640,7 @@ Bars(ledger("safe"), title="03:00, with your sink", unit="orders")
 # %% [markdown]
 # ## Break it: deleted log files
 #
-# The job has an offset in each log. What if there is no data at it any more? The job is off for four hours, and
-# retention deletes the oldest files of the logs:
+# The job is off for four hours, and retention deletes the oldest files of the logs:
 
 # %% [prediction] lab12.deleted_files
 # The files with the job's next messages are gone. The job is restarted with its checkpoint. What does it do?
@@ -949,8 +945,6 @@ shutil.rmtree(folder)
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab12.repair
 # **1.** It is 08:00, and the board has shown doubled numbers since 03:00. The sink was `one_by_one`. How do you repair

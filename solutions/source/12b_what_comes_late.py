@@ -8,7 +8,7 @@
 # the log has them.
 #
 # A count is kept until no more rows can come to it. If you decide that too early, you lose late rows. If you never
-# decide, you keep everything for ever. In this lab you decide it for counts, duplicates, and calls without an answer.
+# decide, you keep everything for ever.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -63,8 +63,8 @@ broker = open_days.enter_context(day)
 broker.table()
 
 # %% [markdown]
-# A job polls the logs from time to time. The new rows are a batch. Brokers that grow do not let you repeat a query with
-# other settings, so we film what the job finds:
+# A job polls the logs from time to time. The new rows are a batch. So that you can repeat a query with other settings,
+# we film what the job finds:
 
 # %%
 COLUMNS = ["topic", "broker_name", "physical_offset", "keys", "tags", "msg_id"]
@@ -182,9 +182,8 @@ found = sum(shown.get(start, 0) > 0 for start in away)
 reveal("lab12.late_rows", {0: "none", 4: "all"}.get(found, "some"))
 
 # %% [markdown]
-# What would another delay have done? This needs no Spark: the board applies the few rules of a watermark to the orders
-# of the looks. Move the delay, the window and the batch. Below the batches are the groups of the selected one: kept,
-# forgotten, or with dropped rows.
+# What would another delay have done? The board applies the rules of a watermark to the orders of the looks. Move the
+# delay, the window and the batch. Below are the groups of the selected batch: kept, forgotten, or with dropped rows.
 
 # %% tags=["explorer"]
 watermark_board(orders, delay_min=10, window_min=10, mode="update")
@@ -290,8 +289,8 @@ check("lab12.per_minute")
 # %% [markdown]
 # ## State: what is kept
 #
-# Rows in state are rows that Spark keeps from batch to batch, here one per open group. They are in memory, and in the
-# checkpoint. This is the same count with an hour's delay. Watch when the bars stop growing:
+# Rows in state are rows that Spark keeps from batch to batch, here one per open group, in memory and in the checkpoint.
+# The same count with an hour's delay: when do the bars stop growing?
 
 # %% tags=["picture"]
 hour = run_of_film(by_ten_minutes, FILM, "60 minutes")
@@ -523,10 +522,9 @@ answer("lab12.too_far", 2_500, GAPS, small_run)
 # %% [markdown]
 # ## A call that never answers
 #
-# In 12a a queue was stuck for an hour, and the board's lag was 22. The trace (消息轨迹) shows it sooner: a client records
-# when it calls a listener (`SubBefore`) and when the listener has returned (`SubAfter`). A `SubBefore` without its
-# `SubAfter` is a call that hangs. `trace` decodes the bodies of the trace's messages, in Python processes that Spark
-# starts for it. That takes some seconds:
+# The trace (消息轨迹) shows a stuck call sooner than a lag: a client records when it calls a listener (`SubBefore`) and
+# when the listener has returned (`SubAfter`). A `SubBefore` without its `SubAfter` is a call that hangs. `trace`
+# decodes the bodies of the trace's messages, which takes some seconds:
 
 # %%
 NEEDED = ["broker_name", "physical_offset", "msg_id", "born_host", "topic", "body"]
@@ -551,8 +549,8 @@ Table(
 )
 
 # %% [markdown]
-# Entries also come late: a client keeps them until it has ten, and broker-b was cut off. This is the age of entries
-# when a look found them:
+# Entries also come late: a client keeps them until it has ten, and broker-b was cut off. Their age when a look found
+# them:
 
 # %%
 looked_at = [max(row["store_timestamp"] for row in new) for new in looks]
@@ -728,8 +726,8 @@ answer("lab12.alarms", len(told["rows"]), told, LATE_MINUTES, hung)
 # %% [markdown]
 # ## Break it: a changed query
 #
-# Now the logs themselves, with a checkpoint that stays. If you change a query, you want to continue where the old one
-# was. The checkpoint contains offsets in the logs, and the state of the old query. It is five past eleven.
+# If you change a query, you want to continue where the old one was. The checkpoint contains offsets in the logs, and
+# the state of the old query. It is five past eleven.
 
 
 # %%
@@ -934,8 +932,6 @@ shutil.rmtree(folder)
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab12.tuesday
 # **1.** It is Wednesday, and Tuesday's forty minutes of broker-b are missing on the board. The log still has them. How

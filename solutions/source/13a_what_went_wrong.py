@@ -7,8 +7,8 @@
 # people have given me six different stories. At eight I need to know: what, from when to when, which messages, and who.
 # I have put the disks of the three brokers on your machine."
 #
-# You have files only: stored messages, committed offsets, and the clients' trace of each call. That is enough. One of
-# your colleagues is right, one cannot know what she says, and four make the usual mistakes of midnight.
+# You have stored messages, committed offsets, and the clients' trace of each call. One of your colleagues is right, one
+# cannot know what she says, and four make the usual mistakes of midnight.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -45,8 +45,7 @@ from mqlab.scales import SECOND, time_text
 # %% [markdown]
 # ## Yesterday's disks
 #
-# The day is generated, so you can have as many as you like. Each name gives another one, with three incidents and two
-# things that only look like incidents. This takes a few seconds:
+# Each name generates another day, with three incidents and two things that only look like incidents:
 
 
 # %%
@@ -370,8 +369,7 @@ reveal("lab13.dead_letters", "none" if all(for_the_test) else "three")
 # %% [markdown]
 # ## Exactly which messages
 #
-# The duty manager wants the orders rather than a number, because each customer gets a letter. One name too many is an
-# apology for nothing. One too few is a customer who hears nothing.
+# The duty manager wants the orders rather than a number, because each customer gets a letter.
 
 # %% [exercise] lab13.whom
 # ### Exercise 2: whom
@@ -807,8 +805,6 @@ answer("lab13.false_claims", 4, board)
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab13.two_times
 # **1.** The report says: "Incident from 12:08 to 13:03." Support has complaints from 13:30. Which is wrong?
@@ -821,7 +817,7 @@ answer("lab13.false_claims", 4, board)
 # **2.** Two incidents of one day harmed the same message. In which list does it belong?
 #
 # answer: In the list of letters once, and in the finding of each incident. If you repair one incident, this message is
-#   not yet repaired. (On the days of this lab it does not happen: each harms another group.)
+#   not yet repaired.
 
 # %% [reflection] lab13.no_trace
 # **3.** Analytics writes no trace. What could you say if it had lost messages?

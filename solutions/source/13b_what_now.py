@@ -41,8 +41,8 @@ from mqlab.scales import time_text
 # %% [markdown]
 # ## The same night, smaller
 #
-# A repair is carried out in a Lab, so this night has 12,000 messages. Notification lost letters: a third member joined
-# with fewer tags, and the offset passed the letters that it did not subscribe to.
+# For a repair in a Lab, this night has 12,000 messages. Notification lost letters: a third member joined with fewer
+# tags.
 
 # %%
 folder = Path(tempfile.mkdtemp(prefix="mqlab-lab13-"))
@@ -56,7 +56,7 @@ Bars(lost.groupby("broker").size().to_dict(), title="Lost letters", unit="letter
 # %% [markdown]
 # ## A plan, before it is carried out
 #
-# An operator can do three things about a group, and a `Plan` has all three:
+# A `Plan` has three parts:
 #
 # | part of the plan | what it does | in RocketMQ |
 # |---|---|---|
@@ -103,8 +103,7 @@ reveal("lab13.reset_twice", "again" if shown.again > 100 else "nothing")
 # %% [answer] lab13.again
 # ### Your turn: another moment
 #
-# A reset to half past twelve is not the only one. Choose another `MOMENT`, later or much earlier. How many letters
-# would notification get a second time?
+# Choose another `MOMENT`, later or much earlier. How many letters would notification get a second time?
 #
 # wrong first: Those come for the first time: they are the lost ones, the purpose of the reset.
 # wrong all: That is everything that comes. How much of it had been handled?
@@ -197,8 +196,8 @@ check("lab13.repair")
 #   which their messages were stored.
 
 # %% [markdown]
-# What does your plan do on the night above? First the replay counts. Then the plan is carried out: a Lab copies the
-# three stores, sets the offsets, and restarts the groups. (Until exercise 5 is solved, it is the reset.)
+# What does your plan do on the night above? First the replay counts. Then a Lab carries it out on copies of the three
+# stores. (Until exercise 5 is solved, it is the reset.)
 
 # %%
 findings = [
@@ -229,8 +228,7 @@ Bars(comes, title="Carried out", unit="calls")
 # %% [markdown]
 # ## An alarm before a customer calls
 #
-# Suppose a collector had watched that day. Every five minutes it writes a row per group and tag, with only what can be
-# known then:
+# Every five minutes a collector writes a row per group and tag, with only what can be known then:
 #
 # | column | is |
 # |---|---|
@@ -264,7 +262,7 @@ def moments_of(number, quiet):
 # later: -
 
 # %% [markdown]
-# Here is a good day. Also look at the other quantities:
+# A good day. Also look at the other quantities:
 
 # %% tags=["parameter"]
 QUANTITY = "lag"  # or failed, again, waiting, oldest_s
@@ -297,7 +295,7 @@ by_day = {first_hour >= 20: "evening", not too_many: "never"}
 reveal("lab13.lag_rings", by_day.get(True, "noon"))
 
 # %% [markdown]
-# And the opposite: on this bad day a group loses messages and its lag shows nothing. What rises?
+# On this bad day a group loses messages and its lag shows nothing. What rises?
 
 # %%
 bad_day, truth = moments_of(3, quiet=False)
@@ -388,9 +386,9 @@ by_hour = Counter(f"{time_text(at_ms)[:2]}:00" for at_ms in when_it_rings)
 Bars(sorted(by_hour.items()), title="Your alarm on the bad day", unit="rings")
 
 # %% [markdown]
-# One day says little. Thirty-two days were recorded: twenty good ones, and two of each kind. An alarm finds a bad day
-# if it rings within ten minutes of the beginning of the harm. An earlier ring, or one on a good day, is a false alarm.
-# Here is your alarm next to other runbooks' rules, one with your number, and the model answer:
+# Thirty-two days were recorded: twenty good ones, and two of each kind. An alarm finds a bad day if it rings within ten
+# minutes of the beginning of the harm. An earlier ring, or one on a good day, is a false alarm. Here is your alarm next
+# to other runbooks' rules, one with your number, and the model answer:
 
 # %% tags=["parameter", "picture"]
 WAITS_S = 600  # ring if somebody waits for longer: try 30, 200
@@ -413,8 +411,6 @@ league({"yours": alarm, f"one waits for {WAITS_S} s": waits})
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab13.idempotent
 # **1.** With which property of notification's listener would the repair have been one command?

@@ -12,7 +12,8 @@
 # - "Right before it, the broker was killed. That is the cause."
 # - "We have read the code for two days. It looks right."
 #
-# You read no code. The clusters run your mqlab, with one thing changed in memory only. With a seed that replays the same bad day, and a time machine, you find **on which day, at which step and which rule** each breaks.
+# The clusters run your mqlab, with one thing changed in memory. With a seed that replays the same bad day, and a time
+# machine, you find **on which day, at which step and which rule** each breaks.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -63,7 +64,7 @@ events_table(day.events)
 # A send has its message's number, how often its listener will refuse it (99: always), and how many ms each call takes.
 # A message of `billing` is tried three times: once, and after two retries it is dead (死信). A fault ends after `for` ms.
 # After the last event all faults end, and the cluster has more than a minute to settle. Then the monitoring compares
-# acknowledged, stored and handled messages. This is its **alarm** (告警):
+# acknowledged, stored and handled messages. Its **alarm** (告警):
 #
 # | line | means |
 # |---|---|
@@ -116,7 +117,7 @@ ids = message_ids(lab)  # number of a message -> its id
 lab.timeline(ids[9])
 
 # %% [markdown]
-# To a program, the same day is a list of rows, `history(lab)`: what each node noted, step by step.
+# To a program, the day is a list of rows, `history(lab)`.
 
 # %%
 rows = history(lab)
@@ -362,7 +363,7 @@ check("lab14.shrink")
 #   matter, few runs are enough.
 
 # %% [markdown]
-# Now with your `shrink`, on day 1 of Bern. This cell plays the day two dozen times, which takes some seconds.
+# Now your `shrink` on day 1 of Bern: two dozen runs.
 
 # %% tags=["picture"]
 runs = []
@@ -683,7 +684,7 @@ answer("lab14.room", "broker", oslo_alarm, oslo_rooms)
 # %% [markdown]
 # ## Three clusters
 #
-# Now they are yours: Tunis, Turin, Warsaw. Each has a different defect. One way that works:
+# Tunis, Turin, Warsaw: each has a different defect. One way that works:
 #
 # 1. Play days until there is an alarm.
 # 2. Roll back one component after the other: three runs exclude six of the nine rules.
@@ -794,8 +795,7 @@ check("lab14.finding")
 #   more than three roll-backs.
 # - **That a component whose roll-back silences the alarm is guilty.** Another release is also faster or slower, and may
 #   hide a race. Here the sound release does the same steps.
-# - **That you could do it in production.** You had the seed. There you have logs of five machines and one chance; the
-#   rules are the same.
+# - **That you could do it in production.** There you have no seed, but logs of five machines and one chance.
 
 # %% [markdown] tags=["reading"]
 # ## Where else this technique is used
@@ -810,8 +810,6 @@ check("lab14.finding")
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab14.no_seed
 # **1.** A customer has no seed, and the failure came once. What do you ask for first?

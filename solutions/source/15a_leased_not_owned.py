@@ -3,12 +3,13 @@
 #
 # ## Why
 #
-# On Friday evening a member of the group `billing` lost its database connection during a call and never noticed. It kept its queues until Monday: nobody else was allowed to read them.
+# On Friday evening a member of `billing` lost its database connection during a call and never noticed. It kept its
+# queues until Monday, and no other member could read them.
 #
 # RocketMQ 5 has another way to consume, *POP*. No queue belongs to a member. A member that asks gets messages on *lease*,
 # for an *invisible time*, and acknowledges each. What is not acknowledged in time comes back.
 #
-# "So everything is simpler now", says the team, and writes six sentences on the board:
+# "So everything is simpler now", says the team:
 #
 # - "The lag is 0, so the work is done."
 # - "A successful listener means that the message was processed once."
@@ -91,15 +92,14 @@ reveal("lab15.lag_zero", str(sum(row["lag"] for row in five.progress("billing"))
 five.progress("billing")
 
 # %% [markdown]
-# RocketMQ has no command that shows what is out. This lab has one, which reads the broker's log:
+# RocketMQ has no command that shows what is out. This lab has one:
 
 # %%
 five.leases("billing")
 
 # %% [markdown]
-# Where does the broker remember the leases? It stores a *check point* per pop and queue: group, queue, offsets, and
-# when the lease ends. The check point is a timed message. An ack is one as well. So a broker that is killed still
-# knows its leases.
+# The broker stores a *check point* per pop and queue: group, queue, offsets, and when the lease ends. The check point
+# is a timed message, and so is an ack. So a broker that is killed still knows its leases.
 
 # %%
 show_leases(five, "billing", title="five leases of one pop")
@@ -210,8 +210,8 @@ reveal("lab15.back_in_queue", "retry" if len(again) == 3 else "queue")
 show_leases(gone, "billing", title="three leases end, three copies are stored")
 
 # %% [markdown]
-# The copies come three seconds after the end of the leases, not at once. [Part b](15b-when-it-comes-back.ipynb) shows
-# why. What if the consumer finishes the work then, and acknowledges?
+# The copies come three seconds after the end of the leases ([part b](15b-when-it-comes-back.ipynb) shows why). What if
+# the consumer acknowledges then?
 
 # %% [prediction] lab15.late_ack
 # The consumer acknowledges one of the three, five seconds after its lease ended. What does the broker answer?
@@ -332,8 +332,8 @@ show_leases(slow, "billing", title="a listener of 13 s on leases of 10 s")
 slow_calls
 
 # %% [markdown]
-# `RESULT_DISCARDED` is this lab's word for it. Now to Friday's incident. Two members, one thread each; the first one
-# hangs in its first call for ever. The shop sells 41 orders to four queues.
+# Now to Friday's incident. Two members, one thread each; the first one hangs in its first call for ever. The shop sells
+# 41 orders to four queues.
 
 
 # %%
@@ -390,8 +390,7 @@ reveal("lab15.stuck", "pop" if done["POP"] == 41 > done["push"] else "same")
 Bars(done, unit="orders done", title="one of two members is stuck")
 
 # %% [markdown]
-# Here are eight orders. Let `billing-1` hang, or kill it, and move through the time: what is handed out, what is done,
-# what is coming back?
+# Let `billing-1` hang, or kill it, and move through the time: what is handed out, what is done, what is coming back?
 
 # %% tags=["explorer"]
 lease_board(happens="hangs")
@@ -506,8 +505,8 @@ Bars(
 # %% [markdown]
 # ## A lease table that survives a crash
 #
-# You have seen what the broker must know: which leases run, which are done, which are over. Now build it. Whatever your
-# table keeps in its attributes is gone when the broker is killed. The log stays.
+# The broker must know which leases run, which are done, which are over. Whatever your table keeps in its attributes is
+# gone when the broker is killed. The log stays.
 
 # %% [exercise] lab15.lease_table
 # ### Exercise 2: the lease table
@@ -641,8 +640,6 @@ check("lab15.lease_table")
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab15.when_push
 # **1.** What can a push consumer with queues of its own do that POP cannot?
@@ -659,5 +656,5 @@ check("lab15.lease_table")
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# In the [second part](15b-when-it-comes-back.ipynb), leases end: when a message comes back, how often, and how long a
-# lease should be. All labs: [index](index.ipynb).
+# The [second part](15b-when-it-comes-back.ipynb): when a message comes back, how often, and how long a lease should be.
+# All labs: [index](index.ipynb).

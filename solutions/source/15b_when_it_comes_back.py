@@ -3,11 +3,11 @@
 #
 # ## Why
 #
-# The group `billing` pops now. Nothing is stuck any more, and the operators have new questions. An order came back
-# twelve seconds after a lease of ten. Another one came back although it was acknowledged. One failed for an hour and
-# then vanished: it is in no queue, and there is no dead letter.
+# `billing` pops now, and the operators have new questions. An order came back twelve seconds after a lease of ten.
+# Another one came back although it was acknowledged. One failed for an hour and then vanished: it is in no queue, and
+# there is no dead letter.
 #
-# Six sentences are on the board today:
+# Six sentences:
 #
 # - "When the lease is over, the message comes at once."
 # - "A consumer that waits for messages gets it in the same millisecond."
@@ -201,7 +201,7 @@ show_leases(more, "billing", title="10 s, then 20 s more, and an ack of the old 
 
 # %% [markdown]
 # Asking for more time needs a thread of its own. Most teams choose one invisible time for all calls instead, from
-# measured work times. What does each choice cost?
+# measured work times.
 
 # %% [exercise] lab15.invisible_for
 # ### Exercise 1: choose the invisible time
@@ -270,8 +270,8 @@ check("lab15.invisible_for")
 # %% [markdown]
 # ## The revive queue: check points and acks
 #
-# Here are the messages of a revive queue, in the order in which the wheel delivered them. `ck` is a check point, `ack` an
-# ack. Both carry the start offset and the pop time of their lease, and these two find each other.
+# The messages of a revive queue, in the order of their delivery. A check point (`ck`) and its `ack` carry the start
+# offset and the pop time of their lease.
 
 
 # %%
@@ -547,7 +547,7 @@ answer("lab15.killed_later", len(came), later_on)
 # - When the block ends, the same messages are given again from there, in order.
 # - What was given how often is in `config/consumerOrderInfo.json`, every ten seconds. A killed broker forgets counts.
 #
-# A stuck message of one group then blocks its whole queue. That is lab 05b again, with a clock.
+# A stuck message of one group then blocks its whole queue, as in lab 05b.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
@@ -579,8 +579,6 @@ answer("lab15.killed_later", len(came), later_on)
 
 # %% [markdown] tags=["reading"]
 # ## Reflect
-#
-# Answer aloud or in writing, then open the model answer.
 
 # %% [reflection] lab15.own_dead_letters
 # **1.** Your group pops, and poison must not vanish. What do you write into the listener?
@@ -597,5 +595,4 @@ answer("lab15.killed_later", len(came), later_on)
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# You have met both ways to consume. [Lab 14](14-find-the-bug.ipynb) hides a defect in a cluster for you to find. All labs:
-# [index](index.ipynb).
+# [Lab 14](14-find-the-bug.ipynb) hides a defect in a cluster for you to find. All labs: [index](index.ipynb).
