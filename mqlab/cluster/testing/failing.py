@@ -56,7 +56,7 @@ class Failing(PlugIn):
         """Raise UsageError for a name that is neither an RPC nor a request that the broker answers."""
         if name not in RPCS and name not in self._codes:
             near = did_you_mean(name, (*RPCS, *sorted(self._codes)), f"RPCs: {', '.join(RPCS)}; or PULL_MESSAGE …")
-            raise UsageError(f"{name!r} is no RPC and no request code of the broker", hint=near)
+            raise UsageError(f"{name!r} is neither an RPC nor a request code of the broker", hint=near)
 
     def next(self, name: str, times: int) -> None:
         """Let the next calls fail."""

@@ -111,7 +111,7 @@ class ServerOfTests:
         self.server.on_loop(lambda: self._put_ahead(before_ms, stands_still))
 
     def _put_ahead(self, before_ms: int, stands_still: bool) -> None:
-        """Time does not go back for clients: it is no earlier than in the process before, and stands if it did."""
+        """Time does not go back for clients: it is not earlier than in the process before, and stands if it did."""
         self.clock.advance(max(0, before_ms - self.clock.now_ms()))
         if stands_still:
             self.clock.stop()

@@ -4,7 +4,7 @@
                                  ◀── right or wrong, today
 
     a prediction    asked again with its choices; with words of its own where its lab's cells are needed ("later:")
-    a belief        what a failed check has met: its claim beside what is so, in either order
+    a belief        what a failed check has met: its claim and what is true, in either order
 
 A question waits for a day after a wrong answer, and for 7, 28, 112 … days after one, two, three right ones in a row.
 The three that have waited longest for their time come first. The first click counts; the saved output keeps it as data
@@ -50,7 +50,7 @@ class OldQuestion:
 
 @dataclass(frozen=True, repr=False)
 class AskedAgain(Said):
-    """What is said to one answer; ``data`` is what the saved output has beside it."""
+    """What is said to one answer; ``data`` is what the saved output has next to it."""
 
     data: dict[str, object] | None = None
 

@@ -1,4 +1,4 @@
-"""What a learner answered, in the order in which it happened: progress.jsonl beside the notebooks, one answer per line.
+"""What a learner answered, in order: progress.jsonl next to the notebooks, one answer per line.
 
     reveal("lab00.audit", 3)      the prediction that was made before the run
     check("lab04.offset")         the belief that a failed check names

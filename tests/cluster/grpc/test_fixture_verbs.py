@@ -55,7 +55,7 @@ def test_what_the_server_does_not_answer_cannot_fail(rocketmq: Any) -> None:
         ("PULL_MESAGE", "did you mean PULL_MESSAGE"),
         ("zzz", "RPCs: SendMessage, ReceiveMessage"),
     ):
-        with pytest.raises(UsageError, match=f"'{name}' is no RPC and no request code of the broker") as refusal:
+        with pytest.raises(UsageError, match=f"'{name}' is neither an RPC nor a request code of the broker") as refusal:
             rocketmq.fail_next(name)
         assert hint in (refusal.value.hint or "")
 

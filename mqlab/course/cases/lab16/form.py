@@ -39,7 +39,7 @@ class BrokerPromise:
 
 @dataclass(frozen=True)
 class BrokerParts:
-    """The form of these exercises. ``file`` is the part's name in OwnParts; ``others`` are the parts beside it."""
+    """The form of these exercises. ``file`` is the part's name in OwnParts; ``others`` are the parts next to it."""
 
     in_a_lab: ClassVar[bool] = True
     id: str

@@ -35,7 +35,7 @@ class BookOrder:
     books: int = 1
 
     def message(self) -> Message:
-        """The message, made anew."""
+        """The message, made again."""
         properties = {"fails": str(self.fails)}
         return Message(TOPIC, b"a book, " * self.books, keys=self.key, tags=self.tag, properties=properties)
 

@@ -1,4 +1,4 @@
-"""The parts beside a learner's handlers: pulls, groups and retries that keep every promise, in as few lines as may be.
+"""The parts next to a learner's handlers: pulls, groups and retries that keep every promise, in as few lines as may be.
 
 They are the judge's: an answer's process cannot import them.
 """
@@ -78,7 +78,7 @@ class RightGroups:
         self._members.get(group, set()).discard(member)
 
     def members(self, group: str) -> list[str]:
-        """Who is there."""
+        """The members that are there."""
         return sorted(self._members.get(group, ()))
 
     def commit(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:

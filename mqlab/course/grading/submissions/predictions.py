@@ -186,7 +186,7 @@ def _clicked(notebook: Notebook) -> Iterator[_Found]:
 
 
 def _saved_in(path: Path, mime: str) -> Iterator[dict[str, Any]]:
-    """The same for a file; nothing for one that is no notebook."""
+    """The same for a file; nothing for one that is not a notebook."""
     try:
         yield from _saved(read_notebook(path), mime)
     except NotANotebook:

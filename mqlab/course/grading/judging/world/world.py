@@ -44,7 +44,7 @@ class JudgeWorld:
         return {"world": [number, role.name, sorted(role.verbs), sorted(role.readable | role.writable)]}
 
     def forget(self) -> None:
-        """A new process of answers: it has been given nothing, and what the one before had is no way to pass it on."""
+        """A new process of answers: it has been given nothing, and cannot get it from what the one before had."""
         self._objects.clear()
         self._numbers.clear()
         self._messages.clear()

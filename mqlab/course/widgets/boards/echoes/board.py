@@ -7,7 +7,7 @@
               called in 0  1  2  3  4  5
     stored in 0       12  ·  ·  ·  ·  9      a call that comes at once is on the diagonal
               1           8  ·  ·  ·  6      what stands to the right of it came late, or again:
-              2              7  1  ·  7      a column is an offset that was set back, a row a message which kept failing
+              2              7  1  ·  7      a column is an offset that was set back, a row is one that kept failing
 
 The calls are given once; groups, causes and stretches are chosen in the page.
 """
