@@ -99,9 +99,10 @@ def hidden_cases(exercise: Exercise) -> list[Case]:
 
 @functools.cache
 def set_up(number: str) -> tuple[str, ...]:
-    """What a lab's own cells define for answers."""
+    """What the cells of all parts of a lab define for answers."""
     lab = open_lab(COURSE, number)
-    return transplant(lab, lab.notebook).set_up
+    taken = transplant(lab, lab.notebook)
+    return (*taken.set_up, *(text for texts in taken.later_set_up.values() for text in texts))
 
 
 def names_of(wrong: Wrong) -> dict[str, Any]:
