@@ -1,4 +1,4 @@
-"""Parts of a broker that are handed in as files: ``mybroker/store.py`` beside the notebooks is an answer, too.
+"""Parts of a broker that are handed in as files: ``mybroker/store.py`` next to the notebooks is an answer, too.
 
     SUBMISSIONS/anna/16a-a-log-and-its-queues.ipynb     the cell of lab16.store has an answer: that is judged
     SUBMISSIONS/anna/mybroker/store.py                  it has none: the file is
