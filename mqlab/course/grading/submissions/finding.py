@@ -55,7 +55,7 @@ class Submission:
     """What one student handed in for one lab: a notebook, none, or one for each part of the lab.
 
     ``path`` is the first of them. ``name`` names all of them; ``note`` is the reason for choosing them. ``kept`` are
-    files beside them that may be answers.
+    files next to them that may be answers.
     """
 
     student: str
