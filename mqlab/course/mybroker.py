@@ -28,8 +28,11 @@ OWN_PARTS = {
 def sticky(queues, members):
     return {member: Averagely().allocate("", member, queues, members) for member in members}""",
     "process_queue": "from mqlab.rocketmq.client.consuming.process_queue import ProcessQueue as MyProcessQueue",
+    "pulls": "from mqlab.course.cases.lab16.right import RightPulls as MyPulls",
+    "groups": "from mqlab.course.cases.lab16.right import RightGroups as MyGroups",
+    "retries": "from mqlab.course.cases.lab16.right import RightRetries as MyRetries",
 }
-"""mqlab's own parts by the name of the file. Those of a broker are not there: what is missing is the broker's own."""
+"""mqlab's own parts by the name of the file. Without a store or handlers in it, a broker has its own."""
 
 
 def fill(before: str = "") -> Said:

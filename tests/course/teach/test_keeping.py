@@ -14,6 +14,7 @@ from mqlab.course.teach.passed import Passed
 from mqlab.course.teach.said import AskedWrongly, Said
 from mqlab.errors import UsageError
 from tests.course.teach.notebook_answers import names_after, reference
+from tests.lab.parts.brokers import rocketmq_shape
 
 CACHE = "lab04.process_queue"
 REMEMBERS = "SEEN = []\nLIMIT = 3\nclass MyProcessQueue:\n    def put(self):\n        SEEN.append(LIMIT)\n"
@@ -90,6 +91,17 @@ def test_the_missing_parts_are_filled_with_mqlabs_own_and_say_so(here: Path) -> 
     ]
     written("lab03.sticky", reference("lab03.sticky"))  # takes the place of what was filled in
     assert not is_filled(folder / "sticky.py")
+
+
+def test_a_filled_broker_has_pulls_groups_and_retries_for_its_handlers(here: Path) -> None:
+    mybroker.fill()
+    parts = mybroker.parts(handlers=rocketmq_shape.HANDLERS)
+    assert [kind.__name__ for kind in (parts.pulls, parts.groups, parts.retries)] == [
+        "RightPulls",
+        "RightGroups",
+        "RightRetries",
+    ]
+    assert parts.store is None and len(play(orders, mine=True).deliveries("billing", absences=False)) == 6
 
 
 def test_a_world_runs_on_the_kept_parts(here: Path) -> None:

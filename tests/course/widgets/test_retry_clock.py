@@ -7,8 +7,12 @@ import pytest
 from mqlab.course.widgets import RetryClock, retry_clock
 from mqlab.course.widgets.boards.retry_clock.runs import RetrySettings, play_retries
 from mqlab.errors import UsageError
+from mqlab.lab.parts import OwnParts
+from mqlab.lab.parts.broken import BrokenPart
 from mqlab.lab.views.timeline import after
+from tests.lab.parts.brokers import rocketmq_shape
 
+MyRetries: Any = rocketmq_shape.MyRetries
 LEVELS_MS = {3: 10_000, 4: 30_000, 5: 60_000}
 
 
@@ -101,3 +105,19 @@ def test_wrong_settings_are_refused_in_words(wrong: dict[str, Any], words: str) 
     assert isinstance(clock, RetryClock)
     with pytest.raises(UsageError, match=words):
         clock.play(**wrong)
+
+
+class AtOnce(MyRetries):  # type: ignore[misc]
+    def look(self, now_ms: int) -> None:
+        super().look(now_ms + 5_000)
+
+
+def test_on_a_learners_retries_each_wait_ends_at_a_look() -> None:
+    clock = retry_clock(max_retries=3, parts=OwnParts(retries=MyRetries))
+    assert clock.waits().column("level") == [3, 4, 5] and clock.run.end == "dead"
+    for wait in clock.waits():
+        assert 0 <= wait.to_ms - wait.from_ms - LEVELS_MS[wait.level] <= 1_000
+    assert clock.play(asked=1, bank_down=("0s", "3s")).waits().column("level") == [1, 1]
+    assert len(clock.data()["runs"]) == 1  # the recorded ones are mqlab's
+    with pytest.raises(BrokenPart, match="does not come before its time"):
+        retry_clock(max_retries=1, parts=OwnParts(retries=AtOnce))

@@ -181,6 +181,16 @@ def test_what_disagrees_is_named(tmp_path):
     } <= found
 
 
+def test_a_list_in_config_is_wrong_for_a_table_and_right_for_a_file_of_ones_own(tmp_path):
+    make_store(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "my_retries.json").write_text("[[1, 2]]")
+    assert not [problem for problem in StoreInspector(tmp_path).problems() if problem.kind == "configuration"]
+    (tmp_path / "config" / "topics.json").write_text("[]")
+    wrong = [problem.file for problem in StoreInspector(tmp_path).problems() if problem.kind == "configuration"]
+    assert wrong == ["config/topics.json"]
+
+
 def test_a_missing_file_is_told_and_the_rest_listed(tmp_path):
     places = make_store(tmp_path, count=20)
     (tmp_path / "commitlog" / f"{SEGMENT:020d}").unlink()

@@ -131,6 +131,21 @@ def _small_files(store: StoreReader) -> Iterator[Problem]:
     yield from _configuration(files, folder, files.list(folder) if files.is_dir(folder) else [])
 
 
+OBJECTS = (
+    "topics.json",
+    "subscriptionGroup.json",
+    "consumerOffset.json",
+    "delayOffset.json",
+    "consumerFilter.json",
+    "messageRequestMode.json",
+    "consumerOrderInfo.json",
+    "users.json",
+    "deletedTopics.json",
+    "transactionMetrics",
+)
+"""The files of a broker's tables, each of which is a JSON object."""
+
+
 def _configuration(files: Files, folder: str, there: list[str]) -> Iterator[Problem]:
     """Files that a broker cannot read when it starts, and those that it could not read when it started."""
     for name in sorted({name.removesuffix(BACKUP) for name in there}):
@@ -142,12 +157,13 @@ def _configuration(files: Files, folder: str, there: list[str]) -> Iterator[Prob
             )
             yield Problem("configuration", f"config/{name}", None, text)
         elif name.endswith(".json") or name == "transactionMetrics":
+            decode = _object if name in OBJECTS else java_json.loads  # others may keep their own files here
             try:
-                reading = read_with_backup(files, path, _object)
+                reading = read_with_backup(files, path, decode)
                 if reading.is_healed:
                     yield Problem("configuration", f"config/{name}", None, reading.why())
                 elif reading.taken and name + BACKUP in there:
-                    read_with_backup(files, path + BACKUP, _object)
+                    read_with_backup(files, path + BACKUP, decode)
             except CorruptionError as error:
                 yield Problem("configuration", f"config/{name}", None, error.text)
 

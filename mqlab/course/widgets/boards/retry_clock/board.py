@@ -5,14 +5,16 @@ Lab 07 predicts with it when an order comes back and when it is dead.
     clock = retry_clock(max_retries=3, prediction="2m")    your prediction stands on the axis as a pin
     clock.deliveries()  clock.waits()  clock.units()       what the page shows, as tables
     clock.play(asked=1)                                    what "Play" does in the page
+    retry_clock(parts=mybroker.parts(retries=MyRetries))   on a learner's own retries
 
 A page without a kernel shows the recorded runs. Left out: several orders, and a bank that answers slowly.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mqlab.course.widgets.boards.retry_clock.runs import (
     DELAY_LEVELS,
@@ -21,12 +23,16 @@ from mqlab.course.widgets.boards.retry_clock.runs import (
     RetryRun,
     RetrySettings,
     play_retries,
+    play_retries_on,
 )
 from mqlab.course.widgets.frame.board import Board
 from mqlab.course.widgets.frame.kept_runs import KeptRuns
 from mqlab.durations import exact_text, milliseconds
 from mqlab.errors import UsageError
 from mqlab.lab.views.table import Table
+
+if TYPE_CHECKING:
+    from mqlab.lab.parts import OwnParts
 
 BankDown = tuple[str | int, str | int | None]
 RECORDED: Mapping[str, RetrySettings] = {
@@ -45,10 +51,17 @@ class RetryClock(Board):
     module, label = "retry_clock", "Retry clock"
     state_defaults: ClassVar[Mapping[str, Any]] = {"delivery": 1, "pin_ms": None}
 
-    def __init__(self, settings: RetrySettings, recorded: Mapping[str, RetrySettings], pin_ms: int | None) -> None:
+    def __init__(
+        self,
+        settings: RetrySettings,
+        recorded: Mapping[str, RetrySettings],
+        pin_ms: int | None,
+        parts: OwnParts | None = None,
+    ) -> None:
         super().__init__(pin_ms=pin_ms)
         self._recorded = recorded
-        self.run: RetryRun = play_retries(settings)
+        self._played = play_retries if parts is None else functools.partial(play_retries_on, parts)
+        self.run: RetryRun = self._played(settings)
 
     @property
     def settings(self) -> RetrySettings:
@@ -57,7 +70,7 @@ class RetryClock(Board):
 
     def play(self, **changes: Any) -> RetryClock:
         """Play again with some settings changed: the keywords of ``retry_clock`` without ``prediction``."""
-        self.run = play_retries(_settings(changes, self.settings))
+        self.run = self._played(_settings(changes, self.settings))
         self.set("delivery", 1)
         self.renew()
         return self
@@ -68,7 +81,7 @@ class RetryClock(Board):
 
     def waits(self) -> Table:
         """Every stay in the waiting topic: from, to (ms after the first delivery; None: still there) and level."""
-        return Table(self.run.waits, title="Waits in SCHEDULE_TOPIC_XXXX, ms after the first delivery", empty="none")
+        return Table(self.run.waits, title="Waits for the next retry, ms after the first delivery", empty="none")
 
     def units(self) -> Table:
         """Every unit that the broker wrote: when, topic, queue, bytes."""
@@ -112,7 +125,7 @@ class RetryClock(Board):
         """``play`` with the settings of the page's controls; its answer is the run."""
         if name != "play":
             return super().asked(name, arguments)
-        self.run = play_retries(_settings(dict(arguments), RetrySettings()))
+        self.run = self._played(_settings(dict(arguments), RetrySettings()))
         return {"name": "as set", **_shown(self.run)}
 
 
@@ -124,14 +137,16 @@ def retry_clock(
     bank_down: BankDown = ("0s", None),
     orderly: bool = False,
     prediction: str | int | None = None,
-    recorded: Mapping[str, RetrySettings] = RECORDED,
+    recorded: Mapping[str, RetrySettings] | None = None,
+    parts: OwnParts | None = None,
 ) -> RetryClock:
     """An order that the bank refuses, played with these settings and shown on an axis of log time.
 
     ``levels`` is the broker's messageDelayLevel, ``max_retries`` the consumer's maxReconsumeTimes (-1: RocketMQ's
     default), ``asked`` the level that the listener asks for. ``bank_down`` is from and to after the order was sent, to
     None: it never comes back. ``prediction`` is a time after the first delivery, shown as a pin. ``recorded`` names
-    the runs of pages without a kernel. Raises UsageError for settings that do not exist.
+    the runs of pages without a kernel (default: ``RECORDED``, none with parts). ``parts`` are a learner's own, as
+    ``mybroker.parts()`` gives them: the order fails on their MyRetries. UsageError for settings that do not exist.
 
     >>> clock = retry_clock(max_retries=1, recorded={})
     >>> print(clock.summary)
@@ -141,7 +156,9 @@ def retry_clock(
     """
     choices = {"levels": levels, "max_retries": max_retries, "asked": asked, "bank_down": bank_down, "orderly": orderly}
     pin_ms = None if prediction is None else milliseconds(prediction)
-    return RetryClock(_settings(choices, RetrySettings()), recorded, pin_ms)
+    if recorded is None:
+        recorded = RECORDED if parts is None else {}
+    return RetryClock(_settings(choices, RetrySettings()), recorded, pin_ms, parts)
 
 
 def _settings(changes: Mapping[str, Any], before: RetrySettings) -> RetrySettings:

@@ -11,11 +11,12 @@ Nothing is computed by a formula: times are those of the journal and of the unit
 from __future__ import annotations
 
 import functools
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
+from mqlab.lab.parts import OwnParts
 from mqlab.lab.world.lab import play
 from mqlab.rocketmq.store.config import parse_delay_levels
 from mqlab.rocketmq.wire.message import Message
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mqlab.lab.world.lab import Lab
 
 DELAY_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+FIRST_LEVEL = 3
 WAITING_TOPIC = "SCHEDULE_TOPIC_XXXX"
 RETRY_TOPIC, DEAD_TOPIC = "%RETRY%billing", "%DLQ%billing"
 LONGEST_MS, LONGEST_IN_ORDER_MS = milliseconds("6h"), milliseconds("10m")
@@ -96,9 +98,20 @@ class RetryRun:
 @functools.lru_cache(maxsize=64)
 def play_retries(settings: RetrySettings) -> RetryRun:
     """Play the story with these settings; the same settings are played once."""
+    return play_retries_on(None, settings)
+
+
+def play_retries_on(parts: OwnParts | None, settings: RetrySettings) -> RetryRun:
+    """Plays the story on a learner's retries, whose waits are those of the orders: a part may keep them anywhere.
+
+    Raises BrokenPart for retries that are wrong.
+    """
     broker = {"message_delay_level": settings.levels}
-    lab = play(functools.partial(_failing_order, settings=settings), seed=7, client=CALM_CLIENT, broker=broker)
-    return _what_happened(lab, settings)
+    own = None if parts is None else OwnParts(retries=parts.retries)
+    story = functools.partial(_failing_order, settings=settings)
+    lab = play(story, seed=7, client=CALM_CLIENT, broker=broker, parts=own)
+    run = _what_happened(lab, settings)
+    return run if own is None or settings.orderly else replace(run, waits=tuple(_waits_of(run)))
 
 
 def _failing_order(lab: Lab, settings: RetrySettings) -> None:
@@ -179,6 +192,19 @@ def _what_happened(lab: Lab, settings: RetrySettings) -> RetryRun:
     else:
         end, end_ms = "still failing", lab.now_ms - first_ms
     return RetryRun(settings, deliveries, tuple(_waits(units)), units, end, end_ms)
+
+
+def _waits_of(run: RetryRun) -> list[dict[str, Any]]:
+    """The waits between the deliveries: from a failure until the copy is in the retry topic."""
+    came = [unit["at_ms"] for unit in run.units if unit["topic"] == RETRY_TOPIC]
+    most = len(parse_delay_levels(run.settings.levels))
+    failed = [row for row in run.deliveries if row["status"] not in PAID]
+    dead = [unit["at_ms"] for unit in run.units if unit["topic"] == DEAD_TOPIC]
+    waits = []
+    for index, row in enumerate(failed[: len(failed) - len(dead)]):
+        level = min(run.settings.asked or FIRST_LEVEL + row["reconsume_times"], most)
+        waits.append({"from_ms": row["at_ms"], "to_ms": came[index] if index < len(came) else None, "level": level})
+    return waits
 
 
 def _waits(units: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
