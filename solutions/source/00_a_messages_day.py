@@ -171,9 +171,9 @@ show_queue(lab, "orders")
 def unread(stored, offsets, groups):
     """The numbers of the orders that each group still has to read.
 
-    Returns {group: [number, ...]}. stored: how many orders the queue has;
-    offsets: what groups read next, as {"billing": 3}; groups that have not
-    read anything are missing in it.
+    Returns {group: [number, ...]} for the names in groups. stored: how many orders
+    the queue has; offsets: what groups read next, as {"billing": 3}; a group that
+    has not read anything is missing in it.
     """
     ### BEGIN SOLUTION
     return {group: list(range(offsets.get(group, 0), stored)) for group in groups}

@@ -116,7 +116,7 @@ lab.store().queue("orders", 0).table()
 def tag_bytes(tags):
     """The last 8 bytes of the queue entry of a message with these tags.
 
-    tags is one text, or None for a message without tags.
+    tags is one string, or None for a message without tags.
     """
     ### BEGIN SOLUTION
     data = (tags or "").encode("utf-16-be")
@@ -260,8 +260,8 @@ def read_unit(log, start):
     """The unit at byte start of log, as a dictionary.
 
     size, queue_offset, physical_offset, store_timestamp: numbers, as they are stored
-    (a time is in milliseconds); body: bytes; topic: text; properties: a dictionary
-    of texts.
+    (a time is in milliseconds); body: bytes; topic: a string; properties: a dictionary
+    of strings.
     """
     ### BEGIN SOLUTION
     head = struct.unpack_from(">5iqqi", log, start)
@@ -348,7 +348,7 @@ check("lab01.unit")
 # The queue has no file yet, and for now nothing writes one. Three orders are stored. Which queue offset does the third
 # one get?
 #
-# - 2: 2
+# - 2: 2, as if the file were there
 #   = The broker counts in a table in its memory and writes the number into the unit.
 # - 0: 0, as long as the queue's file is empty
 #   > The file does not matter: it is written later, from the unit. The number comes from a table in memory.
@@ -429,7 +429,7 @@ files.map("order-1")
 #   because the units contain everything for them.
 
 # %% tags=["explorer"]
-xray = log_xray(["append", "dispatch"])
+xray = log_xray([("append", {"keys": "order-0"}), "dispatch"])
 xray
 
 # %%

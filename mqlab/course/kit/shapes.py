@@ -25,7 +25,7 @@ from typing import Any
 KINDS = {
     int: "a whole number",
     float: "a number",
-    str: "a text",
+    str: "a string",
     bytes: "bytes",
     bool: "True or False",
     type(None): "None",

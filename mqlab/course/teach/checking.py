@@ -292,7 +292,10 @@ def _place(error: BaseException) -> list[tuple[str, str]]:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_theirs(frame.filename)]
     if not frames:
         return []
-    return [("at", f"line {frames[-1].lineno} of {frames[-1].name}: {frames[-1].line or ''}".rstrip(": "))]
+    # A comprehension or a lambda has no name that its writer knows: the function around it has.
+    name = next((frame.name for frame in reversed(frames) if not frame.name.startswith("<")), "")
+    where = f"line {frames[-1].lineno}" + (f" of {name}" if name else "")
+    return [("at", f"{where}: {frames[-1].line or ''}".rstrip(": "))]
 
 
 def is_theirs(filename: str) -> bool:

@@ -121,6 +121,18 @@ def test_times_stay_in_view_and_an_empty_panel_is_one_line(chromium: Any, tmp_pa
     assert panel.bounding_box()["height"] > 200
 
 
+def test_all_lanes_are_seen_at_once_where_the_page_has_room(chromium: Any, tmp_path: Path) -> None:
+    page = live_page(chromium, explore(day, seed=7, client=NO_TRACE), tmp_path, width=700)
+    room = "(() => { const box = document.querySelector('.mq-space'); return box.scrollWidth - box.clientWidth; })()"
+    page.wait_for_function(f"{room} <= 0")
+    page.get_by_role("button", name="Step", exact=True).click()
+    stop = page.get_by_role("status").filter(has_text="stop 1 of")
+    stop.wait_for()
+    page.set_viewport_size({"width": 1000, "height": 900})
+    page.wait_for_function(f"{room} <= 0 && document.querySelector('.mq-space svg').clientWidth > 700")
+    assert page.locator(".mq-space .moment:not(.future)").count() >= 1  # drawn again at the same step
+
+
 def test_what_a_slow_kernel_repeats_does_not_move_the_hand_back(chromium: Any, tmp_path: Path) -> None:
     explorer = explore(day, seed=7, client=NO_TRACE)
     page = live_page(chromium, explorer, tmp_path)

@@ -117,6 +117,15 @@ def test_an_exception_in_the_answer_is_told_with_its_line() -> None:
     assert "KeyError: '订单'" in str(failed.value) and "of answer: return {}" in str(failed.value)
 
 
+def test_an_exception_in_a_comprehension_is_told_with_the_function_around_it() -> None:
+    def answer(x: int) -> int:
+        return sum({}[key] for key in ("订单",))
+
+    with pytest.raises(CheckFailed) as failed:
+        check("labxx.double", {"double": answer})
+    assert "of answer: return sum({}" in str(failed.value)
+
+
 def test_an_exception_of_a_library_is_told_with_the_line_that_called_it() -> None:
     def answer(x: int) -> int:
         return int(json.loads("{订单")) + x

@@ -74,5 +74,5 @@ def test_in_a_notebook_a_check_says_that_the_cell_failed() -> None:
     assert "SyntaxError: incomplete input: a bracket" in said[3] and 'line 4: return {"size": 7' in said[3]
     assert "nothing new" not in said[5] and "✗ lab01.unit" in said[5]  # judged, and wrong
     assert "the cell that defines read_unit failed" in said[7] and "NameError: name 'nmae'" in said[7]
-    assert "at      line 1 of <module>: nmae" in said[7]
+    assert "at      line 1: nmae" in said[7]
     assert "not started" in said[8]

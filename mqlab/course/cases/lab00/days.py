@@ -93,7 +93,7 @@ def unread_calls(seed: int) -> Iterator[Call]:
         rng.shuffle(groups)
         offsets = {groups[0]: stored, groups[1]: rng.randint(1, stored - 2)}
         right = {group: list(range(offsets.get(group, 0), stored)) for group in groups}
-        yield Call(stored=stored, offsets=offsets, groups=groups, right=right, about=f"queue {number + 1}")
+        yield Call(stored=stored, offsets=offsets, groups=groups, right=right, about=f"example {number + 1}")
 
 
 def find_calls(seed: int) -> Iterator[Call]:

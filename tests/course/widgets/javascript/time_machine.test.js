@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { linkBook } from "../../../../mqlab/course/widgets/boards/time_machine/links.js";
-import { firstAbove, laidOut, shortened } from "../../../../mqlab/course/widgets/boards/time_machine/space_time.js";
+import { firstAbove, laidOut, laneWidth, shortened } from "../../../../mqlab/course/widgets/boards/time_machine/space_time.js";
 
 test("moments go down row by row; one time is written once, a long pause has its own line", () => {
   const { places, times, side, bottom } = laidOut([[0, 0], [1, 0], [2, 5], [3, 9_000]], 600);
@@ -10,6 +10,10 @@ test("moments go down row by row; one time is written once, a long pause has its
   assert.deepEqual(times.map(([, text]) => text), ["+0 ms", "+5 ms", "8.995 s later", "+9 s"]);
   assert.equal(side.length, 1);
   assert.ok(bottom > places.at(-1));
+});
+
+test("lanes share the room that there is, within limits", () => {
+  assert.deepEqual([300, 530, 900, 2000].map((room) => laneWidth(room, 3)), [112, 134, 257, 300]);
 });
 
 test("the moments above a height are found by halving", () => {

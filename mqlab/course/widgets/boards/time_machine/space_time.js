@@ -45,27 +45,33 @@ const SIGNS = {
   trouble: (x, y) => ({ d: `M${x - 5} ${y - 5}l10 10M${x + 5} ${y - 5}l-10 10`, style: "fill:none;stroke-width:3" }),
   other: (x, y) => ({ d: `M${x - 4} ${y}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z` }),
 };
-const [LANE, LEFT, TOP, ROW, LETTER, MARGIN, LONG_PAUSE] = [216, 104, 12, 24, 6, 240, 1000];
+const [LEFT, TOP, ROW, LETTER, MARGIN, LONG_PAUSE] = [104, 12, 24, 6, 240, 1000];
+const [NARROWEST, WIDEST, UNKNOWN] = [112, 300, 216]; // pixels of a lane; UNKNOWN: before it is in the page
 const LOOK_WORDS = { stored: "■ written", read: "▶ read or handled", progress: "◆ progress", trouble: "✕ trouble",
   held: "‖ begins to wait", other: "● other" };
 
-function x(lane) {
-  return LEFT + 24 + lane * LANE;
+// All lanes are seen at once where the page has room; labels are cut before a lane is.
+export function laneWidth(available, lanes) {
+  return Math.max(NARROWEST, Math.min(WIDEST, Math.floor((available - LEFT - 24) / lanes)));
 }
 
 class SpaceTime {
   constructor({ happened, name, links, onMoment, marked = null }) {
-    Object.assign(this, { happened, name, marked, onMoment, links });
+    Object.assign(this, { happened, name, marked, onMoment, links, lane: UNKNOWN, step: null });
     this.layOut();
     this.makeLanes();
     this.begin();
+  }
+
+  x(lane) {
+    return LEFT + 24 + lane * this.lane;
   }
 
   layOut() {
     [this.lanes, this.texts, this.moments, this.bars] = [this.happened.lanes, this.happened.texts,
       this.happened.moments, this.happened.bars];
     this.prefix = freshId();
-    this.width = x(this.lanes.length - 1) + LANE;
+    this.width = this.x(this.lanes.length);
     this.hidden = { "aria-hidden": "true" };
     const rows = laidOut(this.moments, this.width);
     [this.places, this.side, this.times, this.bottom] = [rows.places, rows.side, rows.times, rows.bottom];
@@ -82,9 +88,9 @@ class SpaceTime {
   makeLanes() {
     const heads = svgElement("svg", { width: this.width, height: 22, style: this.sized(22), ...this.hidden },
       this.lanes.map((lane, at) =>
-      svgElement("text", { x: x(at), y: 15, "text-anchor": at ? "middle" : "start", "font-weight": "bold" }, lane)));
+      svgElement("text", { x: this.x(at), y: 15, "text-anchor": at ? "middle" : "start", "font-weight": "bold" }, lane)));
     const rules = this.lanes.map((lane, at) =>
-      svgElement("line", { x1: x(at), y1: 0, x2: x(at), y2: this.bottom, class: "lane" }));
+      svgElement("line", { x1: this.x(at), y1: 0, x2: this.x(at), y2: this.bottom, class: "lane" }));
     this.behind = svgElement("g", this.hidden);
     this.front = svgElement("g", { role: "none" });
     this.column = timeColumn(this.times, this.bottom);
@@ -105,6 +111,23 @@ class SpaceTime {
     const legend = element("p", { class: "mq-note" },
       `${Object.values(LOOK_WORDS).join("  ")}  ╲▶ a frame, sent and arriving  ▯ a request under way  ┆ a held pull`);
     this.el = element("div", {}, element("style", {}, SPACE_TIME_STYLE), this.scroller, legend);
+    new ResizeObserver(() => this.fit()).observe(this.el);
+  }
+
+  // Drawn again with lanes of another width, at the same step and with the same focus.
+  fit() {
+    const room = this.scroller.clientWidth; // without its scroll bar
+    const lane = laneWidth(room, this.lanes.length);
+    if (!room || lane === this.lane) return;
+    const [before, hadFocus] = [this.scroller, document.activeElement === this.svg];
+    const roof = before.scrollTop;
+    this.lane = lane;
+    this.layOut();
+    this.makeLanes();
+    before.replaceWith(this.scroller);
+    this.scroller.scrollTop = roof;
+    if (this.step !== null) this.show(this.step);
+    if (hadFocus) this.svg.focus();
   }
 
   words(moment) {
@@ -134,7 +157,7 @@ class SpaceTime {
     const [lane, kind, , , , , text] = this.bars[index];
     const [top, end] = this.spans[index];
     const side = kind === "held" ? 3 : -8;
-    return svgElement("rect", { x: x(lane) + side, y: top, width: 5, height: end - top, class: `bar ${kind}` },
+    return svgElement("rect", { x: this.x(lane) + side, y: top, width: 5, height: end - top, class: `bar ${kind}` },
       svgElement("title", {}, this.texts[text]));
   }
 
@@ -177,20 +200,20 @@ class SpaceTime {
     const isFrame = target >= 0 && target !== lane;
     const [look, text] = [isFrame ? "frame" : this.texts[lookNumber], this.texts[textNumber]];
     const parts = [];
-    let [left, right] = [x(lane) - 8, x(lane) + LANE - 10];
+    // A row has one moment, so its words may cross the lines of other lanes.
+    let [left, right] = [this.x(lane) - 8, this.x(lane) + this.lane - 10];
     if (isFrame) {
       // A frame leaves before it arrives: at the row of the step that sent it, at least a little above.
       const top = Math.max(0, Math.min(sent.length ? this.height(sent[0]) : y - 10, y - 10), y - 3 * ROW);
-      const [x1, x2] = [x(lane), x(target)];
+      const [x1, x2] = [this.x(lane), this.x(target)];
       const back = x2 > x1 ? -8 : 8;
       [left, right] = [Math.min(x1, x2) + 3, Math.max(x1, x2) - 3];
       parts.push(svgElement("line", { x1, y1: top, x2, y2: y, class: "sign" }),
         svgElement("path", { d: `M${x2} ${y}l${back} -5v8z`, class: "sign" }),
-        svgElement("text", { x: (left + right) / 2, y: y + 2, "text-anchor": "middle", style: HALO },
-          shortened(text, right - left - 30)));
+        frameWords(text, left, right, y + 2, this.width));
     } else {
-      parts.push(svgElement("path", { ...(SIGNS[look] || SIGNS.other)(x(lane), y), class: "sign" }),
-        svgElement("text", { x: x(lane) + 12, y: y + 4, style: HALO }, shortened(text, LANE - 24)));
+      parts.push(svgElement("path", { ...(SIGNS[look] || SIGNS.other)(this.x(lane), y), class: "sign" }),
+        svgElement("text", { x: this.x(lane) + 12, y: y + 4, style: HALO }, shortened(text, this.width - this.x(lane) - 16)));
     }
     const group = svgElement("g", { class: `moment ${look}`, role: "option", id: `${this.prefix}-${index}`,
       "aria-label": this.words(moment), "aria-posinset": index + 1, "aria-setsize": this.moments.length,
@@ -210,6 +233,7 @@ class SpaceTime {
 
   // Everything up to a step has happened; the picture scrolls there.
   show(step) {
+    this.step = step;
     const count = this.upTo(step);
     const before = this.shown;
     this.shown = count;
@@ -219,7 +243,7 @@ class SpaceTime {
     const [visible, roof] = [this.scroller.clientHeight || 440, this.scroller.scrollTop];
     if (y < roof + 40 || y > roof + visible - 60) this.scroller.scrollTop = y - visible * 0.6;
     if (count) {
-      const [left, right] = [x(this.moments[count - 1][2]) - 20, x(this.moments[count - 1][2]) + LANE];
+      const [left, right] = [this.x(this.moments[count - 1][2]) - 20, this.x(this.moments[count - 1][2]) + this.lane];
       if (left < this.scroller.scrollLeft) this.scroller.scrollLeft = left - 20;
       else if (right > this.scroller.scrollLeft + this.scroller.clientWidth) this.scroller.scrollLeft = right - this.scroller.clientWidth;
     }
@@ -243,6 +267,13 @@ class SpaceTime {
 
 export function spaceTime(options) {
   return new SpaceTime(options);
+}
+
+// In the middle of its arrow; from the arrow's left end on, across other lanes, where it is longer.
+function frameWords(text, left, right, y, width) {
+  const fits = text.length * LETTER <= right - left - 20;
+  const place = fits ? { x: (left + right) / 2, "text-anchor": "middle" } : { x: left + 12 };
+  return svgElement("text", { ...place, y, style: HALO }, shortened(text, width - left - 16));
 }
 
 // The times and long pauses, at the left edge however far the picture is scrolled to the right.
