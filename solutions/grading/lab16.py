@@ -7,5 +7,13 @@ from __future__ import annotations
 
 from mqlab.course.teach.exercises import Case
 
-SEEDED = {"lab16.store": 2, "lab16.pulls": 3, "lab16.groups": 2, "lab16.retries": 2, "lab16.handlers": 2}
+SEEDED = {
+    "lab16.next_place": 4,
+    "lab16.holds": 4,
+    "lab16.store": 2,
+    "lab16.pulls": 3,
+    "lab16.groups": 2,
+    "lab16.retries": 2,
+    "lab16.handlers": 2,
+}
 HIDDEN: dict[str, tuple[Case, ...]] = {}

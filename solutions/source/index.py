@@ -77,6 +77,10 @@
 # | [14 Simulation: find the bug](14-find-the-bug.ipynb) | three clusters with one defect each: seeds, a schedule made short, rules that hold at every step, a cause and its consequences | labs 01, 04 and 07 | {minutes:14} |
 # | [15a POP consumption: leased, not owned](15a-leased-not-owned.ipynb) | messages on lease, acks, what lag 0 hides, stuck and joining members, a lease table that survives a crash | labs 04a and 08c | {minutes:15a} |
 # | [15b POP redelivery: when it comes back](15b-when-it-comes-back.ipynb) | revival, held pops, how long a lease should be, poison without a dead letter, a killed broker | lab 15a | {minutes:15b} |
+# | [16a Your broker: a log and its queues](16a-a-log-and-its-queues.ipynb) | a store of your own: put, dispatch, get, recovery; every crash; RocketMQ reads its files | labs 00 and 01 | {minutes:16a} |
+# | [16b Your broker: pull and hold](16b-pull-and-hold.ipynb) | pulls of your own: filter, answer or hold, wake; the boards of lab 06 on them | labs 16a and 06 | {minutes:16b} |
+# | [16c Your broker: groups, offsets, retries](16c-groups-offsets-retries.ipynb) | groups and retries of your own: members, offsets, delays, dead letters | labs 16b, 04 and 07 | {minutes:16c} |
+# | [16d Your broker: on the wire](16d-on-the-wire.ipynb) | six request codes: unmodified clients send and consume through your broker | lab 16c | {minutes:16d} |
 #
 # There are three more pages. The [explorers](explorers.ipynb) are a tour of what can be clicked and dragged, without
 # exercises. The [glossary](glossary.ipynb) (术语表) has every term in English and Chinese with RocketMQ's own name for it.

@@ -80,8 +80,8 @@ PATHS = (
     LabPath(
         "building",
         "Building it",
-        ("01", "03b", "08b", "08c", "14", "15a"),
-        "Write parts of a broker and of its clients, and find the defect in one by seeds and rules.",
+        ("01", "03b", "08b", "08c", "14", "15a", "16"),
+        "Write parts of clients and a broker of your own, and find the defect in one by seeds and rules.",
     ),
     LabPath("all", "All", ("0", "1"), "All of this."),
 )
