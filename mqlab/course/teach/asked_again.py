@@ -89,7 +89,9 @@ class _Clicked:
     def __init__(self, question: OldQuestion, lab: str) -> None:
         self._question, self._lab, self._open = question, lab, True
         waiting = AskedAgain("open", "Your first click counts.")
-        self._cell = CellQuestion(question.asked, "", waiting, self._click, legend="An old question")
+        self._cell = CellQuestion(
+            question.asked, "", waiting, self._click, legend=question.asked.question
+        )  # no cell of text above asks it
 
     def _click(self, key: str) -> None:
         if self._open:

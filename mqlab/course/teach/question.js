@@ -67,11 +67,11 @@ function render({ model, el }) {
   });
   leaveOnEscape(form);
   const legend = document.createElement("legend");
-  legend.textContent = model.get("legend");
+  legend.append(...withMarks(model.get("legend")));
   const style = document.createElement("style");
   style.textContent = STYLE;
   form.append(style, legend);
-  form.setAttribute("aria-label", `${model.get("legend")}: ${model.get("question")}`);
+  form.setAttribute("aria-label", [...new Set([model.get("legend"), model.get("question")])].join(": "));
   const name = `mqlab-question-${(made += 1)}-${Date.now()}`;
   const choices = model.get("choices");
   form.append(...(choices.length ? choices.map(([key, text]) => radio(model, name, key, text)) : [number(model)]));
