@@ -72,6 +72,10 @@ LONG_DAYS = {
     "lab13.why",
     "lab13.triage",
     "lab13.repair",
+    "lab16.store",
+    "lab16.groups",
+    "lab16.retries",
+    "lab16.handlers",
 }
 """Their answers play a day of hundreds of messages, or one with each crash, or read days of thousands: a third of a
 second of a processor or more.
