@@ -16,9 +16,10 @@ import pytest
 from mqlab.course.grading.judging.verdict import GRADED, PASSED, ExerciseResult, GradeRecord
 from mqlab.course.grading.reports import statistics
 from mqlab.course.grading.reports.course_sheet import filled
+from mqlab.course.grading.submissions import notebook_file
 from mqlab.course.grading.submissions.finding import find_submissions, read_roster, student_of
 from mqlab.course.grading.submissions.lab_files import CourseLab, open_lab
-from mqlab.course.grading.submissions.notebook_file import parse_notebook
+from mqlab.course.grading.submissions.notebook_file import NotANotebook, parse_notebook, read_notebook
 from mqlab.course.grading.submissions.rebuild import transplant
 from tests.course.grading.course import RIGHT, save, untouched, with_answers
 
@@ -142,6 +143,29 @@ def test_a_pasted_photo_does_not_make_a_notebook_malformed(lab: CourseLab, cours
     photo = f"![me](data:image/png;base64,{'QUJD' * 1_000_000})"
     notebook["cells"].append({"cell_type": "markdown", "id": "photo", "metadata": {}, "source": photo})
     assert len(transplant(lab, parse_notebook(json.dumps(notebook).encode())).answers) == 2
+
+
+def test_photos_that_make_a_file_larger_than_what_is_read_are_left_out(
+    lab: CourseLab, course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notebook_file, "MAX_READ_BYTES", 2 << 20)
+    notebook = with_answers(untouched(course), RIGHT)
+    photo = "QUJD" * 300_000
+    attached = {"photo.jpg": {"image/jpeg": photo}}
+    cell = {"cell_type": "markdown", "id": "photo", "metadata": {}, "source": "né ![](attachment:photo.jpg)"}
+    pasted = {**cell, "id": "pasted", "source": f"![me](data:image/png;base64,{photo})"}
+    drawn = {"output_type": "display_data", "metadata": {}, "data": {"image/png": ("QUJD" * 19 + "\n") * 13_000}}
+    code = {"cell_type": "code", "id": "drawn", "metadata": {}, "source": "draw()", "outputs": [drawn]}
+    notebook["cells"] += [{**cell, "attachments": attached}, pasted, code]
+    path = tmp_path / "99-tiny.ipynb"
+    path.write_text(json.dumps(notebook), "utf-8")
+    assert path.stat().st_size > notebook_file.MAX_READ_BYTES
+    seen = read_notebook(path)
+    assert len(transplant(lab, seen).answers) == 2 and seen.cells[-3].source == "né ![](attachment:photo.jpg)"
+    path.write_text(json.dumps({"cells": [{**cell, "source": "n. " * 700_000}]}), "utf-8")
+    with pytest.raises(NotANotebook, match="without its pictures it is larger than 2 MB") as refused:
+        read_notebook(path)
+    assert "remove pasted pictures" in str(refused.value)
 
 
 # split cells, and answers in cells of their own

@@ -28,7 +28,7 @@ from mqlab.course.grading.sandbox.values import Codec, Malformed
 from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.submissions.finding import Submission
 from mqlab.course.grading.submissions.lab_files import open_lab
-from mqlab.course.grading.submissions.notebook_file import MAX_FILE_BYTES, NotANotebook, parse_notebook, read_notebook
+from mqlab.course.grading.submissions.notebook_file import MAX_READ_BYTES, NotANotebook, parse_notebook, read_notebook
 from mqlab.course.grading.submissions.rebuild import transplant
 from mqlab.course.grading.submissions.tampering import suspicions
 from mqlab.errors import UsageError
@@ -170,7 +170,7 @@ def test_a_file_that_is_too_large_is_not_read(traced: None, sparse: Path, course
 def test_a_notebook_with_too_many_cells_is_refused() -> None:
     with pytest.raises(NotANotebook, match="more than 10,000 cells"):
         parse_notebook(b'{"cells": [' + b"{}," * 20_000 + b"{}]}")
-    assert MAX_FILE_BYTES == 32 << 20
+    assert MAX_READ_BYTES == 32 << 20
 
 
 def test_a_helper_with_900_terms_is_taken_along(course: Path) -> None:

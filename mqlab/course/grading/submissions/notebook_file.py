@@ -4,6 +4,7 @@
 
     path ─▶ read_notebook ─▶ Notebook(cells=[CellText(kind, source, id, grade_id, tags)], metadata)
                           ─▶ NotANotebook: not a file, too large, not JSON, no cells, ...
+    over 32 MB            the pictures in it (attached, pasted, or drawn by a cell) are left out before it is read
 
 Formats 3 and 4, with or without cell ids and metadata, as Jupyter, VS Code and Colab write them.
 Outputs are not read: grading does not need them.
@@ -13,14 +14,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from mqlab.errors import MqlabError
 
-MAX_FILE_BYTES = 32 << 20
+MAX_FILE_BYTES = 256 << 20
+MAX_READ_BYTES = 32 << 20
+"""What may be left of a file without its pictures."""
+PIECE_BYTES = 1 << 20
+BASE64 = re.compile(rb'(?:\A|(?<=[",]))(?:[A-Za-z0-9+/=]++(?:\\n)*+)++')
+"""What may be a picture in a JSON string, or the rest of it at the beginning of a piece."""
+PICTURE_BYTES = 64 << 10
+"""No code has a word as long as that."""
+LONGEST_ESCAPE = 6
 MAX_SOURCE_CHARACTERS = 400_000
 MAX_CELLS = 10_000
 
@@ -70,10 +80,26 @@ def _read(path: Path) -> bytes:
         os.close(descriptor)
         raise NotANotebook("it is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
-        data = file.read(MAX_FILE_BYTES + 1) if status.st_size <= MAX_FILE_BYTES else b""
-    if status.st_size > MAX_FILE_BYTES or len(data) > MAX_FILE_BYTES:
-        raise NotANotebook(f"it is larger than {MAX_FILE_BYTES >> 20} MB", hint="clear its outputs and save it")
-    return data
+        if status.st_size > MAX_FILE_BYTES:
+            raise _too_large(f"it is larger than {MAX_FILE_BYTES >> 20} MB")
+        return file.read(MAX_READ_BYTES) if status.st_size <= MAX_READ_BYTES else _without_pictures(file)
+
+
+def _without_pictures(file: BinaryIO) -> bytes:
+    data, rest = bytearray(), b""
+    while piece := file.read(PIECE_BYTES):
+        text = rest + piece
+        # An escape such as \u00e9 is not divided.
+        cut = text.rfind(b"\\", max(0, len(text) - LONGEST_ESCAPE))
+        text, rest = (text, b"") if cut < 0 else (text[:cut], text[cut:])
+        data += BASE64.sub(lambda word: b"" if len(word[0]) >= PICTURE_BYTES else word[0], text)
+        if len(data) > MAX_READ_BYTES:
+            raise _too_large(f"without its pictures it is larger than {MAX_READ_BYTES >> 20} MB")
+    return bytes(data) + rest
+
+
+def _too_large(problem: str) -> NotANotebook:
+    return NotANotebook(problem, hint="clear its outputs, remove pasted pictures and save it")
 
 
 def parse_notebook(data: bytes) -> Notebook:
