@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mqlab.course.grading.judging import desk as desk_module
 from mqlab.course.grading.judging.desk import Desk
 from mqlab.course.grading.judging.verdict import HIDDEN, PUBLIC
 from mqlab.course.grading.running import kernel
@@ -42,6 +43,27 @@ def test_nothing_of_a_life_reaches_the_next_one(walls: Sandbox) -> None:
     assert after == [False, False, False] and other_hash != its_hash
     answer["keep"]()
     assert anew(answer["kept"], "kept")()[:3] == [False, False, False]
+    desk.close()
+
+
+def test_of_many_lives_some_are_new_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new process is ten times as dear as a copy; what an answer hides in a life is lost at each of them."""
+    monkeypatch.setattr(desk_module, "NEW_AT_FIRST", 2)
+    monkeypatch.setattr(desk_module, "NEW_AFTERWARDS", 3)
+    desk = Desk(Sandbox("process"))
+    desk.new_processes = True
+    answer = desk.load("lab.a", "import os\ndef parent():\n    return os.getpid(), os.getppid()\n", ["parent"])
+    first, lives = answer["parent"](), []
+    for _ in range(9):
+        lives.append(anew(answer["parent"], "parent")())
+    own = [first[0], *(process for process, _ in lives)]
+    assert len(set(own)) == len(own), "no life goes on in the process of another"
+    parents = [parent for _, parent in lives]
+    assert parents[0] == parents[1] == first[1], "made by the judge"
+    copied = [len(set(parents[begin:end])) for begin, end in ((2, 5), (5, 8), (8, 9))]
+    assert copied == [1, 1, 1] and len(set(parents[2:])) == 3
+    desk.begin("lab.a")
+    assert anew(answer["parent"], "parent")()[1] == first[1], "each exercise begins with new processes"
     desk.close()
 
 

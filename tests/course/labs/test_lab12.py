@@ -73,11 +73,17 @@ def keyed(connection: sqlite3.Connection, batch_id: int, read: Callable[[], Any]
 
 def test_a_job_gives_each_batch_to_the_sink_and_one_without_a_checkpoint_again() -> None:
     rows = log_rows(3, 6)
+    processes: list[Any] = []
+
+    def sink_of_a_process() -> Any:
+        processes.append(keyed)
+        return keyed
 
     def story(lab: Any) -> None:
         job = BatchJob(lab, [rows[:2], rows[2:]])
-        job.run(lambda: keyed, forgets=[1])
+        job.run(sink_of_a_process, forgets=[1])
         assert job.done == 2 and job.calls == {0: 1, 1: 2}
+        assert len(processes) == 2, "one process calls its sink for batch after batch"
 
     lab = play(story, seed=1)
     assert sorted(sold(lab)) == sorted(tuple(row.values()) for row in rows)

@@ -50,22 +50,27 @@ class BatchJob:
     def run(
         self, sink: Callable[[], Sink], *, forgets: Collection[int] = (), died: Callable[[], None] = lambda: None
     ) -> None:
-        """Batch after batch, until the checkpoint has all, or the sink raises. ``sink()`` is asked for in each process.
+        """Batch after batch, until the checkpoint has all, or the sink raises. ``sink()`` is the sink of a new process.
 
         After a batch in ``forgets`` the process dies once before it reaches the checkpoint. ``died`` is called when the
         sink was killed, before the next process starts.
         """
         forgotten, steps = set(forgets), 100 * (1 + len(self.batches))
+        of_process: Sink | None = None
         while self.done < len(self.batches) and self.raised is None and steps:
             steps -= 1
             if not self.lab.node_handle(NODE).is_up:
                 self.lab.run_for(STEP_MS)
-            elif not self._returned(sink()):
+                continue
+            of_process = of_process or sink()
+            if not self._returned(of_process):
+                of_process = None
                 if self.raised is None:
                     self.killed.append(self.done)
                     died()
             elif self.done in forgotten:
                 forgotten.discard(self.done)
+                of_process = None
             else:
                 self.done += 1
 

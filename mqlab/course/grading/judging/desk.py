@@ -46,6 +46,8 @@ from mqlab.errors import NodeDown
 from mqlab.lab.runtime.line_watch import LineWatch
 from mqlab.lab.runtime.sim_workers import current_listener
 
+NEW_AT_FIRST, NEW_AFTERWARDS = 12, 23
+"""So many lives of an answer are new processes, and one in so many later; a prime, so that no kind of life escapes."""
 BREAKS = "what its cell leaves behind breaks the lab's own cells"
 
 
@@ -63,7 +65,8 @@ class Desk:
         self._loaded: dict[str, Loaded] = {}
         self._lives = 0  # how many new processes answers have had for a life: each has another hash() of texts
         self.fresh_workers = True  # before a cell is run, too; where a worker takes seconds to start, it is kept
-        self.new_processes = False  # a life is a new process behind walls of its own; a copy costs a tenth
+        self.new_processes = False  # lives are new processes behind walls of their own; a copy costs a tenth
+        self._renewals = 0  # lives of the exercise's answers
         self._world = JudgeWorld()
         self._codecs: dict[str, Codec] = {}
         self.incidents: list[dict[str, str]] = []
@@ -152,6 +155,7 @@ class Desk:
 
         Otherwise this exercise could fail because of what another left behind (processes, patches, threads).
         """
+        self._renewals = 0
         if self._called - {exercise}:
             self.close()
 
@@ -161,11 +165,13 @@ class Desk:
         self._must_go_on(piece)
         if self._called and not self._has_copies:
             self.close()
-        if self.new_processes:
+        self._renewals += 1
+        is_young = self._renewals <= NEW_AT_FIRST
+        if self.new_processes and (is_young or self._renewals % NEW_AFTERWARDS == 0):
             self.close()
             self._lives += 1
         self._ensure_process(piece)
-        if self.new_processes:
+        if self.new_processes and is_young:
             return
         assert self._process is not None
         try:
