@@ -116,12 +116,15 @@ def _asks(events: Sequence[Event], who: str) -> list[int]:
 
 
 def killed(rng: random.Random) -> list[Call]:
-    """A broker's connection closes; asked before and after the client's next poll."""
-    end = rng.randint(41, 58)
-    events = _day(rng, {"broker-a": (999, ""), "broker-b": (end, CLOSED)}, 100)
-    events = [event for event in events if event[:2] != (end, ASKED)]
-    asks = _asks(events, "shop")
-    after = next(second for second in asks if second > end)
+    """A broker's connection closes; asked before and after the client's next poll, which comes before the next scan."""
+    while True:
+        end = rng.randint(41, 58)
+        events = _day(rng, {"broker-a": (999, ""), "broker-b": (end, CLOSED)}, 100)
+        events = [event for event in events if event[:2] != (end, ASKED)]
+        asks = _asks(events, "shop")
+        after = next(second for second in asks if second > end)
+        if all(what != SCAN for second, what, _ in events if end < second <= after):
+            break
     about = f"broker-b's connection closes after {end} s"
     return [_call(events, "shop", t, about) for t in (end, after - 1, after + 1, asks[0] - 1)]
 

@@ -49,6 +49,8 @@ REACHABLE_RULE = (
 )
 UNKNOWN_RULE = "A broker of which nothing is known is available"
 
+FAILED_AFTER_MS = 20_000
+"""Longer than the largest threshold."""
 OVERLAPPING: Sequence[Sequence[tuple[int, int, bool, bool]]] = (
     ((0, 700, False, True), (300, 40, True, True)),  # a slow answer, then a failure of a broker that is reachable
     ((0, 40, True, False), (500, 2_000, False, True)),  # a failure, then a slow answer within its ban
@@ -308,19 +310,22 @@ def _nobody_has_heard_of_it(today: FaultDay) -> Finding | None:
 
 
 def _edges_of_the_classes(today: FaultDay) -> Finding | None:
-    """Each threshold, one ms below it, and the last ms of each time, asked of a fresh object."""
-    for latency in sorted({bound - less for bound in LATENCY_MAX_MS for less in (0, 1)}):
+    """Each threshold, one ms below it, and the last ms of each time, asked of a fresh object; then a late failure."""
+    edges = [(latency, False) for latency in sorted({bound - less for bound in LATENCY_MAX_MS for less in (0, 1)})]
+    for latency, isolation in (*edges, (FAILED_AFTER_MS, True)):
         mine = _made(today.answers[NAME])
-        duration = LatencyFaultStrategy().duration_ms(latency)
-        mine.update("broker-a", latency, 1_000, isolation=False, reachable=True)
+        duration = LatencyFaultStrategy().duration_ms(ISOLATION_LATENCY_MS if isolation else latency)
+        mine.update("broker-a", latency, 1_000, isolation=isolation, reachable=True)
         for after, right in ((duration - 1, False), (duration, True)):
             if after < 0:
                 continue
             answer = mine.is_available("broker-a", 1_000 + after)
             if answer is not right:
-                where = f"an answer after {latency} ms; is_available {after} ms later"
+                ended = "a failure with isolation=True" if isolation else "an answer"
+                where = f"{ended} after {latency} ms; is_available {after} ms later"
                 call = Call(to=NAME, latency_ms=latency, asked_after_ms=after, right=right, about="an object alone")
-                return Finding(CLASS_RULE if not right else OVER_RULE, where, right, answer, call=call)
+                rule = ISOLATION_RULE if isolation else OVER_RULE if right else CLASS_RULE
+                return Finding(rule, where, right, answer, call=call)
     return None
 
 

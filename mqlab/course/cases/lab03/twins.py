@@ -30,14 +30,15 @@ Members = list[tuple[str, str]]  # client_ip and instance_name of each
 
 
 def _groups(rng: random.Random) -> dict[str, Members]:
-    """The members of each group: three or four, with ids that differ in one half only; some groups have twins."""
+    """The members of each group: three to five, with ids that differ in one half only; some groups have twins."""
     members_of: dict[str, Members] = {}
     shared = f"172.17.0.{rng.randint(2, 9)}"
-    with_twins = set(rng.sample(GROUPS[:-1], rng.randint(1, 2)))
+    with_twins = rng.sample(GROUPS[:-1], 2)
     for group in GROUPS:
         members = [(shared, "app"), (f"10.0.0.{rng.randint(20, 90)}", "app"), (shared, f"app-{rng.randint(2, 9)}")]
         if group in with_twins:
-            members.append(rng.choice(members))
+            # The first has two pairs.
+            members += rng.sample(members, 2 if group == with_twins[0] else 1)
         rng.shuffle(members)
         members_of[group] = members
     return members_of

@@ -108,7 +108,7 @@ def first_unread_ms(lab: Lab) -> int:
 
 
 def plans(seed: int) -> list[Call]:
-    """Times between two messages, at one, before all, after all, and the end."""
+    """Times between two messages, at one, before all, 0, after all, and the end."""
     rng = random.Random(f"lab04.plan_reset {seed}")
     lab = stopped_group(rng, deleted=False)
     times = stored_ms(lab)
@@ -119,6 +119,7 @@ def plans(seed: int) -> list[Call]:
         planned(lab, TO_THE_END, "a time of -1"),
         planned(lab, -rng.randint(2, 5_000), "another time below 0"),
         planned(lab, times[0] - 60_000, "a time before the first order"),
+        planned(lab, 0, "the time 0"),
         planned(lab, first_unread_ms(lab), "the time of the first order that waits"),
         after_retention(seed)[-1],
     ]

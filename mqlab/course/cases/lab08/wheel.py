@@ -132,6 +132,14 @@ def _filled(rng: random.Random) -> tuple[WheelFiles, list[int]]:
     return files, [*seconds, now_s + 130, old[3], now_s + 200]
 
 
+def _young(rng: random.Random) -> tuple[WheelFiles, list[int]]:
+    """A log that begins with the list of one second: its oldest unit is at position 0."""
+    files, now_s, physical_offset = WheelFiles(), BEGIN_S + rng.randrange(1, 900), 0
+    for second in (now_s + 9, now_s + 9, now_s + 4):
+        physical_offset = _one(files, rng, now_s, second, MAGIC_DEFAULT, physical_offset)
+    return files, [now_s + 9]
+
+
 def _one(files: WheelFiles, rng: random.Random, write_s: int, second: int, magic: int, physical_offset: int) -> int:
     size = rng.randint(290, 340)
     files.append(write_s, second, magic, physical_offset, size)
@@ -139,9 +147,9 @@ def _one(files: WheelFiles, rng: random.Random, write_s: int, second: int, magic
 
 
 def seconds_of_a_wheel(seed: int) -> Iterator[Call]:
-    """A call per second: with lists, with one message, with a slot of fourteen days ago, with none."""
-    files, seconds = _filled(random.Random(f"lab08.due_at {seed}"))
-    for second in seconds:
+    """A call per second: with lists, with one message, with a slot of fourteen days ago, with none; of a young log."""
+    filled, young = _filled(random.Random(f"lab08.due_at {seed}")), _young(random.Random(f"lab08.due_at young {seed}"))
+    for files, second in ((files, second) for files, seconds in (filled, young) for second in seconds):
         slot = files.slots.get(second % WHEEL_SLOTS)
         asked = WheelFiles(files.slots, files.log, files.units)
         is_own = slot is not None and slot.time == second
