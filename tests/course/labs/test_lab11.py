@@ -60,10 +60,18 @@ def test_the_trace_of_a_third_broker_changes_no_outcome() -> None:
     """What is sent again, and calls of what was consumed before, add calls alone."""
     apart = {(row["group_name"], row["msg_id"], row["keys"]): row for row in life(facts(str(played_day(1).stores)))}
     together = {(row["group_name"], row["msg_id"], row["keys"]): row for row in life(facts(day(1)))}
-    assert {key: row["outcome"] for key, row in apart.items()} == {key: row["outcome"] for key, row in together.items()}
-    assert (
-        sum(row["calls"] for row in together.values()) - sum(row["calls"] for row in apart.values()) == 11 + 2
-    )  # the batches, and the retry that came again
+    assert {key: row["outcome"] for key, row in apart.items()} == {key: together[key]["outcome"] for key in apart}
+    more = sum(together[key]["calls"] - row["calls"] for key, row in apart.items())
+    assert more == 11 + 2  # the batches, and the retry that came again
+
+
+def test_orders_of_a_third_broker_need_the_order_of_the_rules() -> None:
+    """Dead and consumed, a failed call that the offset has passed, and the very order that is read next."""
+    rows = {(row["group_name"], row["keys"]): row for row in life(facts(day(1))) if row["keys"].startswith("order-c")}
+    of_billing = [rows["billing", f"order-c{number}"] for number in range(5)]
+    assert [row["outcome"] for row in of_billing] == ["pending", "consumed", "consumed", "pending", "pending"]
+    assert [row["calls"] for row in of_billing] == [1, 2, 1, 0, 0]
+    assert {row["outcome"] for (group, _), row in rows.items() if group != "billing"} == {"pending"}
 
 
 def test_a_retry_that_is_delivered_again_is_late_and_soon_and_no_retry() -> None:

@@ -1,10 +1,11 @@
 """The days of lab 11: played in a Lab, with every cause in them, and the trace of a third broker.
 
 broker-a, broker-b   played (mqlab.course.given.lab11.played_day): orders, retries, a dead letter, offsets, trace
-broker-c             has trace alone. Some messages are those of the others once more: their client did not hear
-                     that they were stored, and sent them again, elsewhere. The rest tells of an audit that is read
-                     once more, in batches: one fails, one is by an old client, one does not come back. At last a
-                     retry is delivered twice more, with the retry_times that it had: late, and 30 s after that.
+broker-c             has trace, and five orders (_orders_elsewhere). Some messages of the trace are those of the others
+                     once more: their client did not hear that they were stored, and sent them again, elsewhere. The
+                     rest tells of an audit that is read once more, in batches: one fails, one is by an old client, one
+                     does not come back. At last a retry is delivered twice more, with the retry_times that it had:
+                     late, and 30 s after that.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from mqlab.course.cases.lab11.bodies import entry
 from mqlab.course.given.lab11 import trace_tables as trace
 from mqlab.course.given.lab11.lag_board import OFFSETS_FILE
-from mqlab.course.given.lab11.played_day import AUDIT
+from mqlab.course.given.lab11.played_day import AUDIT, BILLING, MAIL
 from mqlab.course.given.lab11.trace_tables import Row
 from mqlab.course.kit import Store
 from mqlab.course.kit.stores import Stored, shared_folder, store_of
@@ -32,6 +33,7 @@ SENT_AGAIN_EVERY = 9
 BATCHES = (4, 4, 3)
 COST_MS = 120  # a message; RocketMQ divides the time of a call by the messages in it
 ELSEWHERE = "broker-c"
+READ_ELSEWHERE = {f"orders@{group}": {"0": 3 if group == BILLING else 0} for group in (AUDIT, BILLING, MAIL)}
 DAYS_KEPT = 4  # what was read of them: public and hidden ones come by turns
 
 
@@ -41,12 +43,13 @@ def day(seed: int) -> Store:
     folder = shared_folder("trace")
     shutil.copytree(played_day(seed).stores, folder, dirs_exist_ok=True)
     bodies, calls = trace.trace_bodies(folder), trace.calls_in(folder)
-    late_ms = max(call["started_ms"] for call in calls) + MINUTE
+    late_ms, rng = max(call["started_ms"] for call in calls) + MINUTE, random.Random(f"lab11 {seed}")
     again = [message for message in bodies if b"Sub" in message["body"]][::SENT_AGAIN_EVERY]
     stored = [
         *_as_stored(again, late_ms),
-        *_in_batches(calls, late_ms, random.Random(f"lab11 {seed}")),
+        *_in_batches(calls, late_ms, rng),
         *_retry_again(calls, late_ms + 5 * MINUTE),
+        *_orders_elsewhere(late_ms + 10 * MINUTE, rng),
     ]
     _store(folder / ELSEWHERE, stored)
     return Store(str(folder), f"the day of seed {seed}")
@@ -65,11 +68,11 @@ def calls_of(stores: str) -> list[Row]:
 
 
 def _store(directory: Path, messages: Iterable[Stored]) -> None:
-    """A store with these messages and without any committed offset."""
+    """A store with these messages; billing has read three of its orders, the others have read none."""
     store_of(directory, messages)
     config = directory / "config"
     config.mkdir(exist_ok=True)
-    (config / OFFSETS_FILE).write_text(config_texts.encode(OFFSETS_FILE, {"offsetTable": {}}), "utf-8")
+    (config / OFFSETS_FILE).write_text(config_texts.encode(OFFSETS_FILE, {"offsetTable": READ_ELSEWHERE}), "utf-8")
 
 
 def _as_stored(messages: Sequence[Row], at_ms: int) -> Iterator[Stored]:
@@ -108,6 +111,28 @@ def _retry_again(calls: Sequence[Row], at_ms: int) -> Iterator[Stored]:
         yield _stored(before, f"{request_id[:-1]}B", begun_ms)
         after = entry("SubAfter", request_id, msg_id, COST_MS, True, keys, 0, begun_ms + COST_MS, group)
         yield _stored(after, f"{request_id[:-1]}C", begun_ms + COST_MS)
+
+
+def _orders_elsewhere(at_ms: int, rng: random.Random) -> Iterator[Stored]:
+    """Five orders. Billing fails with the first, which its offset has passed; the second is dead, is resent and done;
+    the third is done; the fourth is the next to read.
+    """
+    properties = [
+        {p.UNIQ_KEY: f"0A00009A0000{rng.randrange(16**20):020X}", p.KEYS: f"order-c{number}", p.TAGS: "paid"}
+        for number in range(5)
+    ]
+    for number, of_order in enumerate(properties):
+        yield Stored(at_ms + number * SECOND, "orders", 0, b"three books", of_order)
+    dead = {**properties[1], p.RETRY_TOPIC: "orders"}
+    yield Stored(at_ms + 3_500, names.dlq_topic(BILLING), 0, b"three books", dead)
+    for number, after_ms, is_done in ((0, 1, False), (1, 2, False), (2, 3, True), (1, 90, True)):
+        msg_id, keys = properties[number][p.UNIQ_KEY], properties[number][p.KEYS]
+        request_id, begun_ms = f"0A0000980000{rng.randrange(16**20):020X}", at_ms + after_ms * SECOND
+        before = entry("SubBefore", begun_ms, None, BILLING, request_id, msg_id, 0, keys)
+        yield _stored(before, f"{request_id[:-1]}B", begun_ms)
+        ended_ms, code = begun_ms + COST_MS, 0 if is_done else 4
+        after = entry("SubAfter", request_id, msg_id, COST_MS, is_done, keys, code, ended_ms, BILLING)
+        yield _stored(after, f"{request_id[:-1]}C", ended_ms)
 
 
 def _begun(batch: Sequence[Row], request_id: str, at_ms: int) -> bytes:
