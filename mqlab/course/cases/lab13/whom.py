@@ -7,17 +7,33 @@ Whatever is too much or missing is sorted by the reason, and the largest reason 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from mqlab.course.cases.forbids import FORBIDS
-from mqlab.course.cases.lab13.days import JudgedDay, Pairs, by_group, days_of
+from mqlab.course.cases.lab13.days import MIDNIGHT, JudgedDay, Pairs, by_group, days_of
+from mqlab.course.kit import Store
 from mqlab.course.kit.scored import Scored
 from mqlab.course.kit.scores import jaccard
+from mqlab.course.kit.stores import shared_folder
 from mqlab.course.teach.exercises import Call, Finding
 from mqlab.course.words import refutation
+from mqlab.data.traffic.day_facts import DayFacts
+from mqlab.scales import MINUTE
 
 ENOUGH = 0.99
+EVENING = (
+    (6, None, False, True),
+    (6, None, False, True),
+    (4, None, False, False),
+    (4, None, False, False),
+    (4, None, False, False),
+    (3, None, True, True),
+    (20, 10, False, True),
+    (20, 17, False, False),
+)
+"""Minutes before midnight at which a message was stored and done, whether it died, and whether that is harm."""
 LATE_MS = 300_000
 NOBODY_HARMED = "Consumed within five minutes, or stored less than five minutes before midnight: no harm was done"
 Reason = tuple[Pairs, str, str]  # what is wrong, the belief behind it, or a rule
@@ -37,9 +53,41 @@ BELIEVED_WELL: tuple[tuple[str, Callable[[Any], bool]], ...] = (
 )
 
 
+@functools.cache
+def evening(seed: int) -> JudgedDay:
+    """A few messages of the last half hour: on whole days, those of the last five minutes are too few to count.
+
+    Of the first day's messages that were consumed in time: two are still called six minutes later, three four minutes
+    later, one has died three minutes before midnight, one came ten minutes late, one in time.
+    """
+    facts = days_of(seed)[0].facts
+    life, calls = facts.life, facts.calls
+    well = life[life["reads"] & ~life["dead"] & (life["calls"] == 1) & (life["done_ms"] - life["stored_ms"] < LATE_MS)]
+    rows = well[~well["msg_id"].duplicated(keep=False)].head(len(EVENING)).reset_index(drop=True)
+    rows["stored_ms"] = [MIDNIGHT - before * MINUTE for before, _, _, _ in EVENING]
+    rows["done_ms"] = [float("nan") if done is None else MIDNIGHT - done * MINUTE for _, done, _, _ in EVENING]
+    rows["first_ms"] = rows["last_ms"] = rows["done_ms"]
+    rows["successes"] = rows["done_ms"].notna().astype(int)
+    rows["dead"] = [dead for _, _, dead, _ in EVENING]
+    done = rows.loc[rows["done_ms"].notna(), "msg_id"]
+    ids = set(rows["msg_id"])
+    folder = shared_folder("lab13-evening")
+    DayFacts(
+        facts.messages[facts.messages["msg_id"].isin(ids)].reset_index(drop=True),
+        calls[calls["msg_id"].isin(set(done))].reset_index(drop=True),
+        rows,
+        facts.offsets,
+        facts.damaged,
+    ).save(folder)
+    pairs = zip(rows["group"], rows["msg_id"], EVENING, strict=True)
+    harmed = [[group, msg_id] for group, msg_id, (*_, is_harmed) in pairs if is_harmed]
+    return JudgedDay(Store(str(folder), "the last half hour of a day"), (), ({"harmed": harmed},), ())
+
+
 def calls(seed: int) -> Iterator[Call]:
-    """The days of a seed."""
-    return calls_of(days_of(seed))
+    """The days of a seed, and an evening."""
+    yield from calls_of(days_of(seed))
+    yield from calls_of([evening(seed)])
 
 
 def calls_of(days: Iterable[JudgedDay]) -> Iterator[Call]:

@@ -46,8 +46,7 @@ from mqlab.errors import NodeDown
 from mqlab.lab.runtime.line_watch import LineWatch
 from mqlab.lab.runtime.sim_workers import current_listener
 
-NEW_AT_FIRST, NEW_AFTERWARDS = 12, 23
-"""So many lives of an answer are new processes, and one in so many later; a prime, so that no kind of life escapes."""
+NEW_AT_FIRST, NEW_AFTERWARDS = 12, 23  # so many lives are new processes; later one in so many, a prime
 BREAKS = "what its cell leaves behind breaks the lab's own cells"
 
 
@@ -163,15 +162,14 @@ class Desk:
         """Replace the process of an answer that died. The next one has run all cells, and nothing in it was called."""
         piece = self._loaded[exercise]
         self._must_go_on(piece)
-        if self._called and not self._has_copies:
-            self.close()
         self._renewals += 1
-        is_young = self._renewals <= NEW_AT_FIRST
-        if self.new_processes and (is_young or self._renewals % NEW_AFTERWARDS == 0):
+        is_young = self.new_processes and self._renewals <= NEW_AT_FIRST
+        is_new = is_young or (self.new_processes and self._renewals % NEW_AFTERWARDS == 0)
+        if is_new or (self._called and not self._has_copies):
             self.close()
-            self._lives += 1
+        self._lives += is_new
         self._ensure_process(piece)
-        if self.new_processes and is_young:
+        if is_young:
             return
         assert self._process is not None
         try:
@@ -202,9 +200,7 @@ class Desk:
             before = replace(other.spent)
             try:
                 self._load(other)
-                other.spent = (
-                    before  # it was charged when it was loaded first; how often processes are made is not its choice
-                )
+                other.spent = before  # charged when loaded first; how often processes are made is not its choice
             except AnswerStopped:
                 return self._ensure_process(piece)
             except Exception:  # this was reported when the piece was first loaded
