@@ -29,6 +29,7 @@ from pyspark.sql import functions
 
 from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
 from mqlab.course.given.lab11 import pipeline_rows
+from mqlab.course.given.lab11.joins import halves_of_calls
 from mqlab.course.given.lab11.known_of_orders import known_of_each_order
 from mqlab.course.given.lab11.lag_board import offsets_in
 
@@ -324,8 +325,8 @@ reveal("lab11.stuck", {0: "none", 1: "one"}.get(len(about_it), "two"))
 # | `ended_ms` | `time_ms` of the `SubAfter` entry; an old client has none: `started_ms + cost_ms` |
 # | `status` | `SUCCESS` or `FAILED`, depending on `success`, and `NO_RESULT` without an end |
 #
-# The two halves are made; how they meet is yours. `rows_of_calls(calls, day.stores)` tries it on this day. The check
-# plays its own day, which takes some seconds the first time.
+# `halves_of_calls` returns the two halves (`halves_of_calls??` shows it); how they meet is yours. `rows_of_calls(calls,
+# day.stores)` tries it on this day. The check plays its own day, which takes some seconds the first time.
 #
 # hint: The same `trace_msg_id` and `position` is the same entry: `dropDuplicates` takes a list of columns.
 # hint: Join them by `["request_id", "msg_id"]`, and keep the beginnings without an end: the third argument of `join` is
@@ -340,33 +341,25 @@ reveal("lab11.stuck", {0: "none", 1: "one"}.get(len(about_it), "two"))
 # exercise: lab11.calls
 def calls(entries):
     """Each call with a message, as a DataFrame."""
-    columns = ["group_name", "request_id", "msg_id", "keys", "retry_times"]
-    started, success = (
-        functions.col("time_ms").alias("started_ms"),
-        functions.col("success"),
-    )
-    by_cost = functions.col("started_ms") + functions.col("cost_ms")
     ### BEGIN SOLUTION
     once = entries.dropDuplicates(["trace_msg_id", "position"])
     ### STARTER
     # once = entries  # is each entry there once?
     ### END SOLUTION
-    before = once.where("kind = 'SubBefore'").select(*columns, started)
-    after = once.where("kind = 'SubAfter'").withColumnRenamed("time_ms", "back_ms")
-    after = after.select("request_id", "msg_id", "back_ms", "cost_ms", "success")
+    before, after = halves_of_calls(once)
+    success = functions.col("success")
+    by_cost = functions.col("started_ms") + functions.col("cost_ms")
     ### BEGIN SOLUTION
     both = before.join(after, ["request_id", "msg_id"], "left")
     ended = functions.coalesce("back_ms", by_cost)
     status = functions.when(success.isNull(), "NO_RESULT")
     status = status.when(success, "SUCCESS").otherwise("FAILED")
     ### STARTER
-    # both = ...  # by which columns do the halves of a call meet, and which rows are kept?
+    # both = ...  # by which columns do the halves meet, and which rows are kept?
     # ended = functions.col("back_ms")  # of an old client as well?
     # status = ...  # success is NULL without an end
     ### END SOLUTION
-    return both.select(
-        *columns, "started_ms", ended.alias("ended_ms"), status.alias("status")
-    )
+    return both.select(*before.columns, ended.alias("ended_ms"), status.alias("status"))
 
 
 # %%

@@ -22,9 +22,15 @@
 # %%
 from collections import Counter
 
-from pyspark.sql import Window, functions
+from pyspark.sql import functions
 
 from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.given.lab11.joins import (
+    first_success,
+    late_by_minute,
+    stored_and_sent,
+    with_calls_before,
+)
 
 # %%
 from mqlab.course.given.lab11.trace_tables import (
@@ -154,28 +160,22 @@ def slow_when(messages, calls, tags):
     """How long orders waited, by the minute in which they were stored, as a DataFrame."""
     same, col = ["msg_id", "keys"], functions.col
     wanted = messages.where("topic = 'orders'").where(col("tags").isin(tags))
-    done = calls.where("status = 'SUCCESS'").groupBy(*same)
-    done = done.agg(functions.min("ended_ms").alias("done_ms"))
     ### BEGIN SOLUTION
     at = functions.unix_millis("store_timestamp")
+    ### STARTER
+    # at = functions.unix_millis("born_timestamp")
+    ### END SOLUTION
     orders = wanted.groupBy(*same).agg(functions.min(at).alias("stored_ms"))
-    rows = orders.join(done, same, "left")
+    ### BEGIN SOLUTION
+    rows = orders.join(first_success(calls), same, "left")
     minute = functions.expr("stored_ms div 60000 * 60000")
     waiting = functions.avg(col("done_ms").isNull().cast("double"))
     ### STARTER
-    # at = functions.unix_millis("born_timestamp")
-    # orders = wanted.groupBy(*same).agg(functions.min(at).alias("stored_ms"))
-    # rows = orders.join(done, same)
+    # rows = orders.join(first_success(calls), same)
     # minute = functions.expr("done_ms div 60000 * 60000")
     # waiting = ...  # the share of orders that are not done
     ### END SOLUTION
-    rows = rows.withColumn("late_ms", col("done_ms") - col("stored_ms"))
-    return rows.groupBy(minute.alias("minute_ms")).agg(
-        functions.count("*").alias("orders"),
-        waiting.alias("waiting"),
-        functions.percentile("late_ms", 0.5).alias("p50_ms"),
-        functions.percentile("late_ms", 0.99).alias("p99_ms"),
-    )
+    return late_by_minute(rows, minute, waiting)
 
 
 # %%
@@ -294,9 +294,9 @@ reveal("lab11.again_why", happened)
 # | `soon` | it began 60 s or less after the end of the call just before it: a queue went to another member |
 # | `late` | anything else: an operator has set an offset back |
 #
-# Given are `before` (the number of calls before), `most` (their largest `retry_times`), `end_before` (the `ended_ms` of
-# the last of them) and `units` (in `orders`). The questions are yours, in this order.
-# `rows_with_calls(why_again, day.stores)` tries it.
+# `with_calls_before` adds `before` (the number of calls before), `most` (their largest `retry_times`), `end_before`
+# (the `ended_ms` of the last of them) and `units` (in `orders`). The questions are yours. `rows_with_calls(why_again,
+# day.stores)` tries it.
 #
 # hint: One chain: `cause = cause.when(<condition>, "retry")`, and so on; `.otherwise("late")` ends it.
 # hint: A condition compares columns: `col("retry_times") > col("most")`. `col("end_before").isNull()` finds a call that
@@ -309,19 +309,8 @@ reveal("lab11.again_why", happened)
 # exercise: lab11.why_again
 def why_again(messages, calls):
     """Each call with a message, and why it came, as a DataFrame."""
-    col, same = functions.col, ["msg_id", "keys"]
-    units = messages.where("topic = 'orders'").groupBy(*same)
-    units = units.agg(functions.count("*").alias("units"))
-    rows = calls.where("keys != ''").join(units, same, "left")
-    calls_with_it = Window.partitionBy("group_name", *same).orderBy("started_ms")
-    earlier = calls_with_it.rowsBetween(Window.unboundedPreceding, -1)
-    rows = rows.withColumns(
-        {
-            "before": functions.row_number().over(calls_with_it) - 1,
-            "most": functions.max("retry_times").over(earlier),
-            "end_before": functions.lag("ended_ms").over(calls_with_it),
-        }
-    )
+    col, call = functions.col, ["group_name", "request_id", "msg_id", "keys"]
+    rows = with_calls_before(messages, calls)
     cause = functions.when(col("before") == 0, "first")
     ### BEGIN SOLUTION
     cause = cause.when(col("retry_times") > col("most"), "retry")
@@ -332,7 +321,7 @@ def why_again(messages, calls):
     ### STARTER
     # cause = ...  # and then?
     ### END SOLUTION
-    return rows.select("group_name", "request_id", *same, cause.alias("cause"))
+    return rows.select(*call, cause.alias("cause"))
 
 
 # %%
@@ -501,7 +490,8 @@ Bars(calls_each, title="Calls with each message of the storm", unit="calls")
 # | `calls_each` | all calls with these messages, of every group and at any time, divided by `sent`; NULL if nothing was sent |
 #
 # The name of an application's topic begins neither with `%` nor with `RMQ_SYS_`, and is not `SCHEDULE_TOPIC_XXXX`.
-# **Four of its lines are wrong**, and `each` is missing. `rows_with_trace(storm, day.stores)` tries it.
+# **Four lines are wrong**, and `each` is missing; `stored_and_sent` adds up by the minute. `rows_with_trace(storm,
+# day.stores)` tries it.
 #
 # hint: Compare the first three lines with the table: which units count, when does a copy burden the broker, and which
 #   topics does a listener read again?
@@ -526,13 +516,7 @@ def storm(messages, calls):
     # at = functions.expr("unix_millis(born_timestamp) div 60000 * 60000")
     # again = col("topic").startswith("%").cast("int")
     ### END SOLUTION
-    units = units.withColumn("minute_ms", at)
-    retries = functions.sum(again).alias("retries")
-    rows = units.groupBy("minute_ms").agg(count.alias("stored"), retries)
-    rows = rows.withColumn("share", col("retries") / col("stored"))
-    of_broker = col("topic").rlike("^(%|RMQ_SYS_|SCHEDULE_TOPIC_XXXX)")
-    first = functions.min("minute_ms").alias("minute_ms")
-    sent = units.where(~of_broker).groupBy(*same).agg(first)
+    rows, sent = stored_and_sent(units.withColumn("minute_ms", at), again)
     called = calls.groupBy(*same).agg(count.alias("called"))
     ### BEGIN SOLUTION
     sent = sent.join(called, same, "left")
