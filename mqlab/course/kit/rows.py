@@ -193,6 +193,8 @@ class Tables:
         if right == actual:
             return True
         ratio = SAME_RATIO if isinstance(right, float) or isinstance(actual, float) else 0.0
+        if column in self.close and isinstance(right, int) and isinstance(actual, float) and not actual.is_integer():
+            return False  # it may be another whole number, and nothing between two
         try:
             return math.isclose(right, actual, rel_tol=ratio, abs_tol=self.close.get(column, 0.0))
         except TypeError:
@@ -308,8 +310,9 @@ def Rows(
     """An exercise whose answer is a table; the head of this file has an example.
 
     ``by``: the columns that together name a row. Columns that have rules are compared first, in the order of the rules.
-    ``close``: column -> how far a number may be from the right one. ``again``: the rule for an answer that gives
-    other rows when it is asked a second time; empty: it is asked once. The other arguments are those of Pure.
+    ``close``: column -> how far a number may be from the right one; a whole number stays one. ``again``: the rule for
+    an answer that gives other rows when it is asked a second time; empty: it is asked once. The other arguments are
+    those of Pure.
     """
     name = signature.partition("(")[0]
     by_part = {"": rules} if isinstance(rules, str) and rules else dict(rules or {})

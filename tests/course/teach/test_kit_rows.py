@@ -47,6 +47,25 @@ COUNTS = Rows(
 )
 
 
+AGES = Rows(
+    "labxx.ages",
+    "ages()",
+    points=1,
+    about="messages",
+    calls=lambda seed: [Call(right=[{"key": "a", "age": 12}])],
+    columns=("key", "age"),
+    by=("key",),
+    close={"age": 1},
+    rules={"age": "in whole seconds"},
+)
+
+
+@pytest.mark.parametrize(("age", "is_taken"), [(12, True), (13, True), (12.0, True), (11.0, True), (12.4, False)])
+def test_a_whole_number_may_be_near_and_has_no_fraction(age: float, is_taken: bool) -> None:
+    finding = AGES.case(1).run({"ages": lambda: [{"key": "a", "age": age}]})
+    assert (finding is None) is is_taken and (finding is None or finding.rule == "in whole seconds")
+
+
 def told(asked: Any, rows: object) -> Finding | None:
     given = {"rows_of": lambda function, *given: function(*given), asked.form.name: lambda *given: rows}
     return asked.case(1).run(given)  # type: ignore[no-any-return]

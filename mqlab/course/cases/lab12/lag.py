@@ -228,7 +228,7 @@ LAG_NOW = Rows(
         "committed": "committed is that of the group, as it was given",
         "end": "end is one more than the largest queue_offset of the queue at this broker, never less than committed",
         "lag": "lag is end - committed",
-        "behind_s": "behind_s is how long the first message that the group has not done is stored, in seconds: now "
-        "is the latest store_timestamp of all messages; 0 when there is no such message",
+        "behind_s": "behind_s is how long the first message that the group has not done is stored, in whole seconds: "
+        "now is the latest store_timestamp of all messages; 0 when there is no such message",
     },
 )
