@@ -417,8 +417,6 @@ lab.start("billing-1")
 lab.run_for("30s")
 Table(list(deliveries(lab))[len(rows) - 2 : len(rows) + 2])
 
-# %% [markdown]
-
 # %% [answer] lab07.limit
 # ### Your turn: a limit for the head of the queue
 #

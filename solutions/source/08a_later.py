@@ -398,8 +398,8 @@ def plan(seconds, levels=LEVELS):
 # %% [answer] lab08.worst
 # ### Your turn: the worst delay
 #
-# The bars show how many levels some delays need. Which delay of less than ten minutes (in seconds) needs the most, and
-# is the shortest of those? Change the cell to find it.
+# Which delay of less than ten minutes (in seconds) needs the most levels, and is the shortest of those? Change the cell
+# to find it.
 #
 # wrong longest: 599 s needs as many; it is not the shortest.
 # wrong: Check all delays from 1 to 599: `max(range(1, 600), key=lambda seconds: len(plan(seconds)))` finds the first.
@@ -793,8 +793,7 @@ answer("lab08.wave", count, downs)
 #
 # - **A clock that never jumps.** If the broker's clock is set back, every message waits longer; try it with
 #   `lab.skew_clock`.
-# - **One broker.** Each broker has its own schedule queues. A crashed master delivers only when it is back, unless a
-#   slave acts for it.
+# - **One broker.** A crashed master delivers only when it is back, unless a slave acts for it.
 # - **Only levels.** For the timer wheel see [lab 08c](08c-at-any-second.ipynb).
 # - **Not modelled:** asynchronous delivery (`enableScheduleAsyncDeliver`), acting masters. [The whole
 #   list](not-modelled.ipynb).

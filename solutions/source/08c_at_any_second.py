@@ -9,7 +9,7 @@
 #
 # Six sentences are on the board:
 #
-# - "A timed message waits in its own topic until its time comes."
+# - "A timed message waits in its own topic."
 # - "The wheel is in memory, so a restart loses it."
 # - "A delay of four days is fine."
 # - "Two messages of one second arrive in the order of their times."
@@ -46,8 +46,8 @@ SECOND = 1_000
 # %% [markdown]
 # ## The timer topic: where a timed message waits
 #
-# A message is timed if it has `deliver_at` (a moment in ms) or `delay` (a duration). The property `TIMER_DELIVER_MS`,
-# or `TIMER_DELAY_MS`, carries the wish to the broker.
+# A message is timed if it has `deliver_at` (a moment in ms) or `delay` (a duration), the property `TIMER_DELIVER_MS` or
+# `TIMER_DELAY_MS`.
 
 
 # %%
@@ -185,7 +185,7 @@ answer("lab08.precision", lateness(finest)["250 ms later"], finest)
 # %% [markdown]
 # ## The wheel: a slot per second, a list per slot
 #
-# Two files let the broker find what is due without reading everything that waits:
+# Two files let the broker find what is due:
 #
 # - `timerwheel` has 1,209,600 slots of 32 bytes, 14 days of seconds. The slot of a second has the number `second %
 #   1_209_600`.
@@ -225,8 +225,8 @@ Table(
 )
 
 # %% [markdown]
-# `time` is the slot's second. `num` counts messages minus recalls, so it is not the length of the list. The slot does
-# not store milliseconds, and neither do the units: both reminders of a second are in one list.
+# `time` is the slot's second. `num` counts messages minus recalls, so it is not the length of the list. Neither slot
+# nor unit stores milliseconds.
 
 # %% [prediction] lab08.one_second
 # The shop sends a reminder for 10.900 s, then one for 10.100 s. Which one is delivered first?
@@ -359,7 +359,7 @@ reveal("lab08.four_days", outcome[0])
 # %% [markdown]
 # The wheel never holds a message for more than its *roll window*, which is two days by default. If a message is due
 # later, the broker takes a slot on the way there. When that slot is due, it stores the message in the timer topic
-# again, as a new unit in a new file, and looks again.
+# again, in a new file, and looks again.
 #
 # Here the window is six seconds.
 
@@ -422,9 +422,9 @@ answer("lab08.copies", 4, five)
 # %% [markdown]
 # ## Recall: taking a reminder back
 #
-# The auction is cancelled. The answer to the send had a `recall_handle`, and `producer.recall` sends it to the broker.
-# (`recall_message_enable` is off by default.) A log cannot erase, so the broker stores a *marker*: a timed message for
-# the same slot that names its victim. When the slot is due, the markers are read first.
+# The answer to the send had a `recall_handle`, and `producer.recall` sends it to the broker. (`recall_message_enable`
+# is off by default.) A log cannot erase, so the broker stores a *marker*: a timed message for the same slot that names
+# its victim. When the slot is due, markers are read first.
 
 # %% [prediction] lab08.recall_yes
 # The answer to a send was lost, so the shop's program sent the same message again, three seconds later. Then it
@@ -534,11 +534,11 @@ answer("lab08.recall_late", len(list(late.store().messages("reminders"))), late)
 # %% [markdown]
 # ## Lost files: wheel, log and check file
 #
-# There is a third file, `config/timercheck`. It says up to which slot the wheel was read, and which message of the
-# timer topic is the next to get a place. All three are written once a second.
+# A third file, `config/timercheck`, says up to which slot the wheel was read, and which message of the timer topic is
+# the next to get a place. All three are written once a second.
 #
-# Six reminders: three are delivered, three wait. Then the broker is killed, and a careful operator deletes "the
-# temporary files of the timer" before the restart.
+# Three of six reminders are delivered, three wait. Then the broker is killed, and an operator deletes "the temporary
+# files of the timer" before the restart.
 
 
 # %%
@@ -713,11 +713,9 @@ check("lab08.rebuild")
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **One order within a slot.** This broker delivers a slot in the order of the timer log. RocketMQ's threads keep no
-#   order there.
-# - **One broker.** A slave fills its own wheel and never delivers from it. When its master is gone, reminders wait.
-# - **Half messages.** A timed half message is timed as a half message: it is committed, and never delivered. Do not
-#   combine the two.
+# - **One order within a slot.** RocketMQ's threads keep no order there.
+# - **One broker.** A slave never delivers from its wheel. When its master is gone, reminders wait.
+# - **Half messages.** A timed half message is committed, and never delivered.
 # - **Not modelled:** several timer threads, the RocksDB timeline of later versions. [The whole
 #   list](not-modelled.ipynb).
 
@@ -755,14 +753,14 @@ check("lab08.rebuild")
 # %% [reflection] lab08.why_roll
 # **2.** Why does the broker not keep a far message in the wheel until it is due? The wheel has fourteen days.
 #
-# answer: The wheel only knows where the message is in the commit log. After 72 hours that file is deleted. The copies
-#   of the roll keep the newest unit younger than the window.
+# answer: The wheel only knows where the message is in the commit log, and after 72 hours that file is deleted. Each
+#   roll makes a younger unit.
 
 # %% [reflection] lab08.wheel_and_check
 # **3.** The timer log is lost and the check file is not. How could an operator save the waiting reminders?
 #
-# answer: By deleting the check file as well. The broker then begins with the first message of the timer topic that is
-#   still in the commit log. Reminders that were delivered come again, so the listeners must be idempotent.
+# answer: By deleting the check file as well. The broker then begins with the first message of the timer topic in the
+#   commit log. Delivered reminders come again, so the listeners must be idempotent.
 
 # %% [markdown] tags=["reading"]
 # ## Next

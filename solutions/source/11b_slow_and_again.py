@@ -827,8 +827,6 @@ Table(
 # note: A time below zero shows the fault. With the clock 90 s ahead everything only looks slow: compare the clients of
 #   one group with each other.
 
-# %% [markdown]
-
 # %% tags=["parameter"]
 SKEW_S = 90  # try -90, 1
 skewed = []

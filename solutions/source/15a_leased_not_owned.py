@@ -3,11 +3,11 @@
 #
 # ## Why
 #
-# On Friday evening a member of `billing` lost its database connection during a call and never noticed. It kept its
-# queues until Monday, and no other member could read them.
+# On Friday evening a member of `billing` lost its database connection during a call. It kept its queues until Monday,
+# and no other member could read them.
 #
-# RocketMQ 5 has another way to consume, *POP*. No queue belongs to a member. A member that asks gets messages on *lease*,
-# for an *invisible time*, and acknowledges each. What is not acknowledged in time comes back.
+# With RocketMQ 5's *POP* no queue belongs to a member. A member that asks gets messages on *lease*, for an *invisible
+# time*, and acknowledges each. What is not acknowledged in time comes back.
 #
 # "So everything is simpler now", says the team:
 #
@@ -48,8 +48,8 @@ old_questions("lab15")
 # %% [markdown]
 # ## Receive and acknowledge: the lease of a message
 #
-# The clients of RocketMQ 5 have a `SimpleConsumer`: `receive` pops messages for an invisible time, `ack` says that one of
-# them is done. There is no listener, no queue to own, and no rebalance.
+# With RocketMQ 5's `SimpleConsumer`, `receive` pops messages for an invisible time, and `ack` says that one of them is
+# done. There is no listener and no rebalance.
 
 
 # %%
@@ -173,7 +173,7 @@ check("lab15.out_now")
 # %% [markdown]
 # ## The end of a lease: where the message goes
 #
-# Four orders were received for ten seconds. One is acknowledged at once.
+# Four orders were received for ten seconds; one is acknowledged.
 
 
 # %%
@@ -247,8 +247,8 @@ show_leases(too_late, "billing", title="an ack after the end of its lease")
 # %% [answer] lab15.shortest
 # ### Your turn: the shortest lease
 #
-# This consumer takes eight seconds per order. Change `LEASE` (whole seconds) and run the cell, until you know the
-# shortest lease with which the order is received only once. How many seconds is it?
+# This consumer takes eight seconds per order. Change `LEASE` (whole seconds): how many seconds is the shortest lease
+# with which the order is received only once?
 #
 # wrong work: Try a shorter one. An ack soon after the end of its lease is still read before the message is revived.
 # wrong longer: Try a lease that is as long as the work, and shorter ones.
@@ -283,8 +283,8 @@ answer("lab15.shortest", 6, once)
 # %% [markdown]
 # ## Push consumers that pop: success that does not count
 #
-# A push consumer pops as well, if its `client_rebalance` is False and the group's *request mode* is POP. It calls a
-# listener and sends the acks itself.
+# A push consumer pops if its `client_rebalance` is False and the group's *request mode* is POP. It sends the acks
+# itself.
 
 
 # %%
@@ -332,8 +332,8 @@ show_leases(slow, "billing", title="a listener of 13 s on leases of 10 s")
 slow_calls
 
 # %% [markdown]
-# Now to Friday's incident. Two members, one thread each; the first one hangs in its first call for ever. The shop sells
-# 41 orders to four queues.
+# Friday's incident: two members, one thread each; the first one hangs in its first call for ever. The shop sells 41
+# orders to four queues.
 
 
 # %%
@@ -452,8 +452,8 @@ answer("lab15.stuck_for", repeated(brief), brief)
 # %% [markdown]
 # ## Members that join: no rebalance of messages
 #
-# Every 20 seconds a popping client asks the broker which queues it may pop. The answer is *all of them* by default
-# (`popShareQueueNum` -1). What happens to messages when a second member joins?
+# Every 20 seconds a popping client asks the broker which queues it may pop: *all of them* by default
+# (`popShareQueueNum` -1).
 
 
 # %%
@@ -505,8 +505,7 @@ Bars(
 # %% [markdown]
 # ## A lease table that survives a crash
 #
-# The broker must know which leases run, which are done, which are over. Whatever your table keeps in its attributes is
-# gone when the broker is killed. The log stays.
+# Whatever your table keeps in its attributes is gone when the broker is killed. The log stays.
 
 # %% [exercise] lab15.lease_table
 # ### Exercise 2: the lease table
@@ -520,8 +519,7 @@ Bars(
 # - `expired(now_ms)`: returns `[(queue, offset)]` for every lease that is over and was not acknowledged, ordered by the
 #   end of the lease, then by queue and offset. What was returned once is never returned again.
 #
-# The check makes the calls of a group's day. Between any two of them your object is thrown away and a new one is made
-# on the same log.
+# Between any two calls the check throws your object away and makes a new one on the same log.
 #
 # hint: Keep a dictionary `(queue, offset, popped_ms) -> until_ms`. `lease` adds to it, `ack` removes from it.
 # hint: Write one record per call before you change the dictionary: `("lease", queue, offsets, now_ms, invisible_ms)`,
@@ -610,7 +608,7 @@ check("lab15.lease_table")
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **One broker.** A slave answers pops with messages, but its leases are lost. Clients pop at the master.
+# - **One broker.** Clients pop at the master; a slave's leases are lost.
 # - **Check points in the log.** With `enable_pop_buffer_merge` a broker keeps young check points in memory. A killed
 #   broker then hands the messages out again.
 # - **Not modelled:** the implementation of POP on RocksDB, and limits of messages in flight.
@@ -644,14 +642,14 @@ check("lab15.lease_table")
 # %% [reflection] lab15.when_push
 # **1.** What can a push consumer with queues of its own do that POP cannot?
 #
-# answer: It keeps the order of a queue, and it costs one offset for many messages. POP stores a check point and an ack
-#   per pop and message, which is four more units in the log for a pop of one message.
+# answer: It keeps the order of a queue, and it costs one offset for many messages. For a pop of one message there are
+#   four more units in the log.
 
 # %% [reflection] lab15.which_alarm
 # **2.** The lag tells nothing about a popping group. Which numbers do?
 #
-# answer: The rate of messages in the retry topic, and the `reconsume_times` that listeners see. Also the age of the
-#   oldest lease, if you have a tool for it; this lab has `lab.leases`.
+# answer: The rate of messages in the retry topic, the `reconsume_times` that listeners see, and the age of the oldest
+#   lease (here `lab.leases`).
 
 # %% [markdown] tags=["reading"]
 # ## Next

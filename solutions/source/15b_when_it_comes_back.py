@@ -4,8 +4,7 @@
 # ## Why
 #
 # `billing` pops now, and the operators have new questions. An order came back twelve seconds after a lease of ten.
-# Another one came back although it was acknowledged. One failed for an hour and then vanished: it is in no queue, and
-# there is no dead letter.
+# Another came back although it was acknowledged. One failed for an hour and then vanished, without a dead letter.
 #
 # Six sentences:
 #
@@ -42,8 +41,8 @@ RETRY = "%RETRY%billing_orders"  # where lost leases go
 # %% [markdown]
 # ## Revival: from the end of a lease to the next delivery
 #
-# The broker stores a check point per pop, as a timed message. When its time has come, the wheel delivers it to the
-# *revive topic*. A service of the broker reads that topic once a second and looks for check points without acks.
+# When the time of a check point has come, the wheel delivers it to the *revive topic*. A service reads that topic once
+# a second and looks for check points without acks.
 
 
 # %%
@@ -96,7 +95,7 @@ reveal("lab15.when_back", "13" if 12_000 <= came_ms[0] <= 15_000 else "10")
 show_leases(forgot, "billing", title="a lease of 10 s without an ack")
 
 # %% [markdown]
-# That consumer asked again every second. Most clients let the broker *hold* their pop until a message comes, for 15 s.
+# Most clients let the broker *hold* their pop until a message comes, for 15 s.
 
 # %% [prediction] lab15.held
 # The same, but each `receive` waits up to 15 s. The retry message is stored after about 12 s, while a pop is held. When
@@ -161,8 +160,8 @@ answer("lab15.poll", waited, longer)
 # %% [markdown]
 # ## Invisible time and work time: how long a lease should be
 #
-# A lease that is too short repeats work. One that is too long keeps the messages of a process that died. A consumer can
-# also ask for more time while it works, with `change_invisible_duration`.
+# A short lease repeats work, a long one keeps the messages of a process that died. A consumer can also ask for more
+# time, with `change_invisible_duration`.
 
 
 # %%
@@ -302,9 +301,9 @@ Table(
 show_leases(pops, "billing", title="the same leases: three, then two")
 
 # %% [markdown]
-# `q` is the queue, `so` the start offset, `d` the distances from it, `pt` the pop time, `it` the invisible time, `ao` the
-# acknowledged offset. The broker reads a revive queue from the front. It stops at the first check point that it cannot settle yet,
-# and begins there the next time.
+# `q` is the queue, `so` the start offset, `d` the distances from it, `pt` the pop time, `it` the invisible time, `ao`
+# the acknowledged offset. The broker stops at the first check point that it cannot settle yet, and begins there the
+# next time.
 
 # %% [exercise] lab15.revive
 # ### Exercise 2: one round of revival
@@ -394,8 +393,8 @@ check("lab15.revive")
 # %% [markdown]
 # ## Failing for ever: an order that never succeeds
 #
-# A push consumer whose listener fails does not acknowledge. It changes the invisible time instead, to 10 s after the
-# first failure, then 30 s, 1 min, 2 min … The limit of 16 retries is checked by the client.
+# After a failure a push consumer changes the invisible time, to 10 s, then 30 s, 1 min, 2 min … The client checks the
+# limit of 16 retries.
 
 
 # %%
@@ -469,8 +468,9 @@ answer("lab15.third_wait", (starts[2] - starts[1]) // 1000, four)
 # %% [markdown]
 # ## A killed broker: delivered twice, although acknowledged
 #
-# Check points and acks are in the log, so they survive. The group's offset is in a file that is written ten
-# seconds after a start and every five seconds from then on. A consumer takes four orders and acknowledges two. Then the broker is killed and started again.
+# Check points and acks are in the log. The group's offset is in a file that is written ten seconds after a start and
+# every five seconds from then on. A consumer takes four orders and acknowledges two. Then the broker is killed and
+# started again.
 
 
 # %%
@@ -545,7 +545,7 @@ answer("lab15.killed_later", len(came), later_on)
 # - There is no check point and no retry topic. A queue is blocked while a message of its last pop is out.
 # - The committed offset stays at the first message that was not acknowledged.
 # - When the block ends, the same messages are given again from there, in order.
-# - What was given how often is in `config/consumerOrderInfo.json`, every ten seconds. A killed broker forgets counts.
+# - The counts are in `config/consumerOrderInfo.json`, every ten seconds. A killed broker forgets some.
 #
 # A stuck message of one group then blocks its whole queue, as in lab 05b.
 
@@ -583,14 +583,14 @@ answer("lab15.killed_later", len(came), later_on)
 # %% [reflection] lab15.own_dead_letters
 # **1.** Your group pops, and poison must not vanish. What do you write into the listener?
 #
-# answer: When `reconsume_times` has reached the limit, the listener sends the message to a topic of your own, waits for
-#   the answer, and only then returns success. If the send fails, it returns RECONSUME_LATER.
+# answer: At the limit of `reconsume_times` the listener sends the message to a topic of your own, waits for the answer,
+#   and only then returns success. If the send fails, it returns RECONSUME_LATER.
 
 # %% [reflection] lab15.renew
 # **2.** Which is better: a long invisible time, or a short one that the listener renews?
 #
-# answer: Renewing finds a dead process sooner and lets long calls end. It needs a thread that renews, and each renewal is
-#   a check point and an ack in the log. A process that hangs but still renews keeps its message for ever.
+# answer: Renewing finds a dead process sooner and lets long calls end. It needs a thread, and each renewal is a check
+#   point and an ack in the log. A process that hangs but still renews keeps its message for ever.
 
 # %% [markdown] tags=["reading"]
 # ## Next
