@@ -247,7 +247,10 @@ LOOKUP = Pure(
     "read_next(committed, queue_files, log_files)",
     points=3,
     about="a queue without its beginning",
-    calls=lambda seed: reading_calls(made.queue_on_disk(seed)),
+    calls=lambda seed: [
+        *reading_calls(made.queue_on_disk(seed)),
+        *reading_calls(made.new_queue(seed)),
+    ],
     returns=tuple_of(unit=bytes | None, next_offset=int),
     explain=_reading_rule,
     shows=_as_unit,

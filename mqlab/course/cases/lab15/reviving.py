@@ -20,6 +20,7 @@ from mqlab.course.kit.shapes import Difference, tuple_of
 from mqlab.course.teach.exercises import Call
 
 WAIT_MS = 2_000
+EDGE = "a lease that is over for exactly two seconds"
 AGAIN = "messages that were popped twice"
 Unit = tuple[Any, ...]
 BACK = tuple_of("message", queue=str, offset=int)
@@ -72,9 +73,9 @@ def round_of(
 
 
 def revive_queues(seed: int) -> list[Call]:
-    """A quiet queue; one with a long lease in front; one whose messages were popped again from the same start."""
+    """A quiet queue; a long lease in front; messages that were popped again from the same start; an edge."""
     rng = random.Random(f"lab15.revive {seed}")
-    return [_queue(rng, about) for about in ("leases of one length", "a long lease in front", AGAIN)]
+    return [_queue(rng, about) for about in ("leases of one length", "a long lease in front", AGAIN, EDGE)]
 
 
 def _queue(rng: random.Random, about: str) -> Call:
@@ -93,9 +94,9 @@ def _queue(rng: random.Random, about: str) -> Call:
         points.append(("ck", f"orders {0 if number == 3 else number % 2}", start, begin_ms, invisible_ms, distances))
         start += 20
         begin_ms += 1_500
-    # The last but one is over, but not for two seconds; the last one runs.
-    late_ms = seen_ms - 20_000
-    points[4] = (*points[4][:3], late_ms - rng.randint(500, 1_990), 20_000, points[4][5])
+    # The last but one is over, but not for more than two seconds; the last one runs.
+    late_ms, over_ms = seen_ms - 20_000, WAIT_MS if about == EDGE else rng.randint(500, 1_990)
+    points[4] = (*points[4][:3], late_ms - over_ms, 20_000, points[4][5])
     points[5] = (*points[5][:3], late_ms + 3_000, 20_000, points[5][5])
     stray = ("ack", *points[1][1:4], points[1][2])
     units.append(stray)  # its check point is not there yet, and will be another's
@@ -131,6 +132,7 @@ REVIVE = Pure(
     explain=_rule,
     slips=[
         Slip("goes on", _wrongly(stops=False), belief="lab15.unsettled_is_skipped"),
+        Slip("after exactly two seconds", _wrongly(wait_ms=WAIT_MS - 1), SETTLED_RULE),
         Slip("at its end", _wrongly(wait_ms=0), belief="lab15.lease_end_is_enough"),
         Slip(
             "by the offset", _wrongly(names=lambda point, ack: point[1] == ack[1]), belief="lab15.ack_names_the_offset"

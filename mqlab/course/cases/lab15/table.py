@@ -53,7 +53,7 @@ def steps_of(rng: random.Random) -> list[Step]:
     # 4. What came back is popped again in its place, and acknowledged too late, with the handle of the lost lease.
     more_ms = now_ms + 12_000
     steps += [("lease", queue, [offsets[2]], more_ms, 5_000), ("ack", queue, offsets[2], now_ms)]
-    steps += [("lease", other, [offsets[3], offsets[0]], more_ms, 5_000), ("ack", other, offsets[3], more_ms)]
+    steps += [("lease", other, [offsets[3], offsets[0]], more_ms, 4_000), ("ack", other, offsets[3], more_ms)]
     steps += [("expired", more_ms + 5_000), ("expired", again_ms + 20_000), ("expired", again_ms + 90_000)]
     return steps
 
