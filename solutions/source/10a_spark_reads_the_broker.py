@@ -281,6 +281,11 @@ check("lab10.options")
 # refutation: startTime and endTime are store times in ms: the read begins at startTime and ends before endTime. So two
 #   consecutive reads share no message.
 
+# %% [belief] lab10.end_is_one_less
+# question: A query ends before 12:00:00.000. What is its endTime?
+# claim: 11:59:59.999, the last millisecond that it includes.
+# refutation: endTime is the first millisecond that the read leaves out. One less loses the messages of a millisecond.
+
 # %% [belief] lab10.unix_seconds
 # question: In which unit are startTime and endTime?
 # claim: In seconds, like Unix times.
@@ -613,6 +618,11 @@ check("lab10.busiest")
 # question: Which messages of the log are about a customer's orders?
 # claim: All that have the customer among their keys.
 # refutation: A copy in a retry topic or a waiting copy is not another event: count the topic orders only.
+
+# %% [belief] lab10.topic_begins_so
+# question: A broker has the topics orders and orders-eu. Which messages are in the topic orders?
+# claim: Those whose topic begins with orders.
+# refutation: A topic is its whole name. Compare it with equals.
 
 # %% [belief] lab10.every_key
 # question: Which key occurs most often?

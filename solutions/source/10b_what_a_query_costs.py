@@ -630,6 +630,11 @@ check("lab10.failures")
 # refutation: Copies of one message have one ORIGIN_MESSAGE_ID, whatever their number: six copies may be of two
 #   messages.
 
+# %% [belief] lab10.retry_in_name
+# question: Which topics are retry topics?
+# claim: Those with RETRY in their names.
+# refutation: A retry topic is %RETRY% and the name of its group. Another topic may have those letters in its name.
+
 # %% [belief] lab10.dead_came_back
 # question: What are the messages in %DLQ%billing?
 # claim: They are the last retries.

@@ -2,7 +2,8 @@
 
     day(seed)    two brokers, 6,000 messages: written by mqlab.data.traffic, with a hot customer and a burst
     odd_day()    two brokers, written by the store itself: equal counts, a queue whose beginning retention has deleted,
-                 messages without tags or keys, tags that hold other tags, keys in any order
+                 messages without tags or keys, tags that hold other tags, keys in any order,
+                 topics and keys that look like others
     even_day(seed)  the same in small, for public checks: equal queues, equal customers, tags in capitals
     mixed_keys() two brokers: the messages of one order carry different key texts
 
@@ -116,8 +117,8 @@ def _folder() -> Path:
 
 def _odd_records(broker: str) -> list[Record]:
     kinds = [
-        ("paid", "O1 C7 gift"),
-        ("unpaid", "gift C7 O2"),
+        ("paid", "O1 C7 giftCard"),
+        ("unpaid", "giftCard C7 O2"),
         (None, "O3 C8"),
         ("created", None),
         ("paid || created", "O4"),
@@ -144,6 +145,8 @@ def _odd_records(broker: str) -> list[Record]:
         waits = {"ORIGIN_MESSAGE_ID": f"{broker}+{number}".encode().hex().upper().ljust(32, "0")}
         waits |= {"RETRY_TOPIC": "orders", "REAL_TOPIC": "%RETRY%billing"}
         records.append(_record("SCHEDULE_TOPIC_XXXX", 2, "paid", "O1 C7", "ещё ждёт", **waits))
+    records.append(_record("RETRY-later", 0, None, None, "не повтор", ORIGIN_MESSAGE_ID="1" * 32))
+    records += [_record("orders-eu", number % 2, "paid", "O8 C9", "заказ из ЕС") for number in range(6)]
     records.append(_record("%DLQ%billing", 0, "paid", "O1 C7", "всё", ORIGIN_MESSAGE_ID="0" * 32, RETRY_TOPIC="orders"))
     return records
 

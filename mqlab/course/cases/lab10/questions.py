@@ -110,12 +110,12 @@ def place_of(row: Mapping[str, Any]) -> tuple[str, int]:
 def busiest(
     rows: Messages,
     most: int | None,
-    topics: str = "orders",
+    is_counted: Callable[[str], bool] = "orders".__eq__,
     customers: Callable[[Row], list[str]] = customers_in,
     event: Callable[[Row], object] = place_of,
 ) -> list[Row]:
-    """The customers with the most events in the topics that begin so, or all; of equal ones the first by name."""
-    chosen = [row for row in rows if row["topic"].startswith(topics)]
+    """The customers with the most events in the topics that are counted; of equal ones the first by name."""
+    chosen = [row for row in rows if is_counted(row["topic"])]
     events = {(name, event(row)) for row in chosen for name in customers(row)}
     counts = Counter(name for name, _ in events)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -134,10 +134,10 @@ def cost(
     fits: Callable[[str | None, Sequence[str]], object] = is_one_of,
     looks: Callable[[Messages], int] = len,
     queue: Sequence[str] = PLACE,
-    everywhere: bool = False,
+    is_of: Callable[[str, str], bool] = str.__eq__,
 ) -> list[Row]:
     """For each queue of a topic: what the broker looks at, and what it may deliver to a group that wants some tags."""
-    groups = _grouped([row for row in rows if everywhere or row["topic"] == topic], queue)
+    groups = _grouped([row for row in rows if is_of(row["topic"], topic)], queue)
     costs = [
         {
             "broker_name": min(row["broker_name"] for row in group),

@@ -33,14 +33,17 @@ OPTIONS = {"topic", "queues", "startTime", "endTime", "columns"}
 
 
 def calls(seed: int) -> Iterator[Call]:
-    """Three queries of one of three days; each ends at the very time at which a message was stored."""
+    """Three queries of one of three days; two end when a message was stored, the third a millisecond later."""
     dice, store = random.Random(seed), day(seed % DAYS)
-    for columns in dice.sample(CHOICES, 3):
+    for number, columns in enumerate(dice.sample(CHOICES, 3)):
         topic = dice.choice(("orders", "stock"))
         times = sorted(_ms(row) for row in messages(store) if row["topic"] == topic)
         begin, end = sorted(dice.sample(range(len(times)), 2))
         queues = sorted(dice.sample(range(4), 2))
         begin_ms, end_ms = times[begin], max(times[end], times[begin] + 1)
+        if number == 2:
+            of_queues = (_ms(row) for row in messages(store) if row["topic"] == topic and row["queue_id"] in queues)
+            end_ms = max(begin_ms, *(ms for ms in of_queues if ms <= end_ms)) + 1
         right = {
             "topic": topic,
             "queues": ",".join(map(str, queues)),
