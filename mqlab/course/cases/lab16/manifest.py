@@ -12,6 +12,7 @@ Hidden cases and known-wrong answers: solutions/grading. Questions, titles, hint
 
 from __future__ import annotations
 
+from mqlab.course.cases.lab16.crash_and_wire_tasks import TASKS_OF_CRASHES, TASKS_ON_THE_WIRE
 from mqlab.course.cases.lab16.groups import GROUPS
 from mqlab.course.cases.lab16.handlers import HANDLERS
 from mqlab.course.cases.lab16.holding import HOLDS
@@ -26,4 +27,9 @@ from mqlab.course.teach.predictions import predictions_of
 EXERCISES = (STORE, PULLS, GROUPS, RETRIES, HANDLERS)
 """Those that are parts of a broker."""
 
-MANIFEST = Manifest("lab16", predictions_of("lab16"), (NEXT_PLACE, STORE, HOLDS, PULLS, *EXERCISES[2:]), tasks=TASKS)
+MANIFEST = Manifest(
+    "lab16",
+    predictions_of("lab16"),
+    (NEXT_PLACE, STORE, HOLDS, PULLS, *EXERCISES[2:]),
+    tasks=(*TASKS, *TASKS_OF_CRASHES, *TASKS_ON_THE_WIRE),
+)

@@ -2,6 +2,7 @@
 
     tried_store(MyStore)     three orders on a disk of their own, then a kill
     tried_pulls(MyPulls)     pulls of a queue of seven orders, then two arrivals
+    tried_groups(MyGroups)   members and offsets on a disk of their own, then a kill
 
 A step that raises shows its error, and the next one is tried all the same.
 """
@@ -67,6 +68,39 @@ def tried_pulls(pulls_class: Callable[..., Any]) -> Table:
         ("3 look after 16 s", lambda: pulls.look(16_000)),
     ]
     return Table(_returns(steps, _in_words), title="each step alone")
+
+
+def tried_groups(groups_class: Callable[..., Any]) -> Table:
+    """The steps of groups: members, commits, a save, a new life. One row per call: step, and what it returned."""
+    disk = TrialMachine().disk()
+    lives: list[Any] = []
+
+    def new_life() -> str:
+        lives.append(groups_class(disk))
+        return "made"
+
+    def after(*calls: Callable[[Any], object]) -> Any:
+        return [call(lives[-1]) for call in calls][-1]
+
+    steps: list[Step] = [
+        ("a new disk", new_life),
+        ("joined a, b, a", lambda: after(*(_joins(member) for member in "aba"))),
+        ("members", lambda: lives[-1].members("billing")),
+        ("left a", lambda: lives[-1].left("billing", "a")),
+        ("members", lambda: lives[-1].members("billing")),
+        ("committed, before any", lambda: lives[-1].committed("billing", "orders", 0)),
+        ("commit 7", lambda: lives[-1].commit("billing", "orders", 0, 7)),
+        ("committed by audit", lambda: lives[-1].committed("audit", "orders", 0)),
+        ("save", lambda: lives[-1].save()),
+        ("commit 9, without a save", lambda: lives[-1].commit("billing", "orders", 0, 9)),
+        ("after a kill", new_life),
+        ("committed: 7", lambda: lives[-1].committed("billing", "orders", 0)),
+    ]
+    return Table(_returns(steps), title="each step alone")
+
+
+def _joins(member: str) -> Callable[[Any], object]:
+    return lambda groups: groups.joined("billing", member)
 
 
 def _returns(steps: Iterable[Step], in_words: Callable[[Any], str] = str) -> Iterator[dict[str, str]]:

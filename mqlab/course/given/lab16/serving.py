@@ -1,0 +1,50 @@
+"""What lab 16d starts: a copy of the learner's folder mybroker, and ``mqlab serve --parts mybroker`` on it.
+
+home = copy_of_mybroker(globals())        mybroker as it is, today's handlers, mqlab's own for the rest
+process, addresses = served(home)         a server in a process of its own
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mqlab.course.mybroker import fill
+from mqlab.course.teach.checking import is_untouched
+from mqlab.course.teach.keeping import written
+from mqlab.lab.parts import FOLDER
+
+PATIENCE_S = 30.0
+
+
+def copy_of_mybroker(names: Mapping[str, Any]) -> Path:
+    """Returns a new folder with a complete mybroker in it. ``names`` are the notebook's, of which HANDLERS is taken."""
+    home = Path(tempfile.mkdtemp(prefix="mqlab-16d-"))
+    if Path(FOLDER).is_dir():
+        shutil.copytree(FOLDER, home / FOLDER)
+    with contextlib.chdir(home):
+        fill()
+        if not is_untouched(names.get("HANDLERS")):
+            written("lab16.handlers", names, again=True)
+    return home
+
+
+def served(home: Path, *options: str | Path) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
+    """Returns a server's process and its addresses: a name server and a broker on the parts of ``home``."""
+    ports = home / "ports.json"
+    free = ("--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0", "--port-file", ports)
+    command = [sys.executable, "-m", "mqlab.cli", "serve", "--parts", FOLDER, *free, *options]
+    process = subprocess.Popen(command, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + PATIENCE_S
+    while not (ports.exists() and ports.read_text("utf-8")) and time.monotonic() < until:
+        time.sleep(0.05)
+    addresses: dict[str, Any] = json.loads(ports.read_text("utf-8"))
+    return process, addresses
