@@ -82,12 +82,8 @@ def judged(
     return result
 
 
-LASTS_LONG = pytest.mark.long  # in the short tests the lab's reference is judged (test_known_wrong)
-
-
-@pytest.mark.parametrize(
-    "asked", [pytest.param(one, marks=() if one.id == "lab16.pulls" else LASTS_LONG, id=one.id) for one in EXERCISES]
-)
+@pytest.mark.long  # in the short tests the lab's reference is judged (test_known_wrong)
+@pytest.mark.parametrize("asked", EXERCISES, ids=lambda asked: asked.id)
 def test_the_broker_of_rocketmqs_shape_keeps_every_promise(desk: Desk, asked: Exercise) -> None:
     assert judged(desk, asked, inspect.getsource(rocketmq_shape)).state == PASSED
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from mqlab.cli import main
 from mqlab.course.grading.submissions.finding import find_submissions
 from mqlab.course.grading.submissions.kept_files import kept_files, with_kept
 from mqlab.course.grading.submissions.lab_files import CourseLab, open_lab
@@ -15,7 +18,9 @@ from mqlab.course.grading.submissions.rebuild import Transplant, transplant
 from mqlab.course.material import course_folder
 from mqlab.course.mybroker import OWN_PARTS
 from mqlab.course.teach.keeping import FILLED, write_part
+from mqlab.lab.parts import ANSWERS
 from tests.course.grading.course import save
+from tests.lab.parts.brokers import of_files, rocketmq_shape
 
 CACHE, FILE = "lab04.process_queue", "process_queue.py"
 PRISTINE = course_folder() / "labs" / "04a-how-far-have-we-read.ipynb"
@@ -75,3 +80,23 @@ def test_files_belong_to_the_student_in_whose_folder_they_are(lab: CourseLab, tm
     save(json.loads(PRISTINE.read_text("utf-8")), tmp_path / "all" / "boris.ipynb")
     anna, boris = find_submissions(tmp_path / "all", [lab, open_lab(course_folder(), "00")])[::2]
     assert (anna.student, anna.kept) == ("anna", (folder / "mybroker" / FILE,)) and boris.kept == ()
+
+
+@pytest.mark.long
+def test_a_broker_of_files_has_full_points_without_a_word_in_the_notebooks(walls: object, tmp_path: Path) -> None:
+    anna, notebooks = tmp_path / "all" / "anna", sorted((course_folder() / "labs").glob("16*.ipynb"))
+    for notebook in notebooks:
+        save(notebook.read_bytes(), anna / notebook.name)
+    (anna / "mybroker").mkdir()
+    for asked, kind in ANSWERS.items():
+        if asked.startswith("lab16."):
+            broker = rocketmq_shape if kind.file == "handlers" else of_files
+            text = inspect.getsource(broker).replace(
+                "from tests.lab.parts.brokers.rocketmq_shape import HANDLERS\n", ""
+            )
+            write_part(anna / "mybroker" / f"{kind.file}.py", asked, text.replace('"HANDLERS", ', ""), "kept")
+    done = CliRunner().invoke(main, ["grade", str(tmp_path / "all"), "--lab", "16", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    record = json.loads((tmp_path / "out" / "records" / "anna.lab16.json").read_text("utf-8"))
+    states = {one["id"]: one["state"] for one in record["exercises"]}
+    assert {states[asked] for asked in ANSWERS if asked.startswith("lab16.")} == {"passed"}
