@@ -210,7 +210,7 @@ check("lab04.committed")
 # %% [belief] lab04.counts
 # question: What does an offset count?
 # claim: Consumed messages.
-# refutation: It does not count: it is a position in the queue.
+# refutation: An offset does not count messages: it is a position in the queue.
 
 # %% [belief] lab04.without_gaps
 # question: Order 5 is done. Which offset does billing wait for next?

@@ -1049,7 +1049,7 @@ check("lab04.rescue")
 # %% [belief] lab04.body_is_text
 # question: Is a message's body text?
 # claim: Yes, decode it and store it.
-# refutation: It is bytes. Decoding them may lose some.
+# refutation: A body is bytes. Decoding them may lose some.
 
 # %% [belief] lab04.head_is_poisoned
 # question: A queue lags. Is its head poisoned?

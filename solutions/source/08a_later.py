@@ -210,8 +210,8 @@ reveal("lab08.down", "restart" if order.store_timestamp - back_ms < 1_200 else "
 # How often is the first order delivered?
 #
 # - once: once; it was delivered before the crash {lab08.delivered_once}
-#   > It was, but only memory held the new offset. The file is up to ten seconds old, and the broker delivers again what
-#   > came after it.
+#   > Only memory held the new offset. The file is up to ten seconds old, and the broker delivers again what came after
+#   > it.
 # - twice: twice
 #   = The file did not have the new offset yet. After the restart the broker reads the entry again, and it is due.
 # note: A delayed message arrives at least once. A graceful shutdown writes the file.

@@ -681,7 +681,7 @@ check("lab08.rebuild")
 # %% [belief] lab08.slot_of_the_write
 # question: A unit says when it was written. Which slot is it in?
 # claim: In that of the second in which it was written.
-# refutation: It is in the slot of the second when it is due, which is write_ms + delay_ms.
+# refutation: A message is in the slot of the second when it is due, which is write_ms + delay_ms.
 
 # %% [belief] lab08.slots_of_ms
 # question: write_ms and delay_ms are milliseconds. What is the number of the slot?
