@@ -15,6 +15,7 @@ BENCHMARKS = (
     "traffic",
     "columns",
     "served",
+    "site",
 )  # modules of this folder with a main(arguments)
 
 

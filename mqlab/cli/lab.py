@@ -27,13 +27,12 @@ import click
 
 import mqlab.errors
 from mqlab.cli.my_labs import copy_labs, draw_progress
-from mqlab.course.material import COPIES, LABS, working_root
+from mqlab.course.material import COPIES, JUPYTERLAB, LABS, working_root
 
 FIRST_PORT, PORTS_TRIED = 8888, 50
 ANY_PORT = range(18_000, 20_000)
 """No system gives one of them to a connection before JupyterLab listens at it."""
 START_SECONDS = 120
-SETTINGS = Path(__file__).parent / "jupyterlab"
 
 
 def first_page(root: Path, path: str = "") -> str:
@@ -64,7 +63,7 @@ def page_template(static: Path) -> Iterator[list[str]]:
         yield []
         return
     with tempfile.TemporaryDirectory(prefix="mqlab-lab-") as folder:
-        script = (SETTINGS / "narrow.js").read_text("utf-8")
+        script = (JUPYTERLAB / "narrow.js").read_text("utf-8")
         changed = text.replace("</body>", f"<script>{script}</script></body>", 1)
         (Path(folder) / page.name).write_text(changed, "utf-8")
         yield [f"--LabApp.templates_dir={folder}", "--LabApp.expose_app_in_browser=True"]
@@ -100,7 +99,7 @@ def server_command(root: Path, ip: str, port: int, page: str, extra: tuple[str, 
         "--ServerApp.port_retries=0",
         f"--LabApp.default_url={page}",
         "--Application.log_level=WARN",
-        f"--LabApp.app_settings_dir={SETTINGS}",  # overrides.json: no question about news on the first page
+        f"--LabApp.app_settings_dir={JUPYTERLAB}",  # overrides.json: no question about news on the first page
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ]

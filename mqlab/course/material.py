@@ -18,6 +18,8 @@ LABS, DATASETS, ORIGINALS, COPIES = "labs", "datasets", "originals", "my-labs"
 PACKAGE = Path(mqlab.__file__).resolve().parent
 SHIPPED = PACKAGE / "course" / "shipped"
 """What pyproject.toml puts into the wheel; a clone has no such folder."""
+JUPYTERLAB = PACKAGE / "course" / "jupyterlab"
+"""What JupyterLab's own page gets, on a computer and in the site: narrow.js, and overrides.json of its settings."""
 
 
 def is_installed() -> bool:

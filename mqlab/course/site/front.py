@@ -27,12 +27,13 @@ WORDS = Markup(
     "<table><thead><tr><th>lab<th>to read<th>to work in</tr></thead><tbody>\n{labs}</tbody></table>\n"
     "<p>Labs 10 to 13 need Spark: install mqlab, then <code>make lab</code>.</p>\n"
     "<h2>The boards</h2>\n<ul>{boards}</ul>\n"
+    '<p>All boards side by side, over runs of your own: <a href="pages/explorers.html">a tour of the explorers</a>'
+    '<span class="runs">, and the same <a href="{explorers}">to work in</a></span>.</p>\n'
     "<h2>Your work</h2>\n<ul>\n"
     '<li class="runs"><a href="{progress}">How far am I?</a> reads the notebooks that you saved here.</li>\n'
     "<li>Save with Ctrl-S. <em>File &gt; Download</em> gives the notebook to hand in; clearing this site's data in the "
     "browser deletes your work.</li>\n</ul>\n"
-    '<p><a href="pages/glossary.html">Glossary</a> · <a href="pages/explorers.html">A tour of the explorers</a> · '
-    '<a href="pages/not-modelled.html">What is not modelled</a> · '
+    '<p><a href="pages/glossary.html">Glossary</a> · <a href="pages/not-modelled.html">What is not modelled</a> · '
     '<a href="pages/index.html">Paths through the labs</a></p>'
 )
 ROW = Markup('<tr><td>{number}<td><a href="pages/{stem}.html">{title}</a><td class="runs">{runs}</tr>\n')
@@ -56,6 +57,7 @@ def front_page(root: Path, playable: list[str]) -> str:
         no_stacks=NO_JSPI,
         labs=rows,
         boards=boards,
+        explorers=LAB + "explorers.ipynb",
         progress=LAB + "progress.ipynb",
     )
     return page("mqlab: a message broker to take apart", SETTINGS + body)

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from mqlab.course.material import JUPYTERLAB
 from mqlab.course.site.materials import Materials
 from mqlab.errors import MqlabError, UsageError
 
@@ -52,6 +53,7 @@ CONFIG = {
         "appName": "mqlab",
         "exposeAppInBrowser": True,
         "enableServiceWorkerCache": True,
+        "settingsOverrides": json.loads((JUPYTERLAB / "overrides.json").read_text("utf-8")),
         "litePluginSettings": {
             "@jupyterlite/pyodide-kernel-extension:kernel": {
                 "disablePyPIFallback": True,
@@ -123,7 +125,8 @@ def put_lite(out: Path, source: Path, notebooks: list[Path], fetched: Materials)
     _build(source, out, fetched)
     shutil.copyfile(out / "icon-120x120.png", out / "lab" / "favicon.ico")  # its own one has 320 kB
     page = out / "lab" / "index.html"
-    page.write_text(page.read_text("utf-8").replace("<head>", "<head>" + WARNING + KEEPS, 1), "utf-8")
+    narrow = f"<script>{(JUPYTERLAB / 'narrow.js').read_text('utf-8')}</script>"
+    page.write_text(page.read_text("utf-8").replace("<head>", "<head>" + WARNING + KEEPS + narrow, 1), "utf-8")
 
 
 def _build(source: Path, out: Path, fetched: Materials) -> None:

@@ -2,8 +2,9 @@
 
     pyodide.asm.mjs       with the fix of two lines below
     pyodide.asm.wasm      packed with gzip, because few servers pack it: 3.5 MB instead of 9.6
-    *.whl                 without what no page reads; the name has the digest, so that no cache takes an old one for it
-    pyodide-lock.json     a package for each wheel; ``import mqlab`` in a cell loads mqlab and what it depends on
+    *.tar.bz2             each wheel without what no page reads, packed as a whole: two thirds of the wheel's bytes; the
+                          name has the digest, so that no cache takes an old one for it
+    pyodide-lock.json     a package for each of them; ``import mqlab`` in a cell loads mqlab and what it depends on
 
 Pyodide reads the list before a cell runs, so no notebook needs a cell that installs something.
 """
@@ -13,9 +14,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import importlib.metadata
+import io
 import json
 import re
 import shutil
+import tarfile
 import zipfile
 from collections.abc import Iterator
 from email.parser import HeaderParser
@@ -143,7 +146,7 @@ def is_read(name: str) -> bool:
 def packages(wheels: list[Path]) -> dict[str, Any]:
     """The packages of Pyodide's list: name, file, digest, what can be imported, and what else of the list it needs.
 
-    Each file gets a name with its digest.
+    Each wheel becomes a file that has its digest in its name.
     """
     described = {}
     for wheel in wheels:
@@ -151,9 +154,12 @@ def packages(wheels: list[Path]) -> dict[str, Any]:
             names = archive.namelist()
             about = next(name for name in names if name.endswith(".dist-info/METADATA"))
             metadata = HeaderParser().parsestr(archive.read(about).decode())
-        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-        name, version, *tags = wheel.name.split("-")
-        file = wheel.rename(wheel.with_name("-".join([name, version, f"0{digest[:12]}", *tags])))
+            data = packed_whole(archive)
+        digest = hashlib.sha256(data).hexdigest()
+        name, version, *_ = wheel.name.split("-")
+        file = wheel.with_name(f"{name}-{version}-0{digest[:12]}.tar.bz2")
+        file.write_bytes(data)
+        wheel.unlink()
         described[canonicalize_name(metadata["Name"])] = (file.name, digest, metadata, names)
     return {
         name: {
@@ -169,6 +175,18 @@ def packages(wheels: list[Path]) -> dict[str, Any]:
         }
         for name, (file_name, digest, metadata, names) in described.items()
     }
+
+
+def packed_whole(wheel: zipfile.ZipFile) -> bytes:
+    """The files of a wheel as a .tar.bz2, the same bytes each time. Pyodide unpacks both, and no .tar.xz."""
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w:bz2") as archive:
+        for name in wheel.namelist():
+            data = wheel.read(name)
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return whole.getvalue()
 
 
 def _needed(requirements: list[str]) -> set[str]:

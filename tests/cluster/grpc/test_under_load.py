@@ -24,7 +24,7 @@ import pytest
 
 import mqlab
 from mqlab import Message
-from mqlab.rocketmq.store.reading.store_reader import StoreReader
+from mqlab.lab.inspector import StoreInspector
 from tests.cluster.grpc.official import Listener, message, producer, push, until
 from tests.cluster.serving.served import SMALL
 from tests.cluster.serving.test_under_fire import anonymous_kb
@@ -135,11 +135,9 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
             until(lambda: by_grpc | by_remoting <= set(listener.bodies), 30)
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(30) == 0
-    reader = StoreReader(tmp_path / "store")
-    units = [unit for queue in reader.queues(TOPIC) for _, unit in queue.units()]
-    pieces = [reader.log.unit_at(unit.physical_offset) for unit in units]
-    stored = {bytes(piece.record().body) for piece in pieces if piece is not None}
-    assert by_grpc | by_remoting <= stored
+    stored = {message.body for message in StoreInspector(tmp_path / "store").messages() if message.topic == TOPIC}
+    lost = (by_grpc | by_remoting) - stored
+    assert not lost, len(lost)
     assert len(by_grpc) > SECONDS and len(by_remoting) > SECONDS
     print(len(by_grpc), len(by_remoting), len(set(listener.bodies)), one_life, measured)
     assert_is_flat(one_life[SAMPLES // 3 :], 1.05)

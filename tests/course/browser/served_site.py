@@ -43,6 +43,12 @@ RUN_CELLS = """async ([first, last]) => {
 class _Quiet(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     extensions_map = SimpleHTTPRequestHandler.extensions_map | TYPES
+    sent: dict[str, int]
+
+    def send_header(self, keyword: str, value: str) -> None:
+        super().send_header(keyword, value)
+        if keyword == "Content-Length":
+            self.sent[self.path.partition("?")[0]] = int(value)
 
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-cache")  # what is there without this server is in the site's own cache
@@ -53,9 +59,10 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address at which a folder is served."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
+def served(folder: Path, sent: dict[str, int] | None = None) -> Iterator[str]:
+    """The address at which a folder is served. ``sent`` gets the paths that are asked for, and their bytes."""
+    kind = type("Serving", (_Quiet,), {"sent": {} if sent is None else sent})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(kind, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"

@@ -37,6 +37,8 @@ SAYS_SOMETHING_ELSE = {
     "01a": {'files.map("order-1")'},  # an index that has fewer slots
 }
 """A line of each cell whose text is another one in a browser."""
+ASKS_ABOUT_OTHER_LABS = "old_questions("
+"""Here all labs are solved and lie together, so there is something to ask; a lab alone has nothing."""
 TAKES_JSPI_AWAY = "delete WebAssembly.Suspending; delete WebAssembly.promising;"
 
 
@@ -138,7 +140,8 @@ def said(notebook: dict[str, Any], name: str) -> dict[str, list[str]]:
             if output["output_type"] != "error"
         ]
         for cell in notebook["cells"]
-        if cell["cell_type"] == "code" and not other & {*"".join(cell["source"]).splitlines()}
+        if cell["cell_type"] == "code" and not other & {*(source := "".join(cell["source"])).splitlines()}
+        if not source.startswith(ASKS_ABOUT_OTHER_LABS)
     }
 
 

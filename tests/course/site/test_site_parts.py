@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,10 @@ def test_packages_name_what_they_need_in_a_page_and_is_there(tmp_path: Path) -> 
     }
     assert found["first-one"]["imports"] == ["first_one"]
     file = tmp_path / found["first-one"]["file_name"]  # another digest is another name, for caches
-    assert file.is_file() and f"-0{found['first-one']['sha256'][:12]}-" in file.name
+    assert file.name == f"first_one-1.0-0{found['first-one']['sha256'][:12]}.tar.bz2"
+    with tarfile.open(file) as packed:
+        assert packed.getnames() == ["first_one/__init__.py", "first_one/part.py", "first_one-1.0.dist-info/METADATA"]
+    assert not list(tmp_path.glob("*.whl"))
 
 
 def test_every_wheel_is_pinned_by_its_hash() -> None:
@@ -172,6 +176,7 @@ def test_the_first_page_leads_to_every_lab_and_board() -> None:
     playable = [path.name for path in sorted((ROOT / "labs").glob("*.ipynb")) if path.name[:2] in LABS]
     page = front_page(ROOT, playable)
     assert page.count('<td class="runs"><a href="lab/index.html?path=labs/') == len(playable) > 20
+    assert 'href="lab/index.html?path=labs/explorers.ipynb"' in page
     assert all(f'href="pages/{path.stem}.html"' in page for path in (ROOT / "labs").glob("[0-9]*.ipynb"))
     assert all(f'href="boards/{name}.html"' in page for name in BOARDS)
     assert all(f'href="pages/{Path(name).stem}.html"' in page for name in BESIDE_THE_LABS)
