@@ -28,7 +28,16 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
-from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
+from mqlab.course import (
+    answer,
+    check,
+    hint,
+    mybroker,
+    old_questions,
+    predict,
+    reveal,
+    show_me,
+)
 from mqlab.course.widgets import crash_matrix, offset_strip
 from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.timeline import after
@@ -893,6 +902,29 @@ check("lab04.process_queue")
 # question: Which class says how far the group may move?
 # claim: The consumer, which computes it.
 # refutation: The cache, with what remove_message returns.
+
+# %% [markdown]
+# ### Lab 00's day on yours
+#
+# Press *Keep it for my broker* under the check: the class becomes `mybroker/process_queue.py`, next to this notebook, and
+# `play(story, mine=True)` runs any story on what you kept. Here is lab 00's day on your class. (While the exercise is
+# open it runs on mqlab's own; `mybroker.fill()` writes mqlab's parts for the labs that you skipped.)
+
+
+# %% tags=["picture"]
+def noon(lab):
+    send_orders(lab, "200ms", "200ms", "200ms")
+    billing(lab)
+    lab.run_for("10s")
+
+
+on_yours = play(
+    noon,
+    seed=7,
+    client=no_trace,
+    parts=mybroker.parts(process_queue=MyProcessQueue),
+)
+on_yours.timeline()
 
 # %% [markdown]
 # ## Break it: the largest that is done

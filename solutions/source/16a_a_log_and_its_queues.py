@@ -45,6 +45,11 @@ from mqlab.rocketmq.wire.java_hash import tags_code
 
 no_trace = {"enable_trace": False}  # nothing but orders in the log
 
+# %%
+from mqlab.course import old_questions
+
+old_questions("lab16")
+
 # %% [markdown]
 # ## A store of lists
 #
