@@ -35,6 +35,7 @@ from struct import unpack
 
 from mqlab import Message, play
 from mqlab.course import answer, check, hint, predict, reveal, show_me
+from mqlab.course.widgets import wheel_board
 from mqlab.errors import BrokerError, RemotingError
 from mqlab.lab.views import Table
 from mqlab.lab.views.rocketmq5.timer_wheel import show_wheel
@@ -631,6 +632,13 @@ answer("lab08.all_gone", sum(times_delivered(bare)), bare)
 ### STARTER
 # answer("lab08.all_gone", ..., careful)
 ### END SOLUTION
+
+# %% [markdown]
+# Here are six reminders, and the wheel turns. Walk through the slots, choose a smaller window, recall `auction-3`, and
+# lose one of the three files: which slots, which units of the log, and which reminders are left?
+
+# %% tags=["explorer"]
+wheel_board(lost="timerlog")
 
 # %% [exercise] lab08.rebuild
 # ### Exercise 2: rebuild the wheel

@@ -28,6 +28,7 @@ from mqlab.course.widgets import (
     retry_clock,
     tag_trap_board,
     watermark_board,
+    wheel_board,
 )
 
 # %% [markdown]
@@ -202,6 +203,18 @@ knows
 # %% tags=["explorer"]
 leases = lease_board()
 leases
+
+# %% [markdown]
+# ## The timer wheel
+#
+# A slot per second, and each slot a list in the timer log. The wheel turns, and what is due is delivered.
+#
+# **Try:** move to 5 s and walk through the slots. Why does one of them have two units? Choose a window of 6 s: which
+# reminder is stored most often on its way? Which of the three files may be lost?
+
+# %% tags=["explorer"]
+turning = wheel_board()
+turning
 
 # %% [markdown]
 # ## Crash matrix

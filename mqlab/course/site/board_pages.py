@@ -23,6 +23,7 @@ BOARDS: dict[str, tuple[Callable[[], Board], str]] = {
     "offset-strip": (lambda: widgets.offset_strip(), "messages finished in any order, and which offset is reported"),
     "lanes": (lambda: widgets.lanes_board(), "events in threads, in order, or in lanes"),
     "leases": (lambda: widgets.lease_board(), "orders on lease to members that work, hang or die"),
+    "wheel": (lambda: widgets.wheel_board(), "reminders in a timer wheel that turns, rolls and loses a file"),
     "tag-trap": (lambda: widgets.tag_trap_board(), "two members with different tags in one group"),
     "retry-clock": (lambda: widgets.retry_clock(), "an order that fails, and when it is tried again"),
     "long-poll": (lambda: widgets.long_poll_scope(), "pulls that the broker holds"),

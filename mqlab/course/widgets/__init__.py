@@ -13,6 +13,7 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
     tag_trap_board()            two members with different tags: each order's way through both filters
     knows_board()               what name servers, a shop and billing believe about a broker that dies, changes or joins
     lease_board()               orders on lease to members that work, hang or die; what comes back
+    wheel_board()               reminders in a timer wheel that turns; what rolls, what a recall and a lost file do
     lanes_board()               events in threads, in order, or in lanes of one order each; who overtakes whom
     biography_board(units, …)   what happened to a message, in the log and in each group, event by event
     percentile_board(samples)   two samples whose sizes are moved: the percentile of both, and the mean of the two
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from mqlab.course.widgets.boards.time_machine.explorer import Explorer, explore
     from mqlab.course.widgets.boards.time_machine.stepper import Stepper
     from mqlab.course.widgets.boards.watermark.board import WatermarkBoard, watermark_board
+    from mqlab.course.widgets.boards.wheel.board import WheelBoard, wheel_board
 
 __all__ = [
     "AllocationBoard",
@@ -78,6 +80,7 @@ __all__ = [
     "Stepper",
     "TagTrapBoard",
     "WatermarkBoard",
+    "WheelBoard",
     "allocation_board",
     "backlog_tank",
     "biography_board",
@@ -96,6 +99,7 @@ __all__ = [
     "retry_clock",
     "tag_trap_board",
     "watermark_board",
+    "wheel_board",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -109,6 +113,7 @@ __getattr__, __dir__ = lazy_names(
         "boards.echoes.board": ("EchoChart", "echo_chart"),
         "boards.percentiles.board": ("PercentileBoard", "percentile_board"),
         "boards.watermark.board": ("WatermarkBoard", "watermark_board"),
+        "boards.wheel.board": ("WheelBoard", "wheel_board"),
         "boards.time_machine.explorer": ("Explorer", "explore"),
         "boards.knows.board": ("KnowsBoard", "knows_board"),
         "boards.lanes.board": ("LanesBoard", "lanes_board"),

@@ -206,6 +206,7 @@ def test_the_tour_of_the_explorers_runs_and_shows_each_of_them() -> None:
         "lanes",
         "knows",
         "leases",
+        "wheel",
         "crash_matrix",
         "echoes",
         "percentiles",

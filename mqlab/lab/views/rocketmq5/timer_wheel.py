@@ -145,7 +145,7 @@ def show_wheel(lab: Any, broker: str = "broker-a", *, title: str = "") -> WheelS
                 SlotUnit(
                     position,
                     str(keys.get(units[position].physical_offset, "")),
-                    _kind(units[position], moment_ms < read_ms),
+                    unit_kind(units[position], is_over=moment_ms < read_ms),
                 )
                 for position in positions
             )
@@ -153,7 +153,8 @@ def show_wheel(lab: Any, broker: str = "broker-a", *, title: str = "") -> WheelS
     return WheelSlots(rows, title=title)
 
 
-def _kind(unit: Any, is_over: bool) -> str:
+def unit_kind(unit: Any, *, is_over: bool) -> str:
+    """What becomes of a unit of the timer log; ``is_over``: its slot was read."""
     if unit.deletes:
         return RECALLS
     if unit.rolls:
