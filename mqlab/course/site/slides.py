@@ -28,7 +28,8 @@ from mqlab.course.words.parts import parts
 from mqlab.errors import UsageError
 
 PREDICTION = re.compile(r'^predict\("(lab\d\d\.\w+)"', re.MULTILINE)
-OF_AN_ANSWER = re.compile(rf"^(?:\w+ = )?(?:{'|'.join(sorted(SPEAKS_OF_ANSWERS))})\(", re.MULTILINE)
+OF_A_LEARNER = sorted({*SPEAKS_OF_ANSWERS, "old_questions"})
+OF_AN_ANSWER = re.compile(rf"^(?:\w+ = )?(?:{'|'.join(OF_A_LEARNER)})\(", re.MULTILINE)
 MODEL_ANSWER = re.compile(r"<details><summary>.*?</summary>(.*)</details>", re.DOTALL)
 SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 PICTURES = ("text/html", "image/svg+xml", "image/png")
