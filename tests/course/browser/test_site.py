@@ -135,9 +135,10 @@ def said(notebook: dict[str, Any], name: str) -> dict[str, list[str]]:
     other = SAYS_SOMETHING_ELSE.get(name.partition("-")[0], set())
     return {
         cell["id"]: [
-            "".join(output["text"] if output["output_type"] == "stream" else output["data"].get("text/plain", ""))
+            text
             for output in cell["outputs"]
             if output["output_type"] != "error"
+            and (text := "".join(output["text"] if "text" in output else output["data"].get("text/plain", "")))
         ]
         for cell in notebook["cells"]
         if cell["cell_type"] == "code" and not other & {*(source := "".join(cell["source"])).splitlines()}
