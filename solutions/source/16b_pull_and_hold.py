@@ -522,8 +522,8 @@ Bars(Counter(pull.woken or "at once" for pull in pulls_of(your_day)), unit="pull
 # without a message?
 #
 # wrong asking: That is the number of the reader that asks every second.
-# wrong mqlab: That is RocketMQ's number, from lab 06b. Read yours in the table below the picture.
-# wrong: It is in the table below the picture: the column empty, the row held.
+# wrong mqlab: That is RocketMQ's number, from lab 06b. Read yours in the board's table.
+# wrong: It is in the board's table: column *without a message*, row *held pulls*.
 # note: If your `arrived` wakes a pull only for what it wants, few return empty, and the group's offset stays where it is
 #   for up to 15 seconds. If it wakes for every message, none waits and the offset moves at once. RocketMQ is in between:
 #   it checks every five seconds.

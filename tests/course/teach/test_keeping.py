@@ -114,6 +114,16 @@ def test_a_world_runs_on_the_kept_parts(here: Path) -> None:
     assert lab.parts.process_queue.__module__ == "mybroker.process_queue"
 
 
+def test_the_store_and_the_pulls_of_lab_16_are_kept_and_carry_a_day(here: Path) -> None:
+    written("lab16.store", reference("lab16.store"))
+    written("lab16.pulls", reference("lab16.pulls"))
+    assert [(row.part, row.whose) for row in mybroker.table(here)] == [("store", "yours"), ("pulls", "yours")]
+    lab = play(orders, mine=True)
+    assert len(lab.deliveries("billing", absences=False)) == 6
+    assert lab.parts.store.__module__ == "mybroker.store" and lab.parts.pulls.__module__ == "mybroker.pulls"
+    assert len(list(lab.store().messages("orders"))) == 6  # the inspector reads what it has written
+
+
 class Starter:
     def put(self, topic: str, queue_id: int, unit: bytes) -> None: ...
 
