@@ -736,6 +736,16 @@ tried_store(mybroker.parts(store=MyStore).store or ListStore)
 # %%
 check("lab16.store")
 
+# %% [belief] lab16.dispatched_again
+# question: dispatch was called before. Where does it begin now?
+# claim: At the beginning of the log.
+# refutation: dispatch begins where it ended the last time. What was returned once is not new.
+
+# %% [belief] lab16.unit_as_it_came
+# question: A unit comes to put. Are its number and its place in it?
+# claim: They are; the broker has written them.
+# refutation: put finds both, and placed writes them into the unit before it is stored.
+
 # %% [belief] lab16.number_of_the_store
 # question: The store has 40 messages, queue 1 has none. What number does the first message of queue 1 get?
 # claim: 40; it is the 41st message.

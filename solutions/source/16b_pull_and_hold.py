@@ -482,6 +482,26 @@ tried_pulls(mybroker.parts(pulls=MyPulls).pulls or Waits)
 # %%
 check("lab16.pulls")
 
+# %% [belief] lab16.all_there_is
+# question: A pull asks for 32 messages, and 100 are there. How many does it get?
+# claim: All 100.
+# refutation: At most `most`: the client has made room for that many.
+
+# %% [belief] lab16.answered_stays_held
+# question: A held pull was answered. Is it still held?
+# claim: It waits for the next message.
+# refutation: An answer ends a pull. The client sends a new one from the next offset.
+
+# %% [belief] lab16.clients_filter
+# question: Billing wants `paid`. What does the broker send?
+# claim: Everything; the client filters.
+# refutation: The broker sends only messages with a wanted tag.
+
+# %% [belief] lab16.waits_outside
+# question: A pull begins past the end of its queue. Hold it?
+# claim: Hold it until the queue is that long.
+# refutation: A pull outside of the queue is answered at once, with the nearest offset that exists.
+
 # %% [markdown]
 # When it passes, press *Keep it for my broker*, or run `keep("lab16.pulls")`. It becomes `mybroker/pulls.py`.
 #

@@ -294,6 +294,21 @@ tried_groups(begun or MemoryGroups)
 # %%
 check("lab16.groups")
 
+# %% [belief] lab16.joined_once
+# question: joined comes a second time with the same member. Who is in the group?
+# claim: The member, twice.
+# refutation: Heartbeats come again and again. A member is in the list once.
+
+# %% [belief] lab16.one_past_the_commit
+# question: A group has committed 7. Where does it begin?
+# claim: At 8; 7 was done.
+# refutation: At 7: an offset is the next message to read.
+
+# %% [belief] lab16.one_offset_per_queue
+# question: Two groups read one queue. How many offsets does the broker keep?
+# claim: One; it is the offset of the queue.
+# refutation: One per group and queue: groups read at their own speed.
+
 # %% [belief] lab16.offsets_in_memory
 # question: The members of a group know how far they are. Must the broker save it?
 # claim: No; they report it again.
@@ -642,6 +657,36 @@ class MyRetries:
 
 # %%
 check("lab16.retries")
+
+# %% [belief] lab16.copies_in_memory
+# question: A copy waits for ten minutes. Where?
+# claim: In the memory of the broker.
+# refutation: What waits must outlive the broker, or a crash loses the retry.
+
+# %% [belief] lab16.below_zero_waits
+# question: A message is sent back with level -1. What happens?
+# claim: It comes back without a delay.
+# refutation: A level below 0 means that it is dead at once.
+
+# %% [belief] lab16.due_stays_due
+# question: A copy is due and was put into the retry topic. What about the next look?
+# claim: It is still due, so it is put again.
+# refutation: A copy is put once, and must then be forgotten.
+
+# %% [belief] lab16.dead_is_dropped
+# question: A message is dead. Where is it?
+# claim: It was dropped.
+# refutation: A copy is in %DLQ%group, and an operator can send it again.
+
+# %% [belief] lab16.first_back_first_again
+# question: Two orders fail, one with level 9 and then one with level 1. Which comes first?
+# claim: The one that was sent back first.
+# refutation: The one whose delay ends first. Wait per level, so that a long delay holds up no short one.
+
+# %% [belief] lab16.copy_is_the_message
+# question: What is put into the retry topic?
+# claim: The message, as it is.
+# refutation: A copy with one more in reconsume_times. Without it no message would ever be dead.
 
 # %% [belief] lab16.retries_at_once
 # question: An order has failed. When does its copy go into the retry topic?

@@ -266,6 +266,26 @@ HANDLERS = {310: send, 11: pull, 36: send_back, 14: committed, 15: commit, 38: m
 # %%
 check("lab16.handlers")
 
+# %% [belief] lab16.asked_again
+# question: A held pull is woken, and its handler runs with request.answer. What does it do?
+# claim: It asks MyPulls again.
+# refutation: It sends the answer that is there. Asked again, the pull would be held a second time.
+
+# %% [belief] lab16.handlers_answer_at_once
+# question: A pull finds nothing. What does its handler return?
+# claim: An answer without messages.
+# refutation: None, while MyPulls holds the pull.
+
+# %% [belief] lab16.sent_back_by_itself
+# question: CONSUMER_SEND_MSG_BACK was answered with 0. Who brings the message again?
+# claim: The client does.
+# refutation: The broker, with the copy that MyRetries keeps. Nobody else remembers it.
+
+# %% [belief] lab16.received_is_stored
+# question: When may a send be answered with 0?
+# claim: When the request has arrived.
+# refutation: When the message is in the store: the shop forgets it then.
+
 # %% [belief] lab16.place_is_the_offset
 # question: A send is answered with queueOffset. Which number is that?
 # claim: Where the message is in the log.
