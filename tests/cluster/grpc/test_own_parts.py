@@ -12,6 +12,7 @@ import pytest
 import mqlab
 from mqlab.cluster.runtime.loop_clock import AdvancingClock
 from mqlab.cluster.serving import Server
+from mqlab.lab.parts.plug import ServingPlug
 from tests.cluster.grpc.official import Listener, message, producer, push, simple, until
 from tests.cluster.serving.served import FREE, server_in
 from tests.lab.parts.brokers import dicts_and_lists, of_files, rocketmq_shape
@@ -26,7 +27,8 @@ BROKERS = [
 
 @pytest.fixture(params=BROKERS, ids=lambda broker: broker.__name__.rpartition(".")[2])
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
-    served = Server(server_in(tmp_path, grpc=FREE).plan, parts=of(request.param), can_advance=True)
+    plan, parts = server_in(tmp_path, grpc=FREE).plan, of(request.param)
+    served = Server(plan, plug_in=lambda: ServingPlug(parts), can_advance=True)
     served.start()
     try:
         served.wait_until_registered()
