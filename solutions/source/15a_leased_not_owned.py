@@ -457,17 +457,20 @@ answer("lab15.stuck_for", repeated(brief), brief)
 
 
 # %%
-def joins(lab, pops):
+def joins(lab, more=0):
     def pay(messages, context):
         context.sleep("2s")
         return CONSUME_SUCCESS
 
     shop = shop_sells(lab, 1, queues=4)
-    member(lab, "billing-1", pay, pops)
+    member(lab, "billing-1", pay, pops=True)
     lab.run_for("25s")
     for number in range(1, 21):
         shop.send(Message("orders", b"a book", keys=f"order-{number}"))
-    member(lab, "billing-2", pay, pops)
+    member(lab, "billing-2", pay, pops=True)
+    lab.run_for("2s")
+    for number in range(21, 21 + more):
+        shop.send(Message("orders", b"a book", keys=f"order-{number}"))
     lab.run_for("3m")
 
 
@@ -485,7 +488,7 @@ def joins(lab, pops):
 #   twice. With POP nothing moves, and what waits too long comes back.
 
 # %%
-joined = play(lambda lab: joins(lab, True), seed=7, client=no_trace)
+joined = play(joins, seed=7, client=no_trace)
 calls = joined.deliveries("billing", absences=False)
 leases_end_ms = joined.began_ms + 35_000
 early = [
@@ -501,6 +504,38 @@ Bars(
     unit="calls",
     title="a member joins",
 )
+
+# %% [answer] lab15.joined
+# ### Your turn: what does the second member get?
+#
+# Set `MORE` to 8: two seconds after `billing-2` has joined, the shop sells eight more orders. How many different orders
+# does the listener of `billing-2` get in three minutes?
+#
+# wrong none: Orders that are sold after it joined are on lease to nobody.
+# wrong new: It shares the new ones with `billing-1`, which still pops. Whose are the leases that ended?
+# wrong: Count the ids in the deliveries of `billing-2` in your own run, each once.
+# note: Some of them are new, the others had been with `billing-1`. Nothing was divided: each message went to the member
+#   whose request reached the broker first.
+
+# %% tags=["parameter"]
+MORE = 0
+
+new_ones = play(lambda lab: joins(lab, MORE), seed=7, client=no_trace)
+Bars(
+    Counter(row["client"] for row in new_ones.deliveries("billing", absences=False)),
+    unit="calls",
+    title=f"{MORE} more orders after a member joined",
+)
+
+# %%
+### BEGIN SOLUTION
+eight = play(lambda lab: joins(lab, 8), seed=7, client=no_trace)
+rows = eight.deliveries("billing", absences=False)
+got = {row["msg_id"] for row in rows if row["client"] == "billing-2"}
+answer("lab15.joined", len(got), eight)
+### STARTER
+# answer("lab15.joined", ..., new_ones)
+### END SOLUTION
 
 # %% [markdown]
 # ## A lease table that survives a crash

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqlab import Message, play
+from mqlab import CONSUME_SUCCESS, Message, play
 from mqlab.course.cases.lab15 import invisible, out_now, reviving, table, tasks
 from mqlab.lab.world.lab import Lab
 from tests.course.teach.notebook_answers import finding_of, reference
@@ -185,6 +185,31 @@ def test_the_shortest_lease_is_two_seconds_shorter_than_the_work(lease_s: int, t
 
     lab = play(story, seed=7, client={"enable_trace": False})
     assert len(lab.journal.changes("message.popped")) == times
+
+
+def test_a_member_that_joins_gets_new_orders_and_lost_leases() -> None:
+    def story(lab: Lab, more: int) -> None:
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        lab.admin.set_message_request_mode("orders", "billing", "POP")
+        for name, waits in (("billing-1", "1h"), ("billing-2", "100ms")):
+            consumer = lab.push_consumer("billing", name=name, client_rebalance=False, pop_invisible_time="10s")
+            consumer.subscribe("orders", "*")
+            consumer.on_messages(lambda messages, context, waits=waits: context.sleep(waits) or CONSUME_SUCCESS)
+            consumer.start()
+        lab.run_for("3s")
+        shop = lab.producer("shop")
+        for _ in range(tasks.BEFORE + more):
+            shop.send(Message("orders", b"x"))
+        lab.run_for("30s")
+
+    (task,) = [task for task in tasks.TASKS if task.id == "lab15.joined"]
+    few, right = (
+        play(lambda lab, more=more: story(lab, more), seed=7, client={"enable_trace": False})
+        for more in (0, tasks.MORE)
+    )
+    assert f"set MORE to {tasks.MORE}" in task.unready(few) and not task.unready(right)
+    calls = [row["msg_id"] for row in right.deliveries("billing", absences=False) if row["client"] == "billing-2"]
+    assert 0 < task.right(right) == len(set(calls)) <= len(calls)
 
 
 def test_every_choice_of_cost_is_different_for_each_belief_in_some_month() -> None:

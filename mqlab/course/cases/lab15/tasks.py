@@ -1,6 +1,7 @@
 """Lab 15's your-turn tasks: what is right is counted in the learner's own world.
 
-    shortest  stuck_for                  the first part: a lease that is just long enough, a call that is too long
+    shortest  stuck_for  joined          the first part: a lease that is just long enough, a call that is too long,
+                                         and what a member gets that joins
     poll  third_wait  killed_later       the second: a held pop, a client's steps, a broker killed later
 
 What is said to a wrong answer is in the lab's sources.
@@ -17,6 +18,7 @@ from mqlab.rocketmq.wire.pop import pop_retry_topic
 GROUP, TOPIC = "billing", "orders"
 SHORTEST_S, WORK_S = 6, 8  # a revival comes two seconds after the end
 HANGS_MS, POLL_MS, RETRIES, KILLED_AFTER_MS = 25_000, 40_000, 4, 12_000
+BEFORE, MORE = 21, 8  # orders that were sold before a member joins, and after it
 
 
 def _pops(lab: Any) -> list[tuple[Any, dict[str, Any]]]:
@@ -40,6 +42,15 @@ def _hung_for(lab: Any) -> str:
 
 def _repeated(lab: Any) -> int:
     return sum(count > 1 for count in Counter(row["msg_id"] for row in _calls(lab)).values())
+
+
+def _sold_more(lab: Any) -> str:
+    more = len(list(lab.store().messages(TOPIC))) - BEFORE
+    return "" if more == MORE else f"In your last run {more} more orders were sold: set MORE to {MORE}."
+
+
+def _of_the_second(lab: Any) -> int:
+    return len({row["msg_id"] for row in _calls(lab) if row["client"] == "billing-2"})
 
 
 def _held_long(lab: Any) -> str:
@@ -101,6 +112,12 @@ TASKS = (
         right=_repeated,
         wrong={"none": lambda lab: 0, "all": lambda lab: 41},
         unready=_hung_for,
+    ),
+    Task(
+        "lab15.joined",
+        right=_of_the_second,
+        wrong={"none": lambda lab: 0, "new": lambda lab: MORE},
+        unready=_sold_more,
     ),
     Task(
         "lab15.poll",
