@@ -15,6 +15,7 @@ BENCHMARKS = (
     "traffic",
     "columns",
     "served",
+    "grpc",
     "site",
 )  # modules of this folder with a main(arguments)
 

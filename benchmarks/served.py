@@ -58,12 +58,18 @@ def main(arguments: list[str]) -> None:
             return
         ours = run("mqlab", mqlab_cluster(work / "mqlab"), KINDS)
         real = run("RocketMQ", real_cluster(work / "real", java.classpath), KINDS)
+    print_beside(ours, real, GOALS)
+
+
+def print_beside(ours: dict[str, list[float]], real: dict[str, list[float]], goals: dict[str, float]) -> None:
+    """Print a row per kind; of each server: messages a second, and microseconds of processor time per message."""
     print(f"{'':<10}{'mqlab/s':>12}{'RocketMQ/s':>12}{'ratio':>8}{'goal':>6}   µs of server: mqlab, RocketMQ")
-    for kind in KINDS:
-        (rate, cost), (real_rate, real_cost) = ours[kind], real[kind]
+    for kind, (rate, cost) in ours.items():
+        real_rate, real_cost = real[kind]
         ratio = rate / real_rate
         print(
-            f"{kind:<10}{rate:>12,.0f}{real_rate:>12,.0f}{ratio:>8.2f}{GOALS[kind]:>6}{cost:>17.0f}{real_cost:>10.0f}"
+            f"{kind:<10}{rate:>12,.0f}{real_rate:>12,.0f}{ratio:>8.2f}{goals.get(kind, '-'):>6}"
+            f"{cost:>17.0f}{real_cost:>10.0f}"
         )
 
 
@@ -115,7 +121,13 @@ def _mark(client: subprocess.Popen[str], kind: str, pid: int) -> tuple[float, in
         word, _, count = line.strip().partition(" ")
         if word == kind and count.isdecimal():
             break
-    ticks = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(") ")[2].split()[11:13]
+    spent = processor_seconds(pid)
     client.stdin.write("\n")
     client.stdin.flush()
-    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"), int(count)
+    return spent, int(count)
+
+
+def processor_seconds(pid: int) -> float:
+    """Processor time that a process has used."""
+    ticks = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(") ")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")

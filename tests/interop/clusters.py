@@ -117,7 +117,8 @@ def real_cluster(directory: Path, classpath: str, *settings: str) -> Iterator[Wh
             command = [*java, "-cp", classpath, f"org.apache.rocketmq.{program}", "-c", str(directory / file)]
             started.append(subprocess.Popen(command, stdout=log, stderr=log, env=home))
             log.close()
-            until(lambda path=directory / f"{file}.log": b"boot success" in path.read_bytes(), started[-1])
+            said = directory / f"{file}.log"
+            until(lambda said=said: b"boot success" in said.read_bytes(), started[-1], said)
         time.sleep(12)  # the broker registers some ten seconds after its start
         yield Where(f"127.0.0.1:{name_server}", f"127.0.0.1:{broker}", started[-1].pid)
     finally:
@@ -138,13 +139,14 @@ def side_by_side(directory: Path, classpath: str, look: Callable[[str, Where], T
         return ours.result(), real.result()
 
 
-def until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+def until(condition: Callable[[], bool], process: subprocess.Popen[bytes], log: Path | None = None) -> None:
+    """Wait until a program is ready. RuntimeError with the last words of its log if it ends, or takes too long."""
     end = time.monotonic() + START_SECONDS
     while not condition():
-        if process.poll() is not None:
-            raise RuntimeError(f"{process.args} ended with {process.returncode}")
-        if time.monotonic() > end:
-            raise RuntimeError(f"{process.args} is not ready in time")
+        ended = process.poll() is not None
+        if ended or time.monotonic() > end:
+            words = log.read_text("utf-8", "replace")[-3000:] if log else str(process.args)
+            raise RuntimeError(f"{f'ended with {process.returncode}' if ended else 'not ready in time'}: {words}")
         time.sleep(0.1)
 
 

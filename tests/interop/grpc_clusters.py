@@ -28,10 +28,11 @@ IN_ORDER = "door-fifo"  # a group
 
 @dataclass(frozen=True)
 class GrpcWhere:
-    """Where 5.x clients, and others, find a cluster."""
+    """Where 5.x clients, and others, find a cluster, and the process that answers them."""
 
     grpc: str
     name_server: str
+    pid: int
 
 
 def built(folder: Path) -> str:
@@ -58,7 +59,7 @@ def mqlab_grpc(directory: Path) -> Iterator[GrpcWhere]:
     try:
         until(ports.exists, process)
         addresses = json.loads(ports.read_text("utf-8"))
-        yield GrpcWhere(addresses["grpc"], addresses["namesrv"])
+        yield GrpcWhere(addresses["grpc"], addresses["namesrv"], process.pid)
     finally:
         end(process)
 
@@ -101,9 +102,9 @@ def real_grpc(directory: Path) -> Iterator[GrpcWhere]:
                 command = [*java, f"org.apache.rocketmq.{program}", *words]
                 home = {**os.environ, "ROCKETMQ_HOME": str(directory)}
                 started.append(subprocess.Popen(command, stdout=file, stderr=file, env=home))
-            until(lambda log=log, ready=ready: ready in log.read_bytes(), started[-1])
+            until(lambda log=log, ready=ready: ready in log.read_bytes(), started[-1], log)
         time.sleep(12)  # the broker registers some ten seconds after its start
-        yield GrpcWhere(f"127.0.0.1:{grpc}", address)
+        yield GrpcWhere(f"127.0.0.1:{grpc}", address, started[-1].pid)
     finally:
         for process in reversed(started):
             end(process)
