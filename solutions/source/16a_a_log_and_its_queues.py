@@ -484,20 +484,23 @@ Bars({f"{10**power:,} messages": looks_of(10**power) for power in range(1, 8)})
 #
 # wrong one_more: With one message more than ten looks can tell apart, an eleventh is needed.
 # wrong half: Ten looks are enough there. Try a larger queue.
-# wrong: Run the cell with your number and with one more: the first must show 10 looks, the second 11.
+# wrong: The cell shows your number and one more: the first must need 10 looks, the second 11.
 # note: One look tells apart two halves and costs one read. With 1,023 messages there are 1,024 possible answers, one of
 #   them "later than all".
 
 # %% tags=["parameter"]
 COUNT = 300
 
-Bars({f"{COUNT:,} messages": looks_of(COUNT)}, unit="looks")
+my_looks = {count: looks_of(count) for count in (COUNT, COUNT + 1)}
+Bars({f"{count:,} messages": looks for count, looks in my_looks.items()}, unit="looks")
 
 # %%
 ### BEGIN SOLUTION
-answer("lab16.halvings", 1023)
+COUNT = 1023
+my_looks = {count: looks_of(count) for count in (COUNT, COUNT + 1)}
+answer("lab16.halvings", 1023, my_looks)
 ### STARTER
-# answer("lab16.halvings", ...)
+# answer("lab16.halvings", ..., my_looks)
 ### END SOLUTION
 
 # %% [markdown]
@@ -811,9 +814,10 @@ your_day.store().hexdump(order_2.physical_offset)
 # %% [markdown]
 # ## Every crash
 #
-# One kill in one evening says little. Here the broker is killed before every single step of a short day. The shop sends
-# three orders, `PAUSE` milliseconds apart, and notes which of them were answered with SUCCESS. An order may be refused
-# while the broker is down. It may not be acknowledged and gone.
+# One kill in one evening says little. A short day: the shop sends three orders, `PAUSE` milliseconds apart, and notes
+# which of them were answered with SUCCESS. Here the broker is killed before each step that it takes between the first
+# send and the pull that brings billing the orders (steps 24 to 69 of the day; in the others nothing new can be lost). An
+# order may be refused while the broker is down. It may not be acknowledged and gone.
 
 
 # %% tags=["setup"]
@@ -855,7 +859,7 @@ killed = crashed("kill")
 killed
 
 # %% [prediction] lab16.power_async
-# Now the power of the machine fails instead, before every step of the same day. The flush policy is the default,
+# Now the power of the machine fails instead, before each of the same steps. The flush policy is the default,
 # ASYNC_FLUSH. How does it end?
 #
 # - stops: the world stops; a rule is broken when an acknowledged order is gone
@@ -880,22 +884,27 @@ cut.table()
 # ### Your turn: how much can be lost
 #
 # (For this question exercise 2 must be done.) The broker calls your `flush` every 500 ms. Increase `PAUSE`, in steps of
-# 100 ms, until no power cut loses more than one acknowledged order. Which is the smallest such `PAUSE`?
+# 100 ms, until no power cut loses more than one acknowledged order. Which is the smallest such `PAUSE`? (The cell also
+# runs the day with 100 ms less.)
 #
 # wrong less: With that pause a power cut still loses two orders at some point. Look at the outcomes again.
-# wrong: Run the cell with your number and with 100 less: the second must lose two orders at some point.
+# wrong: With your number no power cut may lose two orders, and with 100 less one must.
 # note: What a power cut can take is what came since the last flush: half a second of orders, whatever the rate. With
 #   SYNC_FLUSH it takes nothing, and every answer waits for the disk. Try `flush_disk_type="SYNC_FLUSH"`.
 
 # %% tags=["parameter"]
 PAUSE = 100
 
-paused = crashed("power_off", PAUSE)
-paused.table()
+paused = {pause: crashed("power_off", pause) for pause in (PAUSE - 100, PAUSE)}
+Table(
+    {"pause_ms": pause, "outcome": row["outcome"], "points": row["points"]}
+    for pause, matrix in paused.items()
+    for row in matrix.table()
+)
 
 # %%
 ### BEGIN SOLUTION
-paused = crashed("power_off", 500)
+paused = {pause: crashed("power_off", pause) for pause in (400, 500)}
 answer("lab16.pause", 500, paused)
 ### STARTER
 # answer("lab16.pause", ..., paused)
@@ -942,6 +951,7 @@ Bars({f"without page {MISSING}": left}, unit="orders left", title="twelve orders
 
 # %%
 ### BEGIN SOLUTION
+hole = without_page(11)
 answer("lab16.hole", 11, hole)
 ### STARTER
 # answer("lab16.hole", ..., hole)

@@ -270,7 +270,7 @@ show_queue(lab, "orders")
 # A queue has sixty orders, and every fifth is `paid`: numbers 4, 9, … 59. Find the smallest `MOST` with which three
 # pulls read all of it.
 #
-# wrong all: With 32 a single pull is enough.
+# wrong all: That is the number of `paid` orders. With it a single pull is enough.
 # wrong: Count the rows: one per pull. Decrease MOST until a fourth is needed.
 # note: Twelve orders are wanted, so three pulls bring four each. The last pull ends at 60 because order 59 fills it. With
 #   one more `new` order at the end there would be a fourth pull, which finds nothing.

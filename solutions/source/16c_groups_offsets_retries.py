@@ -330,8 +330,8 @@ check("lab16.groups")
 #
 # ## The crash matrix on yours
 #
-# Lab 04a asked what a crash costs. Six orders of a second each; then one process is killed before each single step of
-# that day and starts again. First the broker, then billing.
+# Lab 04a asked what a crash costs. Six orders of a second each; then one process is killed before each step that it
+# takes from 76 to 109, while billing is paid, and starts again. First the broker, then billing.
 
 # %% [prediction] lab16.whose_death
 # One process is killed at any step and restarted. Whose death makes billing pay orders twice?

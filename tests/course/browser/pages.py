@@ -51,11 +51,13 @@ def interrupt_until(page: Any, shown: Any) -> None:
 
 
 def write_and_check(page: Any, exercise_id: str, answer: str) -> Any:
-    """Replaces an answer cell's text, runs it and the check behind it; the check's cell."""
+    """Replaces an answer cell's text, runs it and then its check, whatever is between them; the check's cell."""
     cell = page.locator(".jp-CodeCell", has_text=f"# exercise: {exercise_id}")
     cell.locator(".cm-content").click()
     page.keyboard.press("Control+A")
     page.keyboard.insert_text(f"# exercise: {exercise_id}\n{answer}")
     page.keyboard.press("Shift+Enter")
+    check = page.locator(".jp-CodeCell", has_text=f'check("{exercise_id}")')
+    check.locator(".cm-content").click()
     page.keyboard.press("Shift+Enter")
-    return page.locator(".jp-CodeCell", has_text=f'check("{exercise_id}")')
+    return check

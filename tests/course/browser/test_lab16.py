@@ -1,4 +1,4 @@
-"""Labs 16a and 16b as a student meets them: run to their end, a wrong part, then a right one that is kept and runs."""
+"""Lab 16 as a student meets it: run to their end, a wrong part, then a right one that is kept and runs."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from tests.course.browser.pages import open_and_run_all, ran_to_its_end, write_a
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 KEPT = [
-    ("labs/16a-a-log-and-its-queues.ipynb", "lab16.store", "numbers_the_store", "store.py"),
-    ("labs/16b-pull-and-hold.ipynb", "lab16.pulls", "counts_given", "pulls.py"),
+    ("labs/16a-a-log-and-its-queues.ipynb", 2, "lab16.store", "numbers_the_store", "store.py"),
+    ("labs/16b-pull-and-hold.ipynb", 2, "lab16.pulls", "counts_given", "pulls.py"),
+    ("labs/16c-groups-offsets-retries.ipynb", 2, "lab16.retries", "waits_in_memory", "retries.py"),
+    ("labs/16d-on-the-wire.ipynb", 1, "lab16.handlers", "alone", "handlers.py"),
 ]
 
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
-@pytest.mark.parametrize(("path", "exercise", "wrong", "file"), KEPT)
+@pytest.mark.parametrize(("path", "exercises", "exercise", "wrong", "file"), KEPT)
 def test_a_part_is_refused_with_its_rule_and_kept_when_it_is_right(
-    chromium: Any, jupyterlab: JupyterLab, path: str, exercise: str, wrong: str, file: str
+    chromium: Any, jupyterlab: JupyterLab, path: str, exercises: int, exercise: str, wrong: str, file: str
 ) -> None:
     page = open_and_run_all(chromium, jupyterlab, path)
-    ran_to_its_end(page, exercises=2)
+    ran_to_its_end(page, exercises)
     (believed,) = [answer for answer in wrong_answers(exercise) if answer.name == wrong]
     check = write_and_check(page, exercise, without_mark(believed.source()))
     check.get_by_text(believed.says).first.wait_for()

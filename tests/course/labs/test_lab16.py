@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mqlab.course import CheckFailed, check
 from mqlab.course.cases.lab16.manifest import EXERCISES
+from mqlab.course.cases.lab16.tasks import TASKS
 from mqlab.course.teach.exercises import Exercise, Finding
 from tests.lab.parts.brokers import dicts_and_lists, of_files, rocketmq_shape
 
@@ -99,3 +100,35 @@ def test_a_check_says_what_was_earned() -> None:
     with pytest.raises(CheckFailed, match=r"MyGroups\.left: it raises nothing") as failed:
         check("lab16.groups", {"MyGroups": RaisesAtTheEnd})
     assert "2.5 of 5 points in the public checks" in str(failed.value)
+
+
+def task(name: str) -> Any:
+    (asked,) = [asked for asked in TASKS if asked.id == f"lab16.{name}"]
+    return asked
+
+
+def test_halvings_are_judged_by_the_counts_that_were_run() -> None:
+    looks = {1023: 10, 1024: 11}
+    assert task("halvings").unready(looks) == "" and task("halvings").right(looks) == 1023
+    assert "301 need 9" in task("halvings").unready({300: 9, 301: 9})
+
+
+class CutMatrix:
+    def __init__(self, lost: int) -> None:
+        self.lost = lost
+
+    def cells(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(outcome=f"{lost} acknowledged orders are lost") for lost in (0, self.lost)]
+
+
+def test_the_pause_is_the_smallest_of_the_two_days_that_were_run() -> None:
+    pause = task("pause")
+    at_the_edge = {400: CutMatrix(2), 500: CutMatrix(1)}
+    assert pause.unready(at_the_edge) == "" and pause.right(at_the_edge) == 500
+    assert "increase PAUSE" in pause.unready({0: CutMatrix(3), 100: CutMatrix(3)})
+    assert "decrease PAUSE" in pause.unready({700: CutMatrix(1), 800: CutMatrix(1)})
+
+
+def test_three_pulls_are_counted_in_what_they_gave() -> None:
+    rows = [{"given": count} for count in (6, 6, 3)]
+    assert task("three").unready(rows) == "" and task("three").right(rows) == 5

@@ -13,10 +13,9 @@ from typing import Any
 from mqlab.course.teach.tasks import Task
 
 FILE_BYTES, IN_A_FILE = 2048, 4
-MOST_LOOKS, LOOKS_REACH = 10, 1023
-FLUSH_MS, STEP_MS = 500, 100
-LAST_PAGE = 11
-FAR_MS, THREE_PULLS, MOST_OF_THREE = 10, 3, 4
+MOST_LOOKS = 10
+PAGE_BYTES = 4096
+FAR_MS, THREE_PULLS = 10, 3
 RATE, RARE, EMPTY_IN_ROCKETMQ = 4, 20, 6  # of lab 06b's scope
 
 
@@ -38,9 +37,25 @@ def _most_lost(matrix: Any) -> int:
     return max(int(cell.outcome.split()[0]) for cell in matrix.cells())
 
 
-def _one_at_most(matrix: Any) -> str:
-    lost = _most_lost(matrix)
-    return "" if lost <= 1 else f"In your last run a power cut lost {lost} orders: increase PAUSE."
+def _smallest_pause(paused: Any) -> str:
+    less, pause = sorted(paused)
+    if (lost := _most_lost(paused[pause])) > 1:
+        return f"In your last run a power cut lost {lost} orders: increase PAUSE."
+    if (lost := _most_lost(paused[less])) <= 1:
+        return f"In your last run no power cut lost more than {lost} with {less} ms either: decrease PAUSE."
+    return ""
+
+
+def _ten_and_eleven(looks: Any) -> str:
+    (count, needed), (more, needed_more) = sorted(looks.items())
+    if (needed, needed_more) == (MOST_LOOKS, MOST_LOOKS + 1):
+        return ""
+    return f"In your last run {count:,} messages need {needed} looks and {more:,} need {needed_more}: change COUNT."
+
+
+def _last_page(lab: Any) -> int:
+    last = [stored for _, stored in lab.journal.changes("message.stored")][-1]
+    return int((last["physical_offset"] + last["size"] - 1) // PAGE_BYTES)
 
 
 def _pulls(lab: Any) -> int:
@@ -51,6 +66,14 @@ def _is_far(lab: Any) -> str:
     first, second = [pull for pull in lab.pulls("billing") if pull.topic == "orders"][:2]
     near = second.asked_ms - first.asked_ms < 2 * FAR_MS
     return 'In your last run a frame was faster: set LATENCY to "10ms".' if near else ""
+
+
+def _given(rows: Any) -> list[int]:
+    return [int(row["given"]) for row in rows]
+
+
+def _a_third(rows: Any) -> int:
+    return -(-sum(_given(rows)) // THREE_PULLS)
 
 
 def _three_pulls(rows: Any) -> str:
@@ -71,18 +94,19 @@ TASKS = (
     ),
     Task(
         "lab16.halvings",
-        right=lambda: LOOKS_REACH,
-        wrong={"one_more": lambda: LOOKS_REACH + 1, "half": lambda: LOOKS_REACH // 2},
+        right=min,
+        wrong={"one_more": max, "half": lambda looks: min(looks) // 2},
+        unready=_ten_and_eleven,
     ),
     Task(
         "lab16.pause",
-        right=lambda matrix: FLUSH_MS,
-        wrong={"less": lambda matrix: FLUSH_MS - STEP_MS},
-        unready=_one_at_most,
+        right=max,
+        wrong={"less": min},
+        unready=_smallest_pause,
     ),
-    Task("lab16.hole", right=lambda lab: LAST_PAGE, wrong={"first": lambda lab: 0}),
+    Task("lab16.hole", right=_last_page, wrong={"first": lambda lab: 0}),
     Task("lab16.far_away", right=_pulls, wrong={"near": lambda lab: 4_250}, unready=_is_far),
-    Task("lab16.three", right=lambda rows: MOST_OF_THREE, wrong={"all": lambda rows: 32}, unready=_three_pulls),
+    Task("lab16.three", right=_a_third, wrong={"all": lambda rows: sum(_given(rows))}, unready=_three_pulls),
     Task(
         "lab16.own_scope",
         right=lambda scope: scope.requests()[0].empty,
