@@ -27,6 +27,7 @@ from mqlab.cluster.serving.planning import Wanted, plan_of
 from mqlab.cluster.serving.server import Server
 from mqlab.cluster.testing.failing import Failing
 from mqlab.durations import milliseconds
+from mqlab.errors import LimitReached
 from mqlab.rocketmq.wire.bodies import SubscriptionGroupConfig, TopicConfig
 from mqlab.rocketmq.wire.message import MessageExt
 from mqlab.rocketmq.wire.names import dlq_topic, retry_topic
@@ -108,6 +109,10 @@ class ServerOfTests:
         before_ms, stands_still = self.clock.now_ms(), self.clock.stands_still
         self.server.kill()
         self.server = self._started()
+        # In one jump the name server would find that the broker was silent for too long, and forget it.
+        while before_ms - self.clock.now_ms() > JUMP_MS:
+            self.server.on_loop(lambda: self.clock.advance(JUMP_MS))
+            time.sleep(PAUSE_SECONDS)
         self.server.on_loop(lambda: self._put_ahead(before_ms, stands_still))
 
     def _put_ahead(self, before_ms: int, stands_still: bool) -> None:
@@ -246,11 +251,13 @@ class RocketMQ:
         return messages
 
     def _wait_for_route(self, topic: str) -> None:
-        """A topic is found when the name server knows it."""
+        """A topic is found when the name server knows it. LimitReached when that takes too long."""
         name_server = self._server.server.name_server
         assert name_server is not None
         end = time.monotonic() + ROUTE_SECONDS
-        while not self._on_loop(lambda: name_server.routes.route(topic) is not None) and time.monotonic() < end:
+        while not self._on_loop(lambda: name_server.routes.route(topic) is not None):
+            if time.monotonic() > end:
+                raise LimitReached(f"the name server has no route of {topic} after {ROUTE_SECONDS:g} s")
             time.sleep(LOOK_SECONDS)
 
     def _on_loop(self, action: Callable[[], Any]) -> Any:

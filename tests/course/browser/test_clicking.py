@@ -162,7 +162,13 @@ def closed_while_its_kernel_runs(page: Any, jupyterlab: JupyterLab, path: Path) 
     assert saved(page, path)[0] == {"prediction": "lab00.after_ack", "answer": "1", "before_reveal": True}
 
 
-ASKED = {"question": "How many?", "choices": [["0", "none"], ["1", "one"]], "answer": "", "place": "here"}
+ASKED = {
+    "question": "How many?",
+    "legend": "Your prediction",
+    "choices": [["0", "none"], ["1", "one"]],
+    "answer": "",
+    "place": "here",
+}
 MODEL = """const values = ASKED, callbacks = {};
 window.keeps = (kept) => callbacks["msg:custom"]({ kept });
 const model = {

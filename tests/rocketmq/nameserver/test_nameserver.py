@@ -248,7 +248,8 @@ def test_settings_that_it_does_not_take(world: World, client: BareClient, text: 
 
 def test_topics_of_units_are_listed(client: BareClient) -> None:
     for topic, flag in (("plain", 0), ("unit", 1), ("subscribed", 2), ("both", 3)):
-        client.ask(17, topic=topic, readQueueNums=1, writeQueueNums=1, perm=6, topicSysFlag=flag, order=False)
+        numbers = {"readQueueNums": 1, "writeQueueNums": 1, "perm": 6, "topicSysFlag": flag}
+        client.ask(17, topic=topic, **numbers, topicFilterType="SINGLE_TAG", order=False)
     client.world.run_for(5)
     listed = {code: json.loads(ask(client, code).body or b"")["topicList"] for code in (311, 312, 313)}
     assert listed == {311: ["unit", "both"], 312: ["subscribed", "both"], 313: ["subscribed"]}
