@@ -29,8 +29,17 @@
 from collections import Counter
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
-from mqlab.course.widgets import lanes_board
+from mqlab.course import (
+    answer,
+    check,
+    hint,
+    mybroker,
+    old_questions,
+    predict,
+    reveal,
+    show_me,
+)
+from mqlab.course.widgets import crash_matrix, lanes_board
 from mqlab.lab.views import Bars, Curve, Table
 
 # %%
@@ -696,6 +705,48 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 # *created* was sent back, the thread took *paid* and *shipped*, and ten seconds later *created* was redelivered, out of
 # `%RETRY%billing`. Sending one event back lets the others overtake it. Set `FAILS` to each of the others: with one of
 # the three the order is kept.
+
+# %% [markdown]
+# ## The same day on yours
+#
+# Twenty threads finish in any order, and the cache of lab 04a must still find the offset. Here is that lab's day for
+# your twenty threads: six orders, the second takes twelve seconds, and billing is killed before each step that it takes
+# from 75 to 109. Every order is paid in the end. If you kept `MyProcessQueue` in lab 04a, the cache is yours. If not, it
+# is mqlab's own.
+
+
+# %%
+def as_long_as_it_says(messages, context):
+    context.sleep(messages[0].tags)
+    return CONSUME_SUCCESS
+
+
+def six_orders(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for seconds in (1, 12, 1, 1, 1, 1):
+        shop.send(Message("orders", b"a book", tags=f"{seconds}s"))
+    read(lab, as_long_as_it_says)
+    lab.run_for("25s")
+
+
+def paid(lab):
+    rows = lab.deliveries("billing", absences=False)
+    done = {row.queue_offset for row in rows if row.status == CONSUME_SUCCESS}
+    return f"{len(done)} of 6 orders are paid"
+
+
+# %% tags=["explorer"]
+on_yours = crash_matrix(
+    {"the cache in mybroker": six_orders},
+    node="billing-1",
+    outcome=paid,
+    only=lambda point: 75 <= point.number < 110,
+    seed=7,
+    client=no_trace,
+    parts=mybroker.parts(process_queue=...),  # ...: the one you kept, or mqlab's own
+)
+on_yours
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
