@@ -16,7 +16,7 @@ from mqlab.course.site.pages import put_pages
 from mqlab.course.site.python import put_python
 from mqlab.errors import UsageError
 
-LABS = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "14", "15")
+LABS = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "14", "15", "16")
 """What runs in a browser: the labs without Spark."""
 BESIDE_THE_LABS = ("glossary.ipynb", "explorers.ipynb", "not-modelled.ipynb")
 

@@ -33,7 +33,31 @@ INSTEAD = {
 # A browser has no processes, so no server is started here. On a computer the shop got these answers within 2 ms:
 said, waited = ["SEND_OK", "Send [3] times, still failed, cost [1]ms, Topic"], 0.002
 Table([{"order": 1, "told": said[0]}, {"order": 2, "told": said[1].partition(",")[0]}])"""
-    }
+    },
+    "16d": {
+        'process, addresses = serving.served(home, "--record", frames, *grpc)': """\
+# A browser has no processes, so no server is started here. On a computer it listens at addresses of these kinds:
+["brokers", "grpc", "namesrv"]""",
+        'with mqlab.connect(addresses["namesrv"]) as cluster:': """\
+# A browser has no connections to a server. On a computer, with lab 16's solution, the shop and billing saw this:
+told, got = ["SEND_OK"] * 4, [f"order-{n}" for n in range(4)]
+reveal("lab16.notices", "never")
+Table({"the shop is told": status, "billing gets": key} for status, key in zip(told, got, strict=True))""",
+        'popped = apaches_client(addresses["grpc"]) if has_grpc else "the client is not here"': """\
+# A browser has no client of Apache's. On a computer that has it, it gets these orders:
+popped = ["order-0", "order-1", "order-2", "order-3", "order-9"]
+popped""",
+        "process.terminate()": """\
+# A browser has no server whose frames could be written down. These reach your broker in a run in virtual time:
+mine = ("SEND_MESSAGE_V2", "PULL_MESSAGE", "QUERY_CONSUMER_OFFSET")
+with contextlib.chdir(home):
+    recorded = play(joins_late, seed=7, client=no_trace, parts=yours)
+rows = [row for row in recorded.journal.of("frame") if row.about_text.startswith(mine)]
+Table(
+    {"at_ms": row.now_ms, "frame": row.about_text, "node": row.node}
+    for row in rows[:12]
+)""",
+    },
 }
 """What a browser cannot run: a line of such a cell -> the cell's second form. Those cells are no answers."""
 

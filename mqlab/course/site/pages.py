@@ -10,8 +10,10 @@ A cell of the handed-out lab has the output that the same cell has in the solved
 from __future__ import annotations
 
 import ast
+import builtins
 import json
 import re
+import symtable
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +50,10 @@ def shown(handed_out: dict[str, Any], solved: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names(source: str) -> tuple[set[str], set[str]]:
-    """The names that a cell defines at its top, and all that it reads. What is not Python has no output in a page."""
+    """The names of the notebook that a cell defines, and those that it reads; a function's own names are neither.
+
+    What is not Python has no output in a page.
+    """
     try:
         tree = ast.parse(source)
     except SyntaxError:
@@ -61,7 +66,17 @@ def _names(source: str) -> tuple[set[str], set[str]]:
         for part in ast.walk(tree)
         if isinstance(part, ast.Attribute | ast.Subscript) and isinstance(part.value, ast.Name)
     }
-    return defined | changed, {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    used = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    of_the_notebook = _outer(symtable.symtable(source, "", "exec"))
+    changed -= set(dir(builtins))  # list[int] changes nothing
+    return (defined | changed) & of_the_notebook, used & of_the_notebook
+
+
+def _outer(scope: symtable.SymbolTable) -> set[str]:
+    """The names of a scope, and of those in it, that belong to the notebook."""
+    is_top = scope.get_type() == "module"
+    names = {symbol.get_name() for symbol in scope.get_symbols() if is_top or symbol.is_global()}
+    return names.union(*map(_outer, scope.get_children()))
 
 
 def _imported(cell: dict[str, Any]) -> set[str]:

@@ -35,6 +35,7 @@ pytestmark = pytest.mark.browser
 FIRST = "00-a-messages-day.ipynb"
 SAYS_SOMETHING_ELSE = {
     "01a": {'files.map("order-1")'},  # an index that has fewer slots
+    "16d": {'mine = ("SEND_MESSAGE_V2", "PULL_MESSAGE", "QUERY_CONSUMER_OFFSET")'},  # frames in virtual time
 }
 """A line of each cell whose text is another one in a browser."""
 ASKS_ABOUT_OTHER_LABS = "old_questions("

@@ -128,13 +128,20 @@ def test_a_cell_that_uses_an_answer_has_no_output_in_the_page() -> None:
         ("fills", "rows = []\nrows.append(mine(1))"),
         ("filled", "rows"),
         ("free", "other = 3\nother"),
+        (
+            "has names of its own",
+            "class Other:\n    def found(self, rows):\n        self.rows = list([rows])\n\nOther().found(3)",
+        ),
         ("checks", 'check("lab.mine")\nother'),
     ]
-    solved = {"cells": [cell("a", "# exercise: lab.mine\ndef mine(n):\n    return n", "x")]}
+    solved = {"cells": [cell("a", "# exercise: lab.mine\ndef mine(self):\n    self.n: list[int] = []", "x")]}
     solved["cells"] += [cell(name, source, "result") for name, source in rest]
     handed_out = {"cells": [cell("a", "# exercise: lab.mine\ndef mine(n):\n    ...")]}
     handed_out["cells"] += [cell(name, source) for name, source in rest]
-    assert [one["id"] for one in shown(handed_out, solved)["cells"] if one["outputs"]] == ["free"]
+    assert [one["id"] for one in shown(handed_out, solved)["cells"] if one["outputs"]] == [
+        "free",
+        "has names of its own",
+    ]
 
 
 def test_a_page_asks_no_other_server_and_links_to_pages() -> None:
