@@ -177,7 +177,7 @@ def folder_as_notebook(pristine: Notebook, path: Path) -> None:
 
 def huge(pristine: Notebook, path: Path) -> None:
     notebook = with_answers(pristine, WRONG_TOTAL)
-    notebook["cells"][0]["source"] = "x" * (33 << 20)
+    notebook["cells"][0]["source"] = "x " * (17 << 20)
     save(notebook, path)
 
 

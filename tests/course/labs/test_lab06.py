@@ -132,7 +132,7 @@ def test_members_replaced_one_by_one_lose_nothing_either() -> None:
 SLIPS = [
     ("collide", "def collide(tag):\n    return tag", "A tag does not collide with itself"),
     ("collide", "def collide(tag):\n    return tag + '!'", "The other tag has as many letters"),
-    ("collide", "def collide(tag):\n    return java_hash(tag)", "collide returns a text"),
+    ("collide", "def collide(tag):\n    return java_hash(tag)", "collide returns a string"),
     ("who_gets", "def who_gets(members, messages, text_in_pull):\n    return {}", "who_gets returns a tuple"),
     (
         "who_gets",
