@@ -11,6 +11,7 @@
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
 # | **POP** on RocksDB, limits of messages in flight | a second implementation of POP; a limit on what one group has out | the classic implementation, which is the default; both are off in RocketMQ |
+# | **orderly pop** by clients of a Lab | the proxy pops the messages of a group one after another | an orderly push consumer locks its queues and pulls, as RocketMQ's does, also where its group pops; `mqlab serve --grpc` pops in order |
 # | **proxy** in a Lab | a server between clients that speak gRPC and brokers, which speaks POP for them | clients in a Lab talk to brokers in the remoting protocol; `mqlab serve --grpc` answers the others |
 # | **request-reply** | a producer sends a message and waits for another program's answer, which is also a message | a broker pushes replies to a waiting client of another language; mqlab's own producer does not wait for one: two ordinary topics do the same and show how it works |
 # | **automatic batches** | a producer collects small messages and sends them as one request | off in RocketMQ by default; `send` sends at once |
@@ -28,6 +29,7 @@
 # | queue **extension**, filter **bitmap** | tag codes of any length, and SQL results computed in advance, are stored next to the queue | SQL is evaluated when a pull is answered; both are off by default |
 # | **LMQ** (light queues) | thousands of queues that share one topic's messages, for MQTT | ordinary queues |
 # | **transient** store pool, warm-up, swap | messages are written through off-heap memory; pages are touched in advance | messages are written straight into the mapped file. The difference is one of speed, and mqlab does not have RocketMQ's speed |
+# | daily check of the **timer** wheel | at 5 o'clock the counts of waiting messages are computed again from the wheel | the counts change with each message, and are not computed again |
 # | **cold-data** control | pulls that read cold data are slowed down | answers to cold reads have fewer messages (8 instead of 32); nothing is slowed down |
 
 # %% [markdown]
@@ -37,6 +39,7 @@
 # |---|---|---|
 # | **DLedger** | the commit log replicated by Raft | a master and its slaves with RocketMQ's own protocol; elections would be a separate course |
 # | **controller** | elects a new master among in-sync replicas, with epochs in the log | a master that is down stays down until it is restarted |
+# | **escape** of revived messages | with an acting master, a message that was popped and not acknowledged may be put to another broker | a broker revives what it has handed out itself |
 # | **acting master** | a slave takes over some duties, such as queue locks and delayed messages | clients can read from slaves; slaves do nothing else |
 # | **static topics** (logical queues) | queues keep their numbers while they move between brokers | a queue stays on one broker |
 # | **namespace**s | a prefix on topics and groups keeps tenants apart | names are used as they are |

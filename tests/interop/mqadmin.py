@@ -120,6 +120,20 @@ TABLE = [
     Row("consumerConnection -g nobody"),
     Row("noSuchCommand -x"),
     Row("topicList", LINES),
+    Row("updateTopic -c CLUSTER -t popped -r 2 -w 2"),
+    Row("setConsumeMode -c CLUSTER -t popped -g popping-group -m POP -q 0"),
+    Row("setConsumeMode -b BROKER -t popped -g popping-group -m POP"),
+    Row("setConsumeMode -b BROKER -t nowhere -g popping-group -m POP"),
+    Row("+wait 1"),
+    Row("+pop popping-group popped"),
+    Row("+wait 3"),
+    Row("+send popped 0 key-4"),
+    Row("+send popped 1 key-5"),
+    Row("+called popping-group 2"),
+    Row("+wait 1"),
+    Row("consumerProgress -g popping-group -t popped", LINES),
+    Row("consumerConnection -g popping-group"),
+    Row("consumerStatus -g popping-group", SHAPE),
 ]
 
 USERS = [

@@ -86,6 +86,19 @@ class RunningQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class PoppedQueue:
+    """The state of one queue that a consumer pops (queue -1: all of a broker). Mirrors PopProcessQueueInfo.
+
+    ``wait_ack_count``: messages that are not acknowledged. A batch whose lease is over raises it for ever, as in 5.3.3.
+    """
+
+    message_queue: MessageQueue
+    wait_ack_count: int
+    dropped: bool
+    last_pop_timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
 class ConsumeStatus:
     """The recent counts of a consumer for one topic: rates per second, times in ms. Mirrors ConsumeStatus."""
 
@@ -108,10 +121,11 @@ class ConsumerRunningInfo(Shown):
     properties: dict[str, str]
     subscriptions: tuple[SubscriptionData, ...]
     queues: tuple[RunningQueue, ...]
+    popped_queues: tuple[PoppedQueue, ...]
     statuses: tuple[ConsumeStatus, ...]
 
-    def shown_rows(self) -> Sequence[RunningQueue]:
-        return self.queues
+    def shown_rows(self) -> Sequence[RunningQueue | PoppedQueue]:
+        return self.popped_queues or self.queues
 
     def shown_title(self) -> str:
         return f"queues of {self.client_id}"
@@ -231,12 +245,14 @@ def get_consumer_running_info(admin: AdminNode, group: str, client_id: str) -> C
     code = RequestCode.GET_CONSUMER_RUNNING_INFO
     answer = admin.ask_value(address, code, consumerGroup=group, clientId=client_id, jstackEnable=False)
     queues = [_running_queue(queue_from_key(key), info) for key, info in (answer.get("mqTable") or {}).items()]
+    popped = [_popped_queue(queue_from_key(key), info) for key, info in (answer.get("mqPopTable") or {}).items()]
     return ConsumerRunningInfo(
         group,
         client_id,
         dict(answer.get("properties") or {}),
         tuple(SubscriptionData.from_value(subscription) for subscription in answer.get("subscriptionSet") or []),
         tuple(sorted(queues, key=lambda row: row.message_queue)),
+        tuple(sorted(popped, key=lambda row: row.message_queue)),
         tuple(_status(client_id, topic, status) for topic, status in sorted((answer.get("statusTable") or {}).items())),
     )
 
@@ -296,6 +312,10 @@ def _running_queue(queue: MessageQueue, info: dict[str, Any]) -> RunningQueue:
         to_long(info["lastPullTimestamp"]),
         to_long(info["lastConsumeTimestamp"]),
     )
+
+
+def _popped_queue(queue: MessageQueue, info: dict[str, Any]) -> PoppedQueue:
+    return PoppedQueue(queue, to_long(info["waitAckCount"]), bool(info["droped"]), to_long(info["lastPopTimestamp"]))
 
 
 def _status(client_id: str, topic: str, status: dict[str, Any]) -> ConsumeStatus:

@@ -264,6 +264,10 @@ class PushConsumer(GroupMember[PushState]):
         """The queues that an operator sees: those it owns."""
         return self.process_queues
 
+    def reported_pops(self) -> dict[MessageQueue, dict[str, Any]]:
+        """What an operator sees of the queues that the broker has it pop."""
+        return {queue: popped.to_value() for queue, popped in (self.pop_loop.queues if self.pop_loop else {}).items()}
+
     def parked_queues(self) -> list[MessageQueue]:
         """Queues whose next pull is parked until a check succeeds."""
         return list(self.pull_loop.parked)

@@ -7,6 +7,8 @@ Mirrors: SimpleConsumer of the 5.x clients, here over remoting: RocketMQ's own a
         consumer.change_invisible_duration(message, "2m")   needs longer, or is to come again in two minutes
 
 What is neither acknowledged nor given more time comes again, with one more in ``reconsume_times``. No queue is its own.
+
+Left out: orderly pop, which the proxy asks for (mqlab.cluster.grpc).
 """
 
 from __future__ import annotations

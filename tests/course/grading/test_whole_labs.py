@@ -13,7 +13,13 @@ import pytest
 from mqlab import CONSUME_SUCCESS, Lab, Message, MessageQueue, play
 from mqlab.course.grading.judging.desk import Desk
 from mqlab.course.grading.judging.loaded import AnswerStopped
-from mqlab.course.grading.judging.world.settings import LITE_PULL_CONSUMER, PRODUCER, PULL_CONSUMER, PUSH_CONSUMER
+from mqlab.course.grading.judging.world.settings import (
+    LITE_PULL_CONSUMER,
+    PRODUCER,
+    PULL_CONSUMER,
+    PUSH_CONSUMER,
+    SIMPLE_CONSUMER,
+)
 from mqlab.course.grading.sandbox.values import NotPlain
 from mqlab.errors import UsageError
 from mqlab.lab.world.crashes import CrashPoint, every_crash
@@ -22,6 +28,7 @@ from mqlab.rocketmq.client.settings import (
     ProducerConfig,
     PullConsumerConfig,
     PushConsumerConfig,
+    SimpleConsumerConfig,
 )
 from tests.course.grading.conftest import HASTY
 
@@ -189,6 +196,7 @@ def test_what_a_story_may_not_do_is_refused(desk: Desk, line: str, words: str) -
         (PUSH_CONSUMER, PushConsumerConfig),
         (PULL_CONSUMER, PullConsumerConfig),
         (LITE_PULL_CONSUMER, LitePullConsumerConfig),
+        (SIMPLE_CONSUMER, SimpleConsumerConfig),
     ],
 )
 def test_the_settings_an_answer_may_give_exist_and_name_no_folder(allowed: frozenset[str], config: type) -> None:

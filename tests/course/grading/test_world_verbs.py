@@ -343,9 +343,19 @@ def story(lab):
     lite.assign(queues)
     lite.start()
     polled = lite.poll("5s")
+    simple = lab.simple_consumer("letters", await_duration="1s", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    simple.subscribe("orders")
+    simple.start()
+    first, second, *_ = simple.receive(3, "60s")
+    simple.ack(first)
+    simple.change_invisible_duration(second, "90s")
+    simple.ack(second)
+    pending = simple.receive_async(1, "60s")
+    pending.result()
+    out = len(lab.leases("letters"))
     upcoming = len(lab.upcoming(3))
     consumer.shutdown()
-    counts = (traffic.sent, len(queues), len(pulled.msg_found_list) > 0, len(polled) > 0, upcoming)
+    counts = (traffic.sent, len(queues), len(pulled.msg_found_list) > 0, len(polled) > 0, upcoming, out)
     return sorted(set(seen)), counts, lab.resource("bank").longest_queue
 """
 

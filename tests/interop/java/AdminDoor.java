@@ -26,7 +26,7 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /**
  * mqadmin's commands one after another in one process: a file with a command a line (words between tabs), and a JSON file with
- * what each printed. Further "commands": +send TOPIC QUEUE KEY, +consume GROUP TOPIC (until the end), +called GROUP MESSAGES
+ * what each printed. Further "commands": +send TOPIC QUEUE KEY, +consume GROUP TOPIC and +pop GROUP TOPIC (until the end), +called GROUP MESSAGES
  * (waits until the listener has had so many), +wait SECONDS, +user NAME PASSWORD (who signs from here on; "-" for nobody). In
  * the words of a command UNIQUE-ID and OFFSET-ID stand for the ids of the message that was sent last.
  */
@@ -83,8 +83,10 @@ public class AdminDoor {
                 System.out.println(sent.getSendStatus() + " " + sent.getQueueOffset());
                 break;
             case "+consume":
+            case "+pop":
                 DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(words[1], hook);
                 consumer.setNamesrvAddr(nameServer);
+                consumer.setClientRebalance(words[0].equals("+consume"));
                 consumer.setInstanceName("admin-door-" + words[1]);
                 consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
                 consumer.subscribe(words[2], "*");

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mqlab import Message, play
 from mqlab.lab.views.rocketmq5.lease_bars import show_leases
 from mqlab.lab.world.lab import Lab
+from mqlab.rocketmq.client.consuming import popped
 
 
 def four_ends(lab: Lab) -> None:
@@ -46,3 +49,31 @@ def test_a_popped_message_is_noted_in_its_own_queue_and_so_is_a_revived_one() ->
     places = [(row["message_queue"].topic, row["message_queue"].queue_id) for row in lab.deliveries("billing")]
     assert set(places) == {("orders", 0), ("%RETRY%billing_orders", 0)}
     assert "NOT_PULLED" not in [row["status"] for row in lab.deliveries("billing") if row["queue_offset"] < 3]
+
+
+def test_orderly_pops_are_no_leases_of_single_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = popped.command.request
+    monkeypatch.setattr(
+        popped.command,
+        "request",
+        lambda code, *body, **fields: ask(code, *body, **fields | ({"order": True} if "order" in fields else {})),
+    )
+    lab = play(takes_two, seed=7, client={"enable_trace": False})
+    revive_queues = [values["revive_queue"] for _, values in lab.journal.changes("message.popped")]
+    assert revive_queues == [999] and len(lab.journal.changes("message.acked")) == 1
+    assert not lab.leases("billing").rows and not show_leases(lab, "billing").messages
+    monkeypatch.undo()
+    usual = play(takes_two, seed=7, client={"enable_trace": False})
+    assert len(usual.leases("billing").rows) == 1 and len(show_leases(usual, "billing").messages) == 2
+
+
+def takes_two(lab: Lab) -> None:
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for _ in range(2):
+        shop.send(Message("orders", b"x"))
+    consumer = lab.simple_consumer("billing", await_duration="1s", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    consumer.subscribe("orders")
+    consumer.start()
+    consumer.ack(consumer.receive(2, "30s")[0])
+    lab.run_for("1s")

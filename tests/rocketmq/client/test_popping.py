@@ -49,6 +49,38 @@ def lab() -> Lab:
     return lab
 
 
+def test_an_operator_sees_the_queues_it_pops() -> None:
+    lab = Lab(seed=5)
+    lab.create_topic("jpop", read_queue_nums=4, write_queue_nums=4)
+    lab.admin.set_message_request_mode("jpop", "gjpop")
+    consumer = lab.push_consumer(
+        "gjpop",
+        client_rebalance=False,
+        pop_invisible_time="10s",
+        consume_from_where="CONSUME_FROM_FIRST_OFFSET",
+        consume_thread_min=1,
+        consume_thread_max=1,
+    )
+    consumer.subscribe("jpop")
+    consumer.on_messages(lambda messages, context: context.sleep("12s") or CONSUME_SUCCESS)
+    consumer.start()
+    lab.run_for("3s")
+    producer = lab.producer("shop")
+    producer.send(Message("jpop", b"0"))
+    producer.send(Message("jpop", b"1"))
+    lab.run_for("1s")
+    info = lab.admin.get_consumer_running_info("gjpop", consumer.client_id)
+    (popped,) = info.popped_queues
+    assert (popped.message_queue.topic, popped.message_queue.queue_id) == ("jpop", -1)
+    assert popped.wait_ack_count == 2 and not popped.dropped
+    assert 0 <= lab.now_ms - popped.last_pop_timestamp <= 1_100
+    assert {row.message_queue.topic for row in info.queues} == {"%RETRY%gjpop"}
+    assert "wait_ack_count" in str(info)
+    lab.run_for("20s")  # both leases were over: 5.3.3 adds to the number, and never subtracts what it has added
+    (later,) = lab.admin.get_consumer_running_info("gjpop", consumer.client_id).popped_queues
+    assert later.wait_ack_count >= 4
+
+
 @pytest.mark.parametrize("code", [200050, 200051, 200053])
 def test_the_header_fields_are_the_java_clients(lab: Lab, code: int) -> None:
     java = [row["requestExt"] for row in JAVA if row["code"] == code]

@@ -19,7 +19,7 @@ from mqlab.durations import exact_text
 from mqlab.lab.views.picture import Canvas, Look, Picture, text_pixels
 from mqlab.lab.views.table import Table
 from mqlab.lab.views.theme import AMBER, BLUE, GREEN, MUTED, RED
-from mqlab.rocketmq.wire.pop import offsets_of, real_topic
+from mqlab.rocketmq.wire.pop import ORDERLY_REVIVE_QUEUE, offsets_of, real_topic
 
 MARGIN, ROW, AXIS = 18, 24, 460
 ACKED = Look(GREEN, "circle", "acknowledged")
@@ -181,11 +181,18 @@ def show_leases(lab: Any, group: str, broker: str = "broker-a", *, title: str = 
 
 
 def _events(lab: Any, group: str, broker: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """What a broker noted of the group's pops, acks, changes and revivals, in order."""
+    """What a broker noted of the group's pops, acks, changes and revivals, in order; nothing of orderly pops."""
+    orderly: set[tuple[str, int, int]] = set()
     kinds = ("message.popped", "message.acked", "message.invisible_time_changed", "message.revived")
     for record in lab.journal:
         if record.node != broker:
             continue
         for change in record.changes:
-            if change.kind in kinds and change.values.get("group") == group:
-                yield record.now_ms, change.kind, change.values
+            values = change.values
+            if change.kind not in kinds or values.get("group") != group:
+                continue
+            if values.get("revive_queue") == ORDERLY_REVIVE_QUEUE:
+                for kind, queue_id in offsets_of(values["offsets"]):
+                    orderly.add((real_topic(values["topic"], group, kind), queue_id, values["pop_time"]))
+            elif (values["topic"], values.get("queue_id"), values.get("pop_time")) not in orderly:
+                yield record.now_ms, change.kind, values

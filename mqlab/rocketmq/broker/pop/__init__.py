@@ -8,5 +8,5 @@ PopReviveService, PopLongPollingService, ConsumerOrderInfoManager (the classic i
                                                                                                the group's retry topic
     The committed offset says what was given out, not what was consumed.
 
-Left out: the RocksDB implementation, limits on messages in flight, putting back what only another broker can read.
+Left out: the RocksDB implementation, limits on messages in flight, the escape of revived messages to another broker.
 """

@@ -220,7 +220,12 @@ class GroupMember(Generic[State]):
                 commit_offsets[queue] = yield self.offset_store.read_store(queue)
         queues = self.reported_queues()  # as they are now that the store has answered
         started_ms = self.client.started_ms
-        return running_info(self.state, self.consume_type, started_ms, queues, commit_offsets, self.parked_queues())
+        parked, popped = self.parked_queues(), self.reported_pops()
+        return running_info(self.state, self.consume_type, started_ms, queues, commit_offsets, parked, popped)
+
+    def reported_pops(self) -> dict[MessageQueue, dict[str, Any]]:
+        """What an operator sees of the queues that are popped; only a push consumer has some."""
+        return {}
 
     def parked_queues(self) -> list[MessageQueue]:
         """Queues whose next pull waits for a check to hold."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from mqlab.errors import BrokerError, MqlabError
 from mqlab.rocketmq.client.consuming.member_state import PushState
@@ -38,8 +38,17 @@ class PopQueue:
     """One assigned queue; ``waits_for_ack`` counts what its listener has not finished. Mirrors PopProcessQueue."""
 
     queue: MessageQueue
+    last_pop_timestamp: int
     waits_for_ack: int = 0
     dropped: bool = False
+
+    def to_value(self) -> dict[str, Any]:
+        """What an operator sees of it. Mirrors PopProcessQueueInfo, with its spelling."""
+        return {
+            "droped": self.dropped,
+            "lastPopTimestamp": self.last_pop_timestamp,
+            "waitAckCount": self.waits_for_ack,
+        }
 
 
 class ConsumePopped(Protocol):
@@ -68,7 +77,7 @@ class PopLoop:
             changed = True
         for queue in queues:
             if queue not in self.queues:
-                self.queues[queue] = PopQueue(queue)
+                self.queues[queue] = PopQueue(queue, self._clock.now_ms())
                 self._note("queue.added", queue, next_offset=None)
                 self._later(self.queues[queue], FIRST_POP_DELAY_MS)
                 changed = True
@@ -91,6 +100,7 @@ class PopLoop:
         state = self._state
         if pop_queue.dropped or not state.service.is_running:
             return
+        pop_queue.last_pop_timestamp = self._clock.now_ms()  # also when a check below holds it back
         if state.is_suspended:
             self._later(pop_queue, SUSPENDED_DELAY_MS)
         elif pop_queue.waits_for_ack > state.config.pop_threshold_for_queue:

@@ -5,11 +5,12 @@ Mirrors: ConsumerRunningInfo, ProcessQueueInfo, GetConsumerStatusBody. ``lab.adm
     properties        every setting as text, and PROP_… of the process
     subscriptionSet   what it subscribes to, %RETRY% too
     mqTable           per queue: cached offsets and count, commit offset, locked, droped (so spelled), timestamps
+    mqPopTable        per popped queue: what the listener has not finished, droped, the last pop
     statusTable       per topic: the minute's and hour's counters
 
 Pull and lite pull consumers report less: no statusTable, and only the lite one has queues.
 
-Left out: jstack (a coroutine has no thread to dump) and POP tables.
+Left out: jstack (a coroutine has no thread to dump).
 """
 
 from __future__ import annotations
@@ -32,16 +33,18 @@ def running_info(
     queues: Mapping[MessageQueue, ProcessQueue],
     commit_offsets: Mapping[MessageQueue, int],
     parked: Collection[MessageQueue] = (),
+    popped: Mapping[MessageQueue, dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """The body of an answer to GET_CONSUMER_RUNNING_INFO, as values.
 
-    ``commit_offsets``: those in memory, or else in the store; ``parked``: queues whose next pull waits.
+    ``commit_offsets``: those in memory, or else in the store; ``parked``: queues whose next pull waits;
+    ``popped``: what there is to say of each queue that is popped.
     """
     push = state if isinstance(state, PushState) else None
     now_ms = state.ports.clock.now_ms()
     return {
         "jstack": None,
-        "mqPopTable": {},
+        "mqPopTable": {queue_key(queue): value for queue, value in (popped or {}).items()},
         "mqTable": {
             queue_key(queue): _queue_info(
                 process_queue,

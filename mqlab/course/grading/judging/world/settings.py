@@ -41,6 +41,7 @@ LITE_PULL_CONSUMER = CONSUMER | names(
     consume_max_span auto_commit auto_commit_interval_millis poll_timeout_millis broker_suspend_max_time_millis
     consumer_timeout_millis_when_suspend consumer_pull_timeout_millis topic_metadata_check_interval_millis"""
 )
+SIMPLE_CONSUMER = CONSUMER | names("await_duration")
 TOPIC = names("read_queue_nums write_queue_nums perm order brokers")
 GROUP = names(
     """brokers consume_enable consume_broadcast_enable consume_from_min_enable consume_message_orderly
