@@ -749,7 +749,8 @@ def never_pays(lab):
 
 
 dead_day = play(never_pays, seed=7, client=no_trace, parts=yours)
-dead_day.waits(dead_day.deliveries("billing", absences=False)[0])
+first_call = dead_day.deliveries("billing", absences=False)[0]
+dead_day.waits(first_call, scale="linear")
 
 # %% [answer] lab16.quick_death
 # ### Your turn: dead within a minute
@@ -818,7 +819,8 @@ answer("lab16.down_for", (second.started_ms - first.started_ms) // 1000, down)
 ### END SOLUTION
 
 # %% [markdown]
-# And killed before every step of that day: the order is paid in the end, wherever the broker dies.
+# And killed before each step that the broker takes from 105 to 139 of that day, while the copy waits and comes: the order
+# is paid in the end.
 
 
 # %%

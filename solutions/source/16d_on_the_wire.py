@@ -551,7 +551,8 @@ Table(
 )
 
 # %% [markdown]
-# And in the time machine. The run ends at the step at which the promise was broken; go back from there.
+# And in the time machine. It opens at the beginning. Its last stop is the step at which the promise was broken: go there,
+# and back from it.
 
 # %% tags=["explorer"]
 with contextlib.chdir(forgetful):

@@ -9,7 +9,9 @@ import pytest
 
 from mqlab.course.widgets import retry_clock
 from mqlab.course.widgets.boards.retry_clock.runs import RetrySettings
+from mqlab.lab.parts import OwnParts
 from tests.course.browser.live_boards import fits, live_page, open_more_settings, still_page, unnamed_controls
+from tests.lab.parts.brokers.rocketmq_shape import MyRetries
 
 pytestmark = pytest.mark.browser
 
@@ -51,6 +53,13 @@ def test_a_run_is_played_by_mouse_and_by_keyboard(chromium: Any, tmp_path: Path)
     page.get_by_role("button", name="Play").click()
     page.get_by_role("alert").filter(has_text="level 1 is '1x'").wait_for()
     assert unnamed_controls(page) == [] and page.problems == []
+
+
+def test_copies_on_own_retries_wait_there_and_not_in_rocketmqs_topic(chromium: Any, tmp_path: Path) -> None:
+    page = still_page(chromium, retry_clock(max_retries=1, parts=OwnParts(retries=MyRetries)), tmp_path)
+    page.get_by_text("waits in your retries, with its level").wait_for()
+    page.get_by_text("Then it waits in your retries (level 3)").wait_for()
+    assert page.get_by_text("SCHEDULE_TOPIC_XXXX").count() == 0
 
 
 def test_without_a_kernel_recorded_runs_are_chosen(chromium: Any, tmp_path: Path) -> None:

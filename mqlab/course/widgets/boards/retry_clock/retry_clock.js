@@ -17,6 +17,7 @@ const STYLE = `
 `;
 const TICKS = [[1000, "1 s"], [10000, "10 s"], [60000, "1 min"], [600000, "10 min"], [3600000, "1 h"],
   [18000000, "5 h"], [86400000, "1 d"]];
+const SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX";
 const SHOWN_ROWS = 200;
 const PIN_STEPS = 1000;
 
@@ -241,6 +242,11 @@ class RetryClock {
       (Math.abs(off) < 200 ? "at the pin." : `${timeText(Math.abs(off))} ${off < 0 ? "before" : "after"} the pin.`);
   }
 
+  /** Whether copies wait in RocketMQ's topic; a learner's own retries may keep them anywhere. */
+  waitsInSchedule() {
+    return this.run.units.some(([, topic]) => topic === SCHEDULE_TOPIC);
+  }
+
   describe(number) {
     const [at, readFrom, times, result] = this.run.deliveries[Math.min(number, this.run.deliveries.length) - 1];
     const words = `Delivery ${number} of ${this.run.deliveries.length}, after ${timeText(at)}: read from ${readFrom}, ` +
@@ -250,7 +256,8 @@ class RetryClock {
     const wait = this.run.waits.find(([begin]) => begin >= at && (!next || begin <= next[0]));
     if (wait) {
       const [begin, stop, level] = wait;
-      return `${words} Then it waits in SCHEDULE_TOPIC_XXXX, queue ${level - 1} (level ${level}), ` +
+      const where = this.waitsInSchedule() ? `SCHEDULE_TOPIC_XXXX, queue ${level - 1}` : "your retries";
+      return `${words} Then it waits in ${where} (level ${level}), ` +
         (stop === null ? "and is still there." : `for ${timeText(stop - begin)}.`);
     }
     if (next) return `${words} Then it waits in the consumer's memory for ${timeText(next[0] - at)}; nothing is written.`;
@@ -333,7 +340,8 @@ class RetryClock {
   }
 
   drawWaits(svg, x, width) {
-    const words = this.run.waits.length ? "waits in SCHEDULE_TOPIC_XXXX, with its level" : "no wait at the broker";
+    const where = this.waitsInSchedule() ? SCHEDULE_TOPIC : "your retries";
+    const words = this.run.waits.length ? `waits in ${where}, with its level` : "no wait at the broker";
     svg.append(svgElement("text", { x: 4, y: 74 }, words));
     return this.run.waits.map(([from, to, level], number) => {
       const start = x(from);
@@ -353,7 +361,7 @@ class RetryClock {
     svg.append(svgElement("text", { x: 4, y: 128 }, `units written: ${this.run.units.length}`));
     const paths = new Map();
     for (const [at, topic] of this.run.units) {
-      const row = topic === "SCHEDULE_TOPIC_XXXX" ? 1 : topic.startsWith("%DLQ%") ? 2 : 0;
+      const row = topic === SCHEDULE_TOPIC ? 1 : topic.startsWith("%DLQ%") ? 2 : 0;
       paths.set(row, `${paths.get(row) ?? ""}M${x(at)} ${134 + 8 * row} v7`);
     }
     const inks = ["var(--mq-2)", "var(--mq-1)", "var(--mq-ink)"];
