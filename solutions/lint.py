@@ -6,6 +6,7 @@
     words             exercises, tasks and predictions of the source are those of the manifest and of the cells
     own names         what a cell gives to answer(…) has a name that no other cell binds, so that after Run All it is
                       still the world of this question (the answer's own cell may bind it again, in the solution)
+    hidden reveals    reveal(…) is the last statement of its cell: Jupyter shows no other
     beliefs           each has both halves: words in the source, and a wrong answer beside the hidden cases
 
 A section that is only to be read (why, objectives, where RocketMQ does it) is tagged "reading": it needs no picture.
@@ -68,6 +69,7 @@ def complaints(
     for where, cells in parts.items():
         found += _without_pictures(where, cells)
         found += _shared_names(where, cells)
+        found += _hidden_reveals(where, cells)
         found += _first_exercise(where, cells, {exercise.id: exercise.points for exercise in asked.exercises})
     everything = [cell for cells in parts.values() for cell in cells]
     found += _missing_words(", ".join(parts), everything, words, asked)
@@ -122,6 +124,16 @@ def _shared_names(where: str, cells: Sequence[Cell]) -> Iterator[Complaint]:
             if others > 1:
                 words = f"{task} is given {name!r}, which {others} other cells bind: after Run All it is the last one's"
                 yield Complaint("own names", f"{where} line {cell.line}", words)
+
+
+def _hidden_reveals(where: str, cells: Sequence[Cell]) -> Iterator[Complaint]:
+    """A notebook shows the value of a cell's last statement only: a reveal before it tells nobody anything."""
+    for cell in cells:
+        for asked in ASKED.finditer(cell.source) if cell.kind == "code" else ():
+            last = ast.unparse(ast.parse(cell.source).body[-1])
+            if asked[1] == "reveal" and not last.startswith(f"reveal({asked[2]!r}"):
+                words = f"the reveal of {asked[2]} is not its cell's last statement, so it is never shown"
+                yield Complaint("hidden reveals", f"{where} line {cell.line}", words)
 
 
 def _given_to_answers(tree: ast.AST) -> Iterator[tuple[str, str]]:

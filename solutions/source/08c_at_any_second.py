@@ -85,8 +85,10 @@ stored = {
     name: [message.keys for message in waits.store().messages(name)]
     for name in ("reminders", TIMER)
 }
-reveal("lab08.timed_where", "wheel" if stored[TIMER] else "reminders")
 show_wheel(waits, title="what the wheel knows of the reminder")
+
+# %%
+reveal("lab08.timed_where", "wheel" if stored[TIMER] else "reminders")
 
 # %%
 (waiting,) = waits.store().messages(TIMER)
@@ -139,11 +141,13 @@ def lateness(lab):
 # %%
 two = play(two_auctions, seed=7, client=no_trace)
 late_ms = lateness(two)
-reveal("lab08.timed_when", "apart" if late_ms["1 ms later"] == 999 else "exact")
 Table(
     [{"reminder": key, "late_ms": ms} for key, ms in late_ms.items()],
     title="how late they came",
 )
+
+# %%
+reveal("lab08.timed_when", "apart" if late_ms["1 ms later"] == 999 else "exact")
 
 # %% [answer] lab08.precision
 # ### Your turn: a finer wheel
@@ -393,8 +397,10 @@ def rolled(window):
 
 
 six = rolled(6)
-reveal("lab08.rolls", str(len(list(six.store().messages(TIMER)))))
 show_wheel(six, title="one reminder, a window of 6 s")
+
+# %%
+reveal("lab08.rolls", str(len(list(six.store().messages(TIMER)))))
 
 # %% [answer] lab08.copies
 # ### Your turn: five copies

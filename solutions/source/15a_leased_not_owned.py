@@ -88,8 +88,10 @@ def takes_five(lab):
 
 # %%
 five = play(takes_five, seed=7, client=no_trace)
-reveal("lab15.lag_zero", str(sum(row["lag"] for row in five.progress("billing"))))
 five.progress("billing")
+
+# %%
+reveal("lab15.lag_zero", str(sum(row["lag"] for row in five.progress("billing"))))
 
 # %% [markdown]
 # RocketMQ has no command that shows what is out. This lab has one:
@@ -241,8 +243,10 @@ def acks_too_late(lab):
 # %%
 outcome = []
 too_late = play(acks_too_late, seed=7, client=no_trace)
-reveal("lab15.late_ack", outcome[0])
 show_leases(too_late, "billing", title="an ack after the end of its lease")
+
+# %%
+reveal("lab15.late_ack", outcome[0])
 
 # %% [answer] lab15.shortest
 # ### Your turn: the shortest lease
@@ -325,8 +329,10 @@ def outlasts_its_lease(lab):
 # %%
 slow = play(outlasts_its_lease, seed=7, client=no_trace)
 slow_calls = slow.deliveries("billing", absences=False)
-reveal("lab15.success_once", {1: "once", 2: "twice"}.get(len(slow_calls.rows), "more"))
 show_leases(slow, "billing", title="a listener of 13 s on leases of 10 s")
+
+# %%
+reveal("lab15.success_once", {1: "once", 2: "twice"}.get(len(slow_calls.rows), "more"))
 
 # %%
 slow_calls
@@ -386,8 +392,10 @@ done = {}
 for pops, name in ((False, "push"), (True, "POP")):
     day = play(lambda lab, pops=pops: friday(lab, pops), seed=7, client=no_trace)
     done[name] = done_of(day)
-reveal("lab15.stuck", "pop" if done["POP"] == 41 > done["push"] else "same")
 Bars(done, unit="orders done", title="one of two members is stuck")
+
+# %%
+reveal("lab15.stuck", "pop" if done["POP"] == 41 > done["push"] else "same")
 
 # %% [markdown]
 # Let `billing-1` hang, or kill it, and move through the time: what is handed out, what is done, what is coming back?

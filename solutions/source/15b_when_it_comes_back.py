@@ -91,8 +91,10 @@ def forgets_one(lab, waits="1s"):
 # %%
 came_ms = []
 forgot = play(forgets_one, seed=7, client=no_trace)
-reveal("lab15.when_back", "13" if 12_000 <= came_ms[0] <= 15_000 else "10")
 show_leases(forgot, "billing", title="a lease of 10 s without an ack")
+
+# %%
+reveal("lab15.when_back", "13" if 12_000 <= came_ms[0] <= 15_000 else "10")
 
 # %% [markdown]
 # Most clients let the broker *hold* their pop until a message comes, for 15 s.
@@ -195,8 +197,10 @@ def asks_for_more(lab):
 # %%
 more = play(asks_for_more, seed=7, client=no_trace)
 again = list(more.store().messages(RETRY))
-reveal("lab15.old_handle", "again" if again else "done")
 show_leases(more, "billing", title="10 s, then 20 s more, and an ack of the old lease")
+
+# %%
+reveal("lab15.old_handle", "again" if again else "done")
 
 # %% [markdown]
 # Asking for more time needs a thread of its own. Most teams choose one invisible time for all calls instead, from
@@ -507,8 +511,10 @@ def killed(lab, after):
 came = []
 soon = play(lambda lab: killed(lab, "1s"), seed=7, client=no_trace)
 times = Counter(came)
-reveal("lab15.kill9", {2: "two", 4: "four", 6: "six"}[len(came)])
 Bars(dict(sorted(times.items())), unit="times again", title="killed after a second")
+
+# %%
+reveal("lab15.kill9", {2: "two", 4: "four", 6: "six"}[len(came)])
 
 # %% [answer] lab15.killed_later
 # ### Your turn: kill it later

@@ -216,8 +216,10 @@ small = {"mapped_file_size_commit_log": 1024}
 # %%
 rolled = play(five_orders, seed=7, client=no_trace, broker=small)
 orders = list(rolled.store().messages("orders"))
-reveal("lab16.fifth", orders[4].physical_offset)
 rolled.store_map(orders[4])
+
+# %%
+reveal("lab16.fifth", orders[4].physical_offset)
 
 # %% [markdown]
 # What is left of the first file is a *BLANK*. It needs 8 bytes for its own length and magic. RocketMQ keeps them free in
@@ -398,8 +400,10 @@ disk.sync(LOG)
 disk.write(LOG, place, placed(unit_of_order(3), 3, place))
 machine.power_cut()
 disk = machine.disk()
-reveal("lab16.synced", len(walked(disk)))
 Table(walked(disk))
+
+# %%
+reveal("lab16.synced", len(walked(disk)))
 
 # %% [markdown]
 # ## Step 2: dispatch
@@ -435,8 +439,10 @@ def killed_before_dispatch(lab):
 
 lab = play(killed_before_dispatch, seed=7, client=no_trace)
 got = len(lab.deliveries("billing", absences=False))
-reveal("lab16.readable", "yes" if got else "no")
 lab.store().queue("orders", 0).hexdump(0)
+
+# %%
+reveal("lab16.readable", "yes" if got else "no")
 
 # %% [markdown]
 # Entry *n* of a queue is at byte 20 · *n*, and these files roll as well: `consumequeue/orders/0/`, then twenty digits
@@ -474,8 +480,10 @@ def looks_of(count):
     return looks
 
 
-reveal("lab16.looks", looks_of(1_000_000))
 Bars({f"{10**power:,} messages": looks_of(10**power) for power in range(1, 8)})
+
+# %%
+reveal("lab16.looks", looks_of(1_000_000))
 
 # %% [answer] lab16.halvings
 # ### Your turn: ten looks
@@ -542,10 +550,12 @@ def torn_at(number):
 #   > What is before the hole is whole, and was acknowledged.
 # note: A queue without holes is worth more than two orders that were never promised: they were written, but not synced.
 
-# %%
+# %% tags=["picture"]
 disk, places = torn_at(2)
-reveal("lab16.torn_end", len(walked(disk)))
 Table(walked(disk))
+
+# %%
+reveal("lab16.torn_end", len(walked(disk)))
 
 # %% [prediction] lab16.leftover
 # The log ends after the second order now. A new order of the same size comes and is written there. The broker is killed
@@ -562,8 +572,10 @@ Table(walked(disk))
 
 # %%
 disk.write(LOG, places[2], placed(unit_of_order(7), 2, places[2]))
-reveal("lab16.leftover", len(walked(disk)))
 Table(walked(disk))
+
+# %%
+reveal("lab16.leftover", len(walked(disk)))
 
 # %% [markdown]
 # With zeros first, as recovery must do it:
@@ -877,8 +889,10 @@ cut
 
 # %%
 worst = max(int(cell.outcome[0]) for cell in cut.cells())
-reveal("lab16.power_async", "lost" if worst else "nothing")
 cut.table()
+
+# %%
+reveal("lab16.power_async", "lost" if worst else "nothing")
 
 # %% [answer] lab16.pause
 # ### Your turn: how much can be lost
@@ -990,8 +1004,10 @@ with tempfile.TemporaryDirectory() as folder:
         rows = [
             {"number": one.queue_offset, "keys": one.keys} for one in found.messages()
         ]
-reveal("lab16.foreign", "goes_on" if result.queue_offset == 3 else "empty")
 Table(rows)
+
+# %%
+reveal("lab16.foreign", "goes_on" if result.queue_offset == 3 else "empty")
 
 # %% [markdown]
 # And a whole broker without any part of yours, on a copy of the same directory. A new group reads from the beginning:

@@ -98,9 +98,11 @@ def pulls_of(lab, group="billing"):
 # %%
 lab = play(ten_idle_seconds, seed=7, client=no_trace, parts=OwnParts(pulls=AtOnce))
 asked = len(pulls_of(lab))
-reveal("lab16.at_once", min((1, 10, 5000), key=lambda number: abs(number - asked)))
 held = play(ten_idle_seconds, seed=7, client=no_trace)
 Bars({"answered at once": asked, "RocketMQ": len(pulls_of(held))}, unit="pulls")
+
+# %%
+reveal("lab16.at_once", min((1, 10, 5000), key=lambda number: abs(number - asked)))
 
 # %% [answer] lab16.far_away
 # ### Your turn: a network that brakes
@@ -261,8 +263,10 @@ lab = play(seven, seed=7, client=no_trace)
 puller = lab.pull_consumer("looks")
 (queue,) = puller.fetch_subscribe_message_queues("orders")
 pulled = puller.pull(queue, "paid", 0, 1)
-reveal("lab16.next_of", pulled.next_begin_offset)
 show_queue(lab, "orders")
+
+# %%
+reveal("lab16.next_of", pulled.next_begin_offset)
 
 # %% [answer] lab16.three
 # ### Your turn: three pulls
@@ -390,8 +394,10 @@ def forty_idle_seconds(lab):
 lab = play(forty_idle_seconds, seed=7, client=no_trace, parts=OwnParts(pulls=Waits))
 pull = next(pull for pull in pulls_of(lab) if pull.left_ms)
 late_ms = pull.left_ms - pull.arrived_ms - 15_000
-reveal("lab16.over_when", "16.0" if 0 <= late_ms <= 1000 else "15.4")
 Bars({"may wait": 15_000, "was held": pull.left_ms - pull.arrived_ms}, unit="ms")
+
+# %%
+reveal("lab16.over_when", "16.0" if 0 <= late_ms <= 1000 else "15.4")
 
 # %% [exercise] lab16.pulls
 # ### Exercise 2: your pulls
@@ -583,8 +589,10 @@ trap = tag_trap_board(parts=yours)
 trap
 
 # %%
-reveal("lab16.same_trap", len(trap.nobody()))
 trap.table()
+
+# %%
+reveal("lab16.same_trap", len(trap.nobody()))
 
 # %% [markdown]
 # ## Break it: the broker dies while it holds

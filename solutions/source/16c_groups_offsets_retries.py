@@ -138,8 +138,10 @@ readers = Counter(
     for row in young.deliveries("billing", absences=False)
     if row["started_ms"] > late_ms
 )
-reveal("lab16.forgotten_members", {0: "nobody", 1: "one"}.get(len(readers), "both"))
 Bars(readers, unit="orders", title="who reads after the kill")
+
+# %%
+reveal("lab16.forgotten_members", {0: "nobody", 1: "one"}.get(len(readers), "both"))
 
 # %% [prediction] lab16.forgotten_offsets
 # Now the broker lives for twelve seconds before it is killed. `save` was called twice, and did nothing. What happens
@@ -399,8 +401,10 @@ def most_twice(matrix):
 
 worst = {"broker": most_twice(broker_dies), "billing": most_twice(billing_dies)}
 happened = "same" if len(set(worst.values())) == 1 else max(worst, key=worst.get)
-reveal("lab16.whose_death", happened)
 Bars(worst, unit="orders paid twice at worst", title="one process is killed")
+
+# %%
+reveal("lab16.whose_death", happened)
 
 # %% [answer] lab16.both_die
 # ### Your turn: the machine that takes both
@@ -495,8 +499,10 @@ clock
 # %%
 first_retry_ms = clock.deliveries().rows[1]["at_ms"]
 happened = "sooner" if first_retry_ms < 10_000 else "look"
-reveal("lab16.at_the_look", happened if first_retry_ms > 10_100 else "exact")
 clock.table()
+
+# %%
+reveal("lab16.at_the_look", happened if first_retry_ms > 10_100 else "exact")
 
 # %% [prediction] lab16.waits_in_memory
 # The order is in the commit log. While its copy waits in the list, the broker is killed and restarted. What happens to
@@ -588,8 +594,10 @@ times = {
     for at in (1, 2, 3)
 }
 safe = [way for way in ways if all(comes(ways[way], at) for at in (1, 2, 3))]
-reveal("lab16.put_or_note", "both" if len(safe) == 2 else safe[0].split()[0])
 Bars(times, unit="copies in the retry topic", title="a crash between two steps")
+
+# %%
+reveal("lab16.put_or_note", "both" if len(safe) == 2 else safe[0].split()[0])
 
 # %% [exercise] lab16.retries
 # ### Exercise 2: your retries
@@ -731,8 +739,10 @@ your_clock
 
 # %%
 late_s = (your_clock.deliveries().rows[8]["at_ms"] - 1_300_000) / 1000
-reveal("lab16.late_by", "none" if late_s < 0.5 else "1" if late_s < 2 else "8")
 print(f"the eighth retry is {late_s:.1f} s late")
+
+# %%
+reveal("lab16.late_by", "none" if late_s < 0.5 else "1" if late_s < 2 else "8")
 
 # %% [markdown]
 # The same failing order as in 07a, with three retries, on your parts: the delivery, its retries, and the dead letter

@@ -96,8 +96,10 @@ kinds = {
     "HEART_BEAT": "heartbeats",
     "UPDATE_CONSUMER_OFFSET": "offsets",
 }
-reveal("lab16.idle_traffic", kinds[max(kinds, key=lambda name: counted[name])])
 Bars(counted, unit="requests", title="90 idle seconds")
+
+# %%
+reveal("lab16.idle_traffic", kinds[max(kinds, key=lambda name: counted[name])])
 
 # %% [answer] lab16.fewer_reports
 # ### Your turn: fewer reports
@@ -156,8 +158,10 @@ held = play(idle(), seed=7, client=no_trace)
 reached = [row.about_text for row in held.journal.of("frame") if row.node == "broker-a"]
 pulls_begin = next(i for i, text in enumerate(reached) if "PULL_MESSAGE" in text)
 others = [text for text in reached[pulls_begin:] if "HEART_BEAT" in text]
-reveal("lab16.while_held", "nothing" if others else "blocked")
 held.space_time(only=("PULL_MESSAGE", "HEART_BEAT"))
+
+# %%
+reveal("lab16.while_held", "nothing" if others else "blocked")
 
 # %% [markdown]
 # The fields of a pull, and what its answer must say:
@@ -440,11 +444,13 @@ def wait_until(condition, seconds=25):
 with mqlab.connect(addresses["namesrv"]) as cluster:
     told, got = sells_and_bills(cluster)
 works = set(told) == {"SEND_OK"} and len(got) >= 4
-reveal("lab16.notices", "never" if works else "check")
 Table(
     {"the shop is told": status, "billing gets": key}
     for status, key in zip(told, got, strict=False)
 )
+
+# %%
+reveal("lab16.notices", "never" if works else "check")
 
 # %% [markdown]
 # The client is mqlab's, and speaks RocketMQ's protocol over a socket. Apache's own Python client speaks another one,
@@ -537,8 +543,10 @@ class MyGroups(RightGroups):
 forgetful = random_days.with_groups(home, FORGETS)
 failed = random_days.first_broken(forgetful, most=40)
 found_by = "never" if failed is None else "few" if failed.plan.seed < 9 else "hundreds"
-reveal("lab16.found_by", found_by)
 print(f"day {failed.plan.seed}, {len(failed.plan.events)} events:\n{failed.wrong[0]}")
+
+# %%
+reveal("lab16.found_by", found_by)
 
 # %% [markdown]
 # That day is long. `shrink` leaves out one event after another, as long as the same kind of promise is broken:

@@ -233,6 +233,11 @@ def test_a_lab_that_keeps_to_the_rules() -> None:
             "own names: lab99.waiting is given 'lab', which 2 other cells bind",
         ),
         (
+            'reveal("lab99.kept", 2)',
+            'reveal("lab99.kept", 2)\nTable([])',
+            "hidden reveals: the reveal of lab99.kept is not its cell's last statement",
+        ),
+        (
             "# refutation: Not for",
             "# refutation: No. Not for",
             "beliefs: the refutation of lab99.signed begins with Yes",
