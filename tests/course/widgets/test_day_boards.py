@@ -132,7 +132,7 @@ def test_stretches_leave_a_chart_that_can_be_read() -> None:
     [
         ([], {}, "needs a call"),
         (CALLS, {"group": "mail"}, "no call of 'mail'"),
-        (CALLS, {"stretch_s": 7}, "no stretch"),
+        (CALLS, {"stretch_s": 7}, "not a stretch"),
     ],
 )
 def test_an_echo_chart_refuses(calls: Any, chosen: Any, says: str) -> None:
