@@ -504,9 +504,7 @@ Bars({f"{count:,} messages": looks for count, looks in my_looks.items()}, unit="
 
 # %%
 ### BEGIN SOLUTION
-COUNT = 1023
-my_looks = {count: looks_of(count) for count in (COUNT, COUNT + 1)}
-answer("lab16.halvings", 1023, my_looks)
+answer("lab16.halvings", 1023, {count: looks_of(count) for count in (1023, 1024)})
 ### STARTER
 # answer("lab16.halvings", ..., my_looks)
 ### END SOLUTION
