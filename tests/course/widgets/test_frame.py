@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from mqlab.course import widgets
-from mqlab.course.widgets.boards.knows.board import key_of
 from mqlab.course.widgets.frame import bundle
 from mqlab.course.widgets.frame.board import WHOLE_PAGES, Board
 from mqlab.course.widgets.frame.bundle import bundled, with_board
 from mqlab.course.widgets.frame.live import BoardWidget
 from mqlab.course.widgets.frame.packing import unpacked
+from mqlab.course.widgets.frame.recorded_board import key_of
 from mqlab.errors import UsageError
 from tests.course.widgets.small_board import Tank, use_small_module
 

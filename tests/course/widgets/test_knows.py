@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from mqlab.course.widgets import KnowsBoard, knows_board
-from mqlab.course.widgets.boards.knows.board import RECORDED, key_of
+from mqlab.course.widgets.boards.knows.board import RECORDED
 from mqlab.course.widgets.boards.knows.runs import KnowsSettings, play_knows
+from mqlab.course.widgets.frame.recorded_board import key_of
 from mqlab.errors import UsageError
 
 

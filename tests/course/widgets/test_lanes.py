@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from mqlab.course.widgets import LanesBoard, lanes_board
-from mqlab.course.widgets.boards.lanes.board import RECORDED, key_of
+from mqlab.course.widgets.boards.lanes.board import RECORDED
 from mqlab.course.widgets.boards.lanes.runs import FAILING, STEPS, TAKES_MS, LanesSettings, play_lanes
+from mqlab.course.widgets.frame.recorded_board import key_of
 from mqlab.errors import UsageError
 
 LIFE_MS = sum(TAKES_MS.values())
@@ -66,7 +68,7 @@ def test_the_page_has_every_run_that_it_lets_a_reader_choose() -> None:
     for values in RECORDED.values():
         count *= len(values)
     assert len(data["runs"]) == count
-    assert set(RECORDED) == set(data["choices"]) and data["now"] == LanesSettings().as_json()
+    assert set(RECORDED) == set(data["choices"]) and data["now"] == asdict(LanesSettings())
     settings = LanesSettings(mode="orderly", queues=3, failing=True)
     assert len(data["runs"][key_of(settings)]["calls"]) == len(play_lanes(settings).calls)
 

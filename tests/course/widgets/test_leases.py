@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mqlab.course.widgets import LeaseBoard, lease_board
-from mqlab.course.widgets.boards.leases.board import key_of
 from mqlab.course.widgets.boards.leases.runs import LeaseSettings
+from mqlab.course.widgets.frame.recorded_board import key_of
 from mqlab.errors import UsageError
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mqlab.course.widgets import WheelBoard, wheel_board
-from mqlab.course.widgets.boards.wheel.board import key_of
 from mqlab.course.widgets.boards.wheel.runs import DUE_MS, WheelSettings
+from mqlab.course.widgets.frame.recorded_board import key_of
 from mqlab.errors import UsageError
 
 

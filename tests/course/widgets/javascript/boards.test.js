@@ -9,7 +9,6 @@ import { between, short } from "../../../../mqlab/course/widgets/boards/biograph
 import { pageOf, valuesOf } from "../../../../mqlab/course/widgets/boards/console/console.js";
 import { isGood } from "../../../../mqlab/course/widgets/boards/crash_matrix/crash_matrix.js";
 import { unit } from "../../../../mqlab/course/widgets/boards/echoes/echoes.js";
-import * as knows from "../../../../mqlab/course/widgets/boards/knows/knows.js";
 import * as lanes from "../../../../mqlab/course/widgets/boards/lanes/lanes.js";
 import * as longPoll from "../../../../mqlab/course/widgets/boards/long_poll/long_poll.js";
 import { dueText } from "../../../../mqlab/course/widgets/boards/offset_strip/offset_strip.js";
@@ -17,6 +16,7 @@ import { alone, number, quantile, ticks, together } from "../../../../mqlab/cour
 import * as retries from "../../../../mqlab/course/widgets/boards/retry_clock/retry_clock.js";
 import * as tags from "../../../../mqlab/course/widgets/boards/tag_trap/tag_trap.js";
 import { clock } from "../../../../mqlab/course/widgets/boards/war_room/war_room.js";
+import { isRecorded, keyOf } from "../../../../mqlab/course/widgets/frame/page/recorded.js";
 
 const BOARDS = new URL("../../../../mqlab/course/widgets/boards/", import.meta.url);
 const firstRun = (board) => JSON.parse(readFileSync(new URL(`${board}/${board}.json`, BOARDS), "utf8").split("\n")[0]);
@@ -56,11 +56,14 @@ test("echoes: a stretch of time in its largest unit", () => {
   assert.deepEqual([10, 60, 7200].map(unit), ["10 s", "1 min", "2 h"]);
 });
 
-test("knows and lanes: a run is found by its settings", () => {
-  assert.equal(knows.keyOf({ happens: "kill", name_servers: 2, poll_s: 30, register_s: 10 }), "kill|2|30|10");
-  const key = lanes.keyOf({ mode: "lanes", queues: 2, threads: 4, batch: 8, failing: null });
-  assert.equal(key, "lanes|2|4|8|null");
-  assert.deepEqual([lanes.matches(key, "threads", 4), lanes.matches(key, "batch", 4)], [true, false]);
+test("recorded settings: a run is found by the values of all settings, in their order", () => {
+  const settings = { happens: "kill", name_servers: 2, poll_s: 30, failing: null };
+  const key = keyOf(Object.keys(settings), settings);
+  assert.equal(key, "kill|2|30|null");
+  assert.deepEqual([isRecorded({ [key]: [] }, 1, 2), isRecorded({ [key]: [] }, 2, 2)], [true, false]);
+});
+
+test("lanes: calls have names", () => {
   const { calls } = lanes.unfolded({ offsets: [], calls: [[0, "order-1", "pay", 1, 5, 9, true, null]] });
   assert.equal(calls[0].order, "order-1");
   assert.equal(calls[0].ended, 9);

@@ -11,7 +11,6 @@ An exported page has all runs of the recorded choices (``RECORDED``), a notebook
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from mqlab.course.widgets.boards.knows.runs import (
@@ -26,19 +25,17 @@ from mqlab.course.widgets.boards.knows.runs import (
     KnowsSettings,
     play_knows,
 )
-from mqlab.course.widgets.frame.board import Board
+from mqlab.course.widgets.frame.recorded_board import Choices, RecordedBoard
 from mqlab.durations import milliseconds
-from mqlab.errors import UsageError
 from mqlab.lab.views.table import Table
 
-RECORDED: Mapping[str, tuple[Any, ...]] = {"happens": HAPPENS, "name_servers": (1, 2), "poll_s": (10, 30)}
-CHOICES: Mapping[str, tuple[Any, ...]] = {
+RECORDED: Choices = {"happens": HAPPENS, "name_servers": (1, 2), "poll_s": (10, 30)}
+CHOICES: Choices = {
     "happens": HAPPENS,
     "name_servers": (1, 2),
     "poll_s": (5, 10, 30, 60, 120),
     "register_s": (10, 30, 60),
 }
-NAMES = tuple(CHOICES)
 TRUTH = {
     "kill": "killed",
     "power_off": "without power",
@@ -49,28 +46,16 @@ TRUTH = {
 }
 
 
-class KnowsBoard(Board):
+class KnowsBoard(RecordedBoard[KnowsSettings, KnowsRun]):
     """The explorer; ``knows_board`` makes one. ``run`` is the run shown, ``state["moment_ms"]`` the moment."""
 
     module, label = "knows", "Who knows what"
+    choices: ClassVar[Choices] = CHOICES
     state_defaults: ClassVar[Mapping[str, Any]] = {"moment_ms": 0}
 
-    def __init__(self, settings: KnowsSettings, recorded: Mapping[str, tuple[Any, ...]]) -> None:
-        super().__init__()
-        self._recorded = recorded
-        self.run: KnowsRun = play_knows(settings)
-
-    @property
-    def settings(self) -> KnowsSettings:
-        """The settings of the run shown now."""
-        return self.run.settings
-
-    def play(self, **changes: Any) -> KnowsBoard:
-        """Play again with some settings changed: the keywords of ``knows_board``."""
-        self.run = play_knows(changed(self.settings, changes))
-        self.set("moment_ms", 0)
-        self.renew()
-        return self
+    def played(self, settings: KnowsSettings) -> KnowsRun:
+        """The run of some settings."""
+        return play_knows(settings)
 
     def at(self, after: str | int) -> Table:
         """What each one believes so long after it happened, and since when."""
@@ -119,28 +104,28 @@ class KnowsBoard(Board):
         rows = [{"after (s)": belief.ms / 1000, **row_of(belief, since=False)} for belief in self.run.beliefs]
         return Table(rows, title=self.summary)
 
-    def data(self) -> dict[str, Any]:
-        """The run shown and, for a page without a kernel, all recorded ones, by their settings."""
-        runs = {key_of(self.settings): shown(self.run)}
-        for chosen in self.combinations(self._recorded):
-            settings = KnowsSettings(**chosen)
-            runs[key_of(settings)] = shown(play_knows(settings))
+    def shown(self, run: KnowsRun) -> dict[str, Any]:
+        """A run as the page gets it."""
+        beliefs = [
+            [
+                belief.ms,
+                belief.observer,
+                [words(belief.observer, queues) for queues in belief.queues],
+                sum(belief.queues[1]),
+            ]
+            for belief in run.beliefs
+        ]
+        sends = [[send.began_ms, send.tried, send.stored] for send in run.sends]
+        return {"beliefs": beliefs, "sends": sends, "asks": dict(run.asks)}
+
+    def beside(self) -> dict[str, Any]:
+        """What the page gets besides the runs."""
         return {
-            "runs": runs,
-            "now": self.settings.as_json(),
-            "choices": {name: list(CHOICES[name]) for name in NAMES},
             "brokers": list(BROKERS),
             "from_ms": -WATCHED_MS,
             "until_ms": AFTER_MS,
             "truth": TRUTH,
         }
-
-    def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """``play`` with the settings of the page's controls; its answer is the run."""
-        if name != "play":
-            return super().asked(name, arguments)
-        self.run = play_knows(changed(KnowsSettings(), arguments))
-        return shown(self.run)
 
 
 def knows_board(
@@ -149,7 +134,7 @@ def knows_board(
     name_servers: int = 1,
     poll_s: int = 30,
     register_s: int = 30,
-    recorded: Mapping[str, tuple[Any, ...]] = RECORDED,
+    recorded: Choices = RECORDED,
 ) -> KnowsBoard:
     """Two brokers, a shop that sends, billing that reads: what each believes, before and after something happens.
 
@@ -161,16 +146,8 @@ def knows_board(
     >>> board.learned()
     {'nameserver-1': 0.5, 'shop': 27.0, 'billing': 28.5}
     """
-    choices = {"happens": happens, "name_servers": name_servers, "poll_s": poll_s, "register_s": register_s}
-    return KnowsBoard(changed(KnowsSettings(), choices), recorded)
-
-
-def changed(before: KnowsSettings, changes: Mapping[str, Any]) -> KnowsSettings:
-    """Settings with some of them replaced. UsageError for a setting that does not exist."""
-    for name in changes:
-        if name not in NAMES:
-            raise UsageError(f"the knows board has no setting {name!r}", hint=", ".join(NAMES))
-    return replace(before, **changes)
+    settings = KnowsSettings(happens, name_servers, poll_s, register_s)
+    return KnowsBoard(settings, recorded)
 
 
 def words(observer: str, queues: tuple[int, int]) -> str:
@@ -194,23 +171,3 @@ def row_of(belief: Belief, since: bool = True) -> dict[str, Any]:
     if not since:
         return row
     return row | {"since": f"{belief.ms / 1000:g} s after it" if belief.ms > 0 else "before it happened"}
-
-
-def key_of(settings: KnowsSettings) -> str:
-    """The name of a run in the page's data."""
-    return "|".join(str(settings.as_json()[name]) for name in NAMES)
-
-
-def shown(run: KnowsRun) -> dict[str, Any]:
-    """A run as the page gets it."""
-    beliefs = [
-        [
-            belief.ms,
-            belief.observer,
-            [words(belief.observer, queues) for queues in belief.queues],
-            sum(belief.queues[1]),
-        ]
-        for belief in run.beliefs
-    ]
-    sends = [[send.began_ms, send.tried, send.stored] for send in run.sends]
-    return {"beliefs": beliefs, "sends": sends, "asks": dict(run.asks)}

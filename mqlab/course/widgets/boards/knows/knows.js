@@ -1,9 +1,8 @@
 // Who knows what: the beliefs of name servers, a shop and billing about two brokers, over time.
 import { axisWords } from "../../frame/page/axis.js";
-import { chosenRun } from "../../frame/page/chosen_run.js";
-import { choiceControl } from "../../frame/page/controls.js";
 import { afterText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
+import { recordedSettings } from "../../frame/page/recorded.js";
 import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 
@@ -16,7 +15,6 @@ const STYLE = `
 .kn-scroll { overflow-x: auto; }
 .kn-scroll th { white-space: nowrap; }
 `;
-const NAMES = ["happens", "name_servers", "poll_s", "register_s"];
 const LABELS = { happens: "What happens to broker-b", name_servers: "Name servers", poll_s: "Clients poll every",
   register_s: "Brokers register every" };
 const HAPPENS = {
@@ -30,37 +28,16 @@ const HAPPENS = {
 const ROW = 26;
 const [LEFT, TOP, BOTTOM] = [92, 18, 24];
 
-export function keyOf(settings) {
-  return NAMES.map((name) => String(settings[name])).join("|");
+function choiceText(name, value) {
+  return name === "happens" ? HAPPENS[value] : name.endsWith("_s") ? `${value} s` : value;
 }
 
 class Knows {
   constructor({ model, el }) {
     Object.assign(this, { model, el });
-    this.readData();
-    this.makeControls();
+    this.settings = recordedSettings({ model, labels: LABELS, words: choiceText,
+      show: (settings, next) => this.showRun(settings, next) });
     this.makePanels();
-  }
-
-  readData() {
-    this.kernel = this.model.get("kernel") !== false;
-    this.now = { ...this.data().now };
-    this.run = this.data().runs[keyOf(this.now)];
-  }
-
-  makeControls() {
-    this.controls = {};
-    for (const name of NAMES) {
-      const choices = [...new Set([...this.data().choices[name].filter((value) => this.has(name, value)),
-        this.now[name]])];
-      if (name !== "happens") choices.sort((one, other) => one - other);
-      this.controls[name] = choiceControl({ label: LABELS[name], value: this.now[name],
-        choices: choices.map((value) => [value, name === "happens" ? HAPPENS[value] : name.endsWith("_s") ? `${value} s` : value]),
-        onValue: () => this.wish() });
-    }
-    this.runs = chosenRun({ model: this.model, kernel: this.kernel,
-      recorded: (settings) => this.data().runs[keyOf(settings)], show: (settings, next) => this.showRun(settings,
-      next) });
   }
 
   makePanels() {
@@ -73,21 +50,19 @@ class Knows {
     this.listed = element("div", { class: "kn-scroll" });
     this.el.append(element("style", {}, STYLE),
       toTry("move the moment: who still believes in broker-b? Then let clients poll more often."),
-      element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
-      Object.values(this.controls).map((each) => each.el)),
-      this.runs.problem, this.result, this.box,
+      this.settings.row, this.settings.problem, this.result, this.box,
       element("p", { class: "mq-note" }, "A bar: the queues of broker-b that each one knows; an empty one: none. Sends: " +
         "● stored where it was tried first, ▲ stored elsewhere after a failure, ✕ not stored."),
       element("div", { class: "mq-row" }, this.moment.el), this.status, this.listed);
-    this.el.append(this.runs.rest(Object.keys(this.data().runs).length));
+    this.el.append(this.settings.rest());
   }
 
   begin() {
     this.model.on("change:moment_ms", () => this.follow());
-    this.model.on("change:data", () => this.showRun({ ...this.data().now }, this.data().runs[keyOf(this.data().now)]));
+    this.model.on("change:data", () => this.showNow());
     const sizes = new ResizeObserver(() => this.draw());
     sizes.observe(this.box);
-    this.showRun(this.now, this.run);
+    this.showNow();
     return () => sizes.disconnect();
   }
 
@@ -95,13 +70,8 @@ class Knows {
     return this.model.get("data");
   }
 
-  has(name, value) {
-    return this.kernel || Object.keys(this.data().runs).some((key) => key.split("|")[NAMES.indexOf(name)] === String(value));
-  }
-
-  wish() {
-    return this.runs.choose(Object.fromEntries(Object.entries(this.controls).map(([name, each]) => [name,
-      each.value()])));
+  showNow() {
+    this.showRun(this.data().now, this.settings.runOf(this.data().now));
   }
 
   observers() {
@@ -115,7 +85,7 @@ class Knows {
 
   showRun(settings, next) {
     [this.now, this.run] = [settings, next];
-    for (const [name, each] of Object.entries(this.controls)) each.put(this.now[name]);
+    this.settings.put(settings);
     const said = this.observers().map((who) => {
       const first = this.run.beliefs.find((belief) => belief[1] === who && belief[0] > 0);
       return `${who} ${first ? `after ${first[0] / 1000} s` : "never"}`;

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.course.widgets.frame.whole_numbers import must_be_whole
@@ -52,10 +52,6 @@ class KnowsSettings:
             raise UsageError(f"happens must be one of {', '.join(HAPPENS)}, got {self.happens!r}")
         for name, (least, most) in {"name_servers": (1, 2), **SECONDS}.items():
             must_be_whole(name, getattr(self, name), least, most)
-
-    def as_json(self) -> dict[str, Any]:
-        """The settings by name."""
-        return asdict(self)
 
 
 class Belief(NamedTuple):

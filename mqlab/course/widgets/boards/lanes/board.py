@@ -11,7 +11,6 @@ An exported page has all runs of the recorded choices (``RECORDED``), a notebook
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from mqlab.course.widgets.boards.lanes.runs import (
@@ -23,48 +22,34 @@ from mqlab.course.widgets.boards.lanes.runs import (
     LanesSettings,
     play_lanes,
 )
-from mqlab.course.widgets.frame.board import Board
-from mqlab.errors import UsageError
+from mqlab.course.widgets.frame.recorded_board import Choices, RecordedBoard
 from mqlab.lab.views.table import Table
 
-RECORDED: Mapping[str, tuple[Any, ...]] = {
+RECORDED: Choices = {
     "mode": MODES,
     "queues": (1, 3),
     "threads": (1, 4, 20),
     "batch": (1, 8),
     "failing": (False, True),
 }
-CHOICES: Mapping[str, tuple[Any, ...]] = {
+CHOICES: Choices = {
     **RECORDED,
     "queues": (1, 2, 3, 6),
     "threads": (1, 2, 4, 20),
     "batch": (1, 2, 8, 32),
 }
-NAMES = tuple(RECORDED)
 
 
-class LanesBoard(Board):
+class LanesBoard(RecordedBoard[LanesSettings, LanesRun]):
     """The explorer; ``lanes_board`` makes one. ``run`` is the run shown, ``state["moment_ms"]`` the moment."""
 
     module, label = "lanes", "Lanes"
+    choices: ClassVar[Choices] = CHOICES
     state_defaults: ClassVar[Mapping[str, Any]] = {"moment_ms": 0}
 
-    def __init__(self, settings: LanesSettings, recorded: Mapping[str, tuple[Any, ...]]) -> None:
-        super().__init__()
-        self._recorded = recorded
-        self.run: LanesRun = play_lanes(settings)
-
-    @property
-    def settings(self) -> LanesSettings:
-        """The settings of the run shown now."""
-        return self.run.settings
-
-    def play(self, **changes: Any) -> LanesBoard:
-        """Play again with some settings changed: the keywords of ``lanes_board``."""
-        self.run = play_lanes(changed(self.settings, changes))
-        self.set("moment_ms", 0)
-        self.renew()
-        return self
+    def played(self, settings: LanesSettings) -> LanesRun:
+        """The run of some settings."""
+        return play_lanes(settings)
 
     def calls(self) -> Table:
         """Every try of an event: its thread or lane, when, with what result, and whether it overtook."""
@@ -110,27 +95,30 @@ class LanesBoard(Board):
             rows.append(row)
         return Table(rows, title=self.summary)
 
-    def data(self) -> dict[str, Any]:
-        """The run shown and, for a page without a kernel, all recorded ones, by their settings."""
-        runs = {key_of(self.settings): shown(self.run)}
-        for chosen in self.combinations(self._recorded):
-            settings = LanesSettings(**chosen)
-            runs[key_of(settings)] = shown(play_lanes(settings))
+    def shown(self, run: LanesRun) -> dict[str, Any]:
+        """A run as the page gets it: lists of numbers instead of many equal names."""
+        calls = [
+            [
+                call.row,
+                call.order,
+                STEPS.index(call.step),
+                call.queue_id,
+                call.began_ms,
+                call.ended_ms,
+                int(call.succeeded),
+                int(call.overtook),
+            ]
+            for call in run.calls
+        ]
+        return {"calls": calls, "offsets": [list(offset) for offset in run.offsets]}
+
+    def beside(self) -> dict[str, Any]:
+        """What the page gets besides the runs."""
         return {
-            "runs": runs,
-            "now": self.settings.as_json(),
-            "choices": {name: list(CHOICES[name]) for name in NAMES},
             "steps": list(STEPS),
             "orders": ORDERS,
             "played_ms": PLAYED_S * 1000,
         }
-
-    def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """``play`` with the settings of the page's controls; its answer is the run. ``show`` only tells the cell."""
-        if name != "play":
-            return super().asked(name, arguments)
-        self.run = play_lanes(changed(LanesSettings(), arguments))
-        return shown(self.run)
 
 
 def lanes_board(
@@ -140,7 +128,7 @@ def lanes_board(
     threads: int = 20,
     batch: int = 1,
     failing: bool = False,
-    recorded: Mapping[str, tuple[Any, ...]] = RECORDED,
+    recorded: Choices = RECORDED,
 ) -> LanesBoard:
     """Eighteen events of six orders, read by one consumer: every call over time, and who overtakes whom.
 
@@ -151,36 +139,5 @@ def lanes_board(
     >>> board.overtaken, board.done_s
     (12, 0.6)
     """
-    choices = {"mode": mode, "queues": queues, "threads": threads, "batch": batch, "failing": failing}
-    return LanesBoard(changed(LanesSettings(), choices), recorded)
-
-
-def changed(before: LanesSettings, changes: Mapping[str, Any]) -> LanesSettings:
-    """Settings with some of them replaced. UsageError for a setting that does not exist."""
-    for name in changes:
-        if name not in NAMES:
-            raise UsageError(f"the lanes board has no setting {name!r}", hint=", ".join(NAMES))
-    return replace(before, **changes)
-
-
-def key_of(settings: LanesSettings) -> str:
-    """The name of a run in the page's data."""
-    return "|".join(str(settings.as_json()[name]).lower() for name in NAMES)
-
-
-def shown(run: LanesRun) -> dict[str, Any]:
-    """A run as the page gets it: lists of numbers instead of many equal names."""
-    calls = [
-        [
-            call.row,
-            call.order,
-            STEPS.index(call.step),
-            call.queue_id,
-            call.began_ms,
-            call.ended_ms,
-            int(call.succeeded),
-            int(call.overtook),
-        ]
-        for call in run.calls
-    ]
-    return {"calls": calls, "offsets": [list(offset) for offset in run.offsets]}
+    settings = LanesSettings(mode, queues, threads, batch, failing)
+    return LanesBoard(settings, recorded)

@@ -1,10 +1,10 @@
 // Lanes: the events of six orders over time, in threads, in order, or in lanes of one order each.
 import { axisWords } from "../../frame/page/axis.js";
-import { chosenRun } from "../../frame/page/chosen_run.js";
-import { checkControl, choiceControl } from "../../frame/page/controls.js";
+import { checkControl } from "../../frame/page/controls.js";
 import { afterText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { named } from "../../frame/page/named.js";
+import { recordedSettings } from "../../frame/page/recorded.js";
 import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 
@@ -27,14 +27,6 @@ const LABELS = { mode: "Listener", queues: "Queues", threads: "Threads", batch: 
 const ROW = 22;
 const [LEFT, TOP, BOTTOM] = [58, 20, 24];
 
-export function keyOf(settings) {
-  return ["mode", "queues", "threads", "batch", "failing"].map((name) => String(settings[name])).join("|");
-}
-
-export function matches(key, name, value) {
-  return key.split("|")[["mode", "queues", "threads", "batch"].indexOf(name)] === String(value);
-}
-
 export function unfolded(each) {
   return { offsets: each.offsets, calls: each.calls.map((call) => named(CALL, call)) };
 }
@@ -42,32 +34,12 @@ export function unfolded(each) {
 class Lanes {
   constructor({ model, el }) {
     Object.assign(this, { model, el });
-    this.readData();
-    this.makeControls();
-    this.makePanels();
-  }
-
-  readData() {
-    this.kernel = this.model.get("kernel") !== false;
-    this.now = { ...this.data().now };
-    this.run = unfolded(this.data().runs[keyOf(this.now)]);
-  }
-
-  makeControls() {
-    this.controls = {};
-    for (const name of ["mode", "queues", "threads", "batch"]) {
-      const choices = [...new Set([...this.data().choices[name].filter((value) => this.has(name, value)),
-        this.now[name]])];
-      choices.sort((one, other) => (name === "mode" ? 0 : one - other));
-      this.controls[name] = choiceControl({ label: LABELS[name], value: this.now[name],
-        choices: choices.map((value) => [value, name === "mode" ? MODE_WORDS[value] : value]),
-        onValue: () => this.wish() });
-    }
-    this.controls.failing = checkControl({ label: "order-1 can never be created", value: this.now.failing,
-      onValue: () => this.wish() });
-    this.runs = chosenRun({ model: this.model, kernel: this.kernel,
-      recorded: (settings) => this.data().runs[keyOf(settings)],
+    this.settings = recordedSettings({ model, labels: LABELS,
+      words: (name, value) => (name === "mode" ? MODE_WORDS[value] : value),
+      more: { failing: (value, onValue) => checkControl({ label: "order-1 can never be created", value, onValue }) },
       show: (settings, next) => this.showRun(settings, unfolded(next)) });
+    this.run = this.runNow(); // the slider's text is about it
+    this.makePanels();
   }
 
   makePanels() {
@@ -79,21 +51,19 @@ class Lanes {
     this.listed = element("div", { class: "ln-scroll" });
     this.el.append(element("style", {}, STYLE),
       toTry("choose orderly, then lanes: which events still overtake, and when is all done?"),
-      element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
-        Object.values(this.controls).map((each) => each.el)), this.runs.problem, this.result, this.box,
+      this.settings.row, this.settings.problem, this.result, this.box,
       element("p", { class: "mq-note" }, "A number is an order; c created, p paid, s shipped. ✕ failed, ▲ overtook the event " +
         "of its order before it."),
       element("div", { class: "mq-row" }, this.moment.el), this.status, this.listed);
-    this.el.append(this.runs.rest(Object.keys(this.data().runs).length));
+    this.el.append(this.settings.rest());
   }
 
   begin() {
     this.model.on("change:moment_ms", () => this.follow());
-    this.model.on("change:data", () => this.showRun({ ...this.data().now },
-      unfolded(this.data().runs[keyOf(this.data().now)])));
+    this.model.on("change:data", () => this.showNow());
     const sizes = new ResizeObserver(() => this.draw());
     sizes.observe(this.box);
-    this.showRun(this.now, this.run);
+    this.showNow();
     return () => sizes.disconnect();
   }
 
@@ -101,18 +71,17 @@ class Lanes {
     return this.model.get("data");
   }
 
-  has(name, value) {
-    return this.kernel || Object.keys(this.data().runs).filter((key) => matches(key, name, value)).length > 1;
+  runNow() {
+    return unfolded(this.settings.runOf(this.data().now));
   }
 
-  wish() {
-    return this.runs.choose(Object.fromEntries(Object.entries(this.controls).map(([name, each]) => [name,
-      each.value()])));
+  showNow() {
+    this.showRun(this.data().now, this.runNow());
   }
 
   showRun(settings, next) {
     [this.now, this.run] = [settings, next];
-    for (const [name, each] of Object.entries(this.controls)) each.put(this.now[name]);
+    this.settings.put(settings);
     this.moment.input.max = this.lastMs();
     const steps = this.data().steps.length * this.data().orders;
     const done = new Set(this.run.calls.filter((call) => call.ok).map((call) => `${call.order} ${call.step}`));

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.course.widgets.frame.whole_numbers import must_be_whole
@@ -53,10 +53,6 @@ class LanesSettings:
             must_be_whole(name, getattr(self, name), 1, most)
         if not isinstance(self.failing, bool):
             raise UsageError(f"failing must be True or False, got {self.failing!r}")
-
-    def as_json(self) -> dict[str, Any]:
-        """The settings by name."""
-        return asdict(self)
 
 
 class EventTry(NamedTuple):

@@ -11,7 +11,6 @@ An exported page has all runs of the recorded choices (``RECORDED``), a notebook
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from mqlab.course.widgets.boards.leases.runs import (
@@ -22,43 +21,29 @@ from mqlab.course.widgets.boards.leases.runs import (
     LeaseSettings,
     play_leases,
 )
-from mqlab.course.widgets.frame.board import Board
+from mqlab.course.widgets.frame.recorded_board import Choices, RecordedBoard
 from mqlab.durations import milliseconds
-from mqlab.errors import UsageError
 from mqlab.lab.views.table import Table
 
-RECORDED: Mapping[str, tuple[Any, ...]] = {"happens": HAPPENS, "members": (1, 2), "lease_s": (5, 10), "work_s": (2, 8)}
-CHOICES: Mapping[str, tuple[Any, ...]] = {
+RECORDED: Choices = {"happens": HAPPENS, "members": (1, 2), "lease_s": (5, 10), "work_s": (2, 8)}
+CHOICES: Choices = {
     "happens": HAPPENS,
     "members": (1, 2),
     "lease_s": (5, 10, 20, 60),
     "work_s": (1, 2, 4, 8, 12),
 }
-NAMES = tuple(CHOICES)
 
 
-class LeaseBoard(Board):
+class LeaseBoard(RecordedBoard[LeaseSettings, LeaseRun]):
     """The explorer; ``lease_board`` makes one. ``run`` is the run shown, ``state["moment_ms"]`` the moment."""
 
     module, label = "leases", "Lease board"
+    choices: ClassVar[Choices] = CHOICES
     state_defaults: ClassVar[Mapping[str, Any]] = {"moment_ms": 0}
 
-    def __init__(self, settings: LeaseSettings, recorded: Mapping[str, tuple[Any, ...]]) -> None:
-        super().__init__()
-        self._recorded = recorded
-        self.run: LeaseRun = play_leases(settings)
-
-    @property
-    def settings(self) -> LeaseSettings:
-        """The settings of the run shown now."""
-        return self.run.settings
-
-    def play(self, **changes: Any) -> LeaseBoard:
-        """Play again with some settings changed: the keywords of ``lease_board``."""
-        self.run = play_leases(changed(self.settings, changes))
-        self.set("moment_ms", 0)
-        self.renew()
-        return self
+    def played(self, settings: LeaseSettings) -> LeaseRun:
+        """The run of some settings."""
+        return play_leases(settings)
 
     @property
     def done(self) -> int:
@@ -102,25 +87,30 @@ class LeaseBoard(Board):
         ]
         return Table(rows, title=self.summary)
 
-    def data(self) -> dict[str, Any]:
-        """The run shown and, for a page without a kernel, all recorded ones, by their settings."""
-        runs = {key_of(self.settings): shown(self.run)}
-        for chosen in self.combinations(self._recorded):
-            settings = LeaseSettings(**chosen)
-            runs[key_of(settings)] = shown(play_leases(settings))
+    def shown(self, run: LeaseRun) -> list[dict[str, Any]]:
+        """A run as the page gets it: per order its leases, late acks, copies, calls, and when it was done."""
+        start_ms = run.start_ms
+        return [
+            {
+                "name": message.name,
+                "spans": [[span.from_ms - start_ms, span.until_ms - start_ms, span.words] for span in message.spans],
+                "late": [ms - start_ms for ms in message.late_acks],
+                "back": [ms - start_ms for ms in message.revived],
+                "calls": [
+                    [call.member, call.started_ms, call.ended_ms, call.status]
+                    for call in run.calls
+                    if call.order == message.name
+                ],
+                "done": run.done_ms(message.name),
+            }
+            for message in run.messages
+        ]
+
+    def beside(self) -> dict[str, Any]:
+        """What the page gets besides the runs."""
         return {
-            "runs": runs,
-            "now": self.settings.as_json(),
-            "choices": {name: list(CHOICES[name]) for name in NAMES},
             "until_ms": WATCHED_MS,
         }
-
-    def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """``play`` with the settings of the page's controls; its answer is the run."""
-        if name != "play":
-            return super().asked(name, arguments)
-        self.run = play_leases(changed(LeaseSettings(), arguments))
-        return shown(self.run)
 
 
 def lease_board(
@@ -129,7 +119,7 @@ def lease_board(
     members: int = 2,
     lease_s: int = 10,
     work_s: int = 2,
-    recorded: Mapping[str, tuple[Any, ...]] = RECORDED,
+    recorded: Choices = RECORDED,
 ) -> LeaseBoard:
     """Eight orders on lease to popping members. ``happens`` to the first member: "works", "hangs" or "dies".
 
@@ -140,38 +130,5 @@ def lease_board(
     >>> board.done, board.at("5s")["handed out"]
     (8, 8)
     """
-    choices = {"happens": happens, "members": members, "lease_s": lease_s, "work_s": work_s}
-    return LeaseBoard(changed(LeaseSettings(), choices), recorded)
-
-
-def changed(before: LeaseSettings, changes: Mapping[str, Any]) -> LeaseSettings:
-    """Settings with some of them replaced. UsageError for a setting that does not exist."""
-    for name in changes:
-        if name not in NAMES:
-            raise UsageError(f"the lease board has no setting {name!r}", hint=", ".join(NAMES))
-    return replace(before, **changes)
-
-
-def key_of(settings: LeaseSettings) -> str:
-    """The name of a run in the page's data."""
-    return "|".join(str(settings.as_json()[name]) for name in NAMES)
-
-
-def shown(run: LeaseRun) -> list[dict[str, Any]]:
-    """A run as the page gets it: per order its leases, late acks, copies, calls, and when it was done."""
-    start_ms = run.start_ms
-    return [
-        {
-            "name": message.name,
-            "spans": [[span.from_ms - start_ms, span.until_ms - start_ms, span.words] for span in message.spans],
-            "late": [ms - start_ms for ms in message.late_acks],
-            "back": [ms - start_ms for ms in message.revived],
-            "calls": [
-                [call.member, call.started_ms, call.ended_ms, call.status]
-                for call in run.calls
-                if call.order == message.name
-            ],
-            "done": run.done_ms(message.name),
-        }
-        for message in run.messages
-    ]
+    settings = LeaseSettings(happens, members, lease_s, work_s)
+    return LeaseBoard(settings, recorded)

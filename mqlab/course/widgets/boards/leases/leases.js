@@ -1,9 +1,8 @@
 // The lease board: eight orders, their leases as bars over time, calls, acks, copies.
 import { axisWords } from "../../frame/page/axis.js";
-import { chosenRun } from "../../frame/page/chosen_run.js";
-import { choiceControl } from "../../frame/page/controls.js";
 import { afterText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
+import { recordedSettings } from "../../frame/page/recorded.js";
 import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 import { resultText, standingText } from "./standing.js";
@@ -14,47 +13,25 @@ const STYLE = `
 .ls-time .ls-small { fill: var(--mq-muted); font-size: 11px; }
 .ls-result { font-weight: 600; margin: 4px 0; }
 `;
-const NAMES = ["happens", "members", "lease_s", "work_s"];
 const LABELS = { happens: "billing-1", members: "Members", lease_s: "A lease lasts", work_s: "A call takes" };
 const HAPPENS = { works: "works", hangs: "hangs in its first call", dies: "is killed after 2.5 s" };
 const ROW = 26;
 const [LEFT, TOP, BOTTOM] = [64, 18, 24];
 
-export function keyOf(settings) {
-  return NAMES.map((name) => String(settings[name])).join("|");
+function choiceText(name, value) {
+  return name === "happens" ? HAPPENS[value] : name.endsWith("_s") ? `${value} s` : value;
 }
 
 class Leases {
   constructor({ model, el }) {
     Object.assign(this, { model, el });
-    this.kernel = model.get("kernel") !== false;
-    this.now = { ...this.data().now };
-    this.run = this.data().runs[keyOf(this.now)];
-    this.makeControls();
+    this.settings = recordedSettings({ model, labels: LABELS, words: choiceText,
+      show: (settings, next) => this.showRun(settings, next) });
     this.makePanels();
   }
 
   data() {
     return this.model.get("data");
-  }
-
-  has(name, value) {
-    return this.kernel || Object.keys(this.data().runs).some((key) => key.split("|")[NAMES.indexOf(name)] === String(value));
-  }
-
-  makeControls() {
-    this.controls = {};
-    for (const name of NAMES) {
-      const choices = [...new Set([...this.data().choices[name].filter((value) => this.has(name, value)),
-        this.now[name]])];
-      if (name !== "happens") choices.sort((one, other) => one - other);
-      this.controls[name] = choiceControl({ label: LABELS[name], value: this.now[name],
-        choices: choices.map((value) => [value, name === "happens" ? HAPPENS[value] : name.endsWith("_s") ? `${value} s` : value]),
-        onValue: () => this.wish() });
-    }
-    this.runs = chosenRun({ model: this.model, kernel: this.kernel,
-      recorded: (settings) => this.data().runs[keyOf(settings)],
-      show: (settings, next) => this.showRun(settings, next) });
   }
 
   makePanels() {
@@ -65,32 +42,29 @@ class Leases {
     this.status = element("div", { role: "status", "aria-live": "polite" });
     this.el.append(element("style", {}, STYLE),
       toTry("let billing-1 hang, then let it be killed: when are its orders handed out again?"),
-      element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
-        Object.values(this.controls).map((control) => control.el)),
-      this.runs.problem, this.result, this.box,
+      this.settings.row, this.settings.problem, this.result, this.box,
       element("p", { class: "mq-note" }, "A thick bar: an order on lease; ┃ the lease ends. A thin bar: a call of a " +
         "listener (1 or 2: whose). ● acknowledged, ▲ stored again for the group, ✕ an ack without effect."),
       element("div", { class: "mq-row" }, this.moment.el), this.status,
-      this.runs.rest(Object.keys(this.data().runs).length));
+      this.settings.rest());
   }
 
   begin() {
     this.model.on("change:moment_ms", () => this.follow());
-    this.model.on("change:data", () => this.showRun({ ...this.data().now }, this.data().runs[keyOf(this.data().now)]));
+    this.model.on("change:data", () => this.showNow());
     const sizes = new ResizeObserver(() => this.draw());
     sizes.observe(this.box);
-    this.showRun(this.now, this.run);
+    this.showNow();
     return () => sizes.disconnect();
   }
 
-  wish() {
-    return this.runs.choose(Object.fromEntries(Object.entries(this.controls).map(([name, control]) => [name,
-      control.value()])));
+  showNow() {
+    this.showRun(this.data().now, this.settings.runOf(this.data().now));
   }
 
   showRun(settings, next) {
-    [this.now, this.run] = [settings, next];
-    for (const [name, control] of Object.entries(this.controls)) control.put(this.now[name]);
+    this.run = next;
+    this.settings.put(settings);
     this.result.textContent = resultText(this.run);
     this.follow();
   }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mqlab.course.widgets.frame.whole_numbers import must_be_whole
@@ -47,10 +47,6 @@ class LeaseSettings:
             raise UsageError(f"happens must be one of {', '.join(HAPPENS)}, got {self.happens!r}")
         for name, (least, most) in NUMBERS.items():
             must_be_whole(name, getattr(self, name), least, most)
-
-    def as_json(self) -> dict[str, Any]:
-        """The settings by name."""
-        return asdict(self)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,6 @@ An exported page has all runs of the recorded choices (``RECORDED``), a notebook
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from mqlab.course.widgets.boards.wheel.runs import (
@@ -23,46 +22,31 @@ from mqlab.course.widgets.boards.wheel.runs import (
     WheelSettings,
     play_wheel,
 )
-from mqlab.course.widgets.frame.board import Board
+from mqlab.course.widgets.frame.recorded_board import Choices, RecordedBoard
 from mqlab.durations import milliseconds
-from mqlab.errors import UsageError
 from mqlab.lab.views.table import Table
 
-RECORDED: Mapping[str, tuple[Any, ...]] = {"window_s": (6, 60), "recall": tuple(RECALL_MS), "lost": LOST}
-CHOICES: Mapping[str, tuple[Any, ...]] = {
+RECORDED: Choices = {"window_s": (6, 60), "recall": tuple(RECALL_MS), "lost": LOST}
+CHOICES: Choices = {
     "window_s": (4, 6, 10, 60, 172_800),
     "recall": tuple(RECALL_MS),
     "lost": LOST,
 }
-NAMES = tuple(CHOICES)
 
 
-class WheelBoard(Board):
+class WheelBoard(RecordedBoard[WheelSettings, WheelRun]):
     """The explorer; ``wheel_board`` makes one. ``run`` is the run shown, ``state["moment_ms"]`` the moment.
 
     ``state["slot"]`` is the number of the slot whose list is lit up; -1 is the one that is read next.
     """
 
     module, label = "wheel", "Wheel board"
+    choices: ClassVar[Choices] = CHOICES
     state_defaults: ClassVar[Mapping[str, Any]] = {"moment_ms": 0, "slot": -1}
 
-    def __init__(self, settings: WheelSettings, recorded: Mapping[str, tuple[Any, ...]]) -> None:
-        super().__init__()
-        self._recorded = recorded
-        self.run: WheelRun = play_wheel(settings)
-
-    @property
-    def settings(self) -> WheelSettings:
-        """The settings of the run shown now."""
-        return self.run.settings
-
-    def play(self, **changes: Any) -> WheelBoard:
-        """Play again with some settings changed: the keywords of ``wheel_board``."""
-        self.run = play_wheel(changed(self.settings, changes))
-        self.set("moment_ms", 0)
-        self.set("slot", -1)
-        self.renew()
-        return self
+    def played(self, settings: WheelSettings) -> WheelRun:
+        """The run of some settings."""
+        return play_wheel(settings)
 
     @property
     def came(self) -> dict[str, int]:
@@ -101,26 +85,23 @@ class WheelBoard(Board):
         ]
         return Table(rows, title=self.summary)
 
-    def data(self) -> dict[str, Any]:
-        """The run shown and, for a page without a kernel, all recorded ones, by their settings."""
-        runs = {key_of(self.settings): shown(self.run)}
-        for chosen in self.combinations(self._recorded):
-            settings = WheelSettings(**chosen)
-            runs[key_of(settings)] = shown(play_wheel(settings))
+    def shown(self, run: WheelRun) -> dict[str, Any]:
+        """A run as the page gets it: moments, when reminders were stored and delivered, the answer to the recall."""
         return {
-            "runs": runs,
-            "now": self.settings.as_json(),
-            "choices": {name: list(CHOICES[name]) for name in NAMES},
+            "moments": [
+                [moment.from_ms, moment.read_s, moment.up, moment.slots, moment.units] for moment in run.moments
+            ],
+            "waits": run.waits,
+            "came": run.came,
+            "recalled": run.recalled,
+        }
+
+    def beside(self) -> dict[str, Any]:
+        """What the page gets besides the runs."""
+        return {
             "due": DUE_MS,
             "until_ms": WATCHED_MS,
         }
-
-    def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """``play`` with the settings of the page's controls; its answer is the run."""
-        if name != "play":
-            return super().asked(name, arguments)
-        self.run = play_wheel(changed(WheelSettings(), arguments))
-        return shown(self.run)
 
 
 def wheel_board(
@@ -128,7 +109,7 @@ def wheel_board(
     window_s: int = 60,
     recall: str = "never",
     lost: str = "nothing",
-    recorded: Mapping[str, tuple[Any, ...]] = RECORDED,
+    recorded: Choices = RECORDED,
 ) -> WheelBoard:
     """Six reminders in a timer wheel. ``window_s``: how far ahead a slot may be, ``timer_roll_window_slot``.
 
@@ -138,30 +119,7 @@ def wheel_board(
     >>> wheel_board(lost="timerlog", recorded={}).came["auction-5"]
     0
     """
-    return WheelBoard(changed(WheelSettings(), {"window_s": window_s, "recall": recall, "lost": lost}), recorded)
-
-
-def changed(before: WheelSettings, changes: Mapping[str, Any]) -> WheelSettings:
-    """Settings with some of them replaced. UsageError for a setting that does not exist."""
-    for name in changes:
-        if name not in NAMES:
-            raise UsageError(f"the wheel board has no setting {name!r}", hint=", ".join(NAMES))
-    return replace(before, **changes)
-
-
-def key_of(settings: WheelSettings) -> str:
-    """The name of a run in the page's data."""
-    return "|".join(str(settings.as_json()[name]) for name in NAMES)
-
-
-def shown(run: WheelRun) -> dict[str, Any]:
-    """A run as the page gets it: its moments, when each reminder was stored and delivered, what the recall came to."""
-    return {
-        "moments": [[moment.from_ms, moment.read_s, moment.up, moment.slots, moment.units] for moment in run.moments],
-        "waits": run.waits,
-        "came": run.came,
-        "recalled": run.recalled,
-    }
+    return WheelBoard(WheelSettings(window_s, recall, lost), recorded)
 
 
 def _seconds(times_ms: list[int]) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import shutil
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mqlab.course.widgets.frame.whole_numbers import must_be_whole
@@ -56,10 +56,6 @@ class WheelSettings:
         for name, value, choices in (("recall", self.recall, RECALL_MS), ("lost", self.lost, LOST)):
             if value not in choices:
                 raise UsageError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
-
-    def as_json(self) -> dict[str, Any]:
-        """The settings by name."""
-        return asdict(self)
 
 
 @dataclass(slots=True)

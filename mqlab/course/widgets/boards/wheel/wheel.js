@@ -1,8 +1,9 @@
 // The wheel board: a timer wheel that turns, its lists in the timer log, and when each reminder is stored.
-import { chosenRun } from "../../frame/page/chosen_run.js";
-import { buttonControl, choiceControl } from "../../frame/page/controls.js";
+import { buttonControl } from "../../frame/page/controls.js";
 import { afterText } from "../../frame/page/durations.js";
 import { element } from "../../frame/page/element.js";
+import { recordedSettings } from "../../frame/page/recorded.js";
+import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 import { logPicture, reminderPicture, ringPicture } from "./pictures.js";
 import { litSlot, resultText, slotText, usedSlots, wheelAt, wheelText } from "./reading.js";
@@ -17,12 +18,7 @@ const STYLE = `
 .wh-slot { cursor: pointer; }
 .wh-result { font-weight: 600; margin: 4px 0; }
 `;
-const NAMES = ["window_s", "recall", "lost"];
 const LABELS = { window_s: "Roll window", recall: "auction-3 is recalled", lost: "Lost in a crash at 6 s" };
-
-export function keyOf(settings) {
-  return NAMES.map((name) => String(settings[name])).join("|");
-}
 
 function choiceText(name, value) {
   return name === "window_s" ? (value >= 86400 ? `${value / 86400} days` : `${value} s`) : value;
@@ -31,32 +27,13 @@ function choiceText(name, value) {
 class Wheel {
   constructor({ model, el }) {
     Object.assign(this, { model, el });
-    this.kernel = model.get("kernel") !== false;
-    this.now = { ...this.data().now };
-    this.run = this.data().runs[keyOf(this.now)];
-    this.makeControls();
+    this.settings = recordedSettings({ model, labels: LABELS, words: choiceText,
+      show: (settings, next) => this.showRun(settings, next) });
     this.makePanels();
   }
 
   data() {
     return this.model.get("data");
-  }
-
-  has(name, value) {
-    return this.kernel || Object.keys(this.data().runs).some((key) => key.split("|")[NAMES.indexOf(name)] === String(value));
-  }
-
-  makeControls() {
-    this.controls = {};
-    for (const name of NAMES) {
-      const choices = [...new Set([...this.data().choices[name].filter((value) => this.has(name, value)), this.now[name]])];
-      if (name === "window_s") choices.sort((one, other) => one - other);
-      this.controls[name] = choiceControl({ label: LABELS[name], value: this.now[name],
-        choices: choices.map((value) => [value, choiceText(name, value)]), onValue: () => this.wish() });
-    }
-    this.runs = chosenRun({ model: this.model, kernel: this.kernel,
-      recorded: (settings) => this.data().runs[keyOf(settings)],
-      show: (settings, next) => this.showRun(settings, next) });
   }
 
   makePanels() {
@@ -71,34 +48,32 @@ class Wheel {
     this.next = buttonControl("read next", () => this.choose(-1), "follow the slot that is read next");
     this.status = element("div", { role: "status", "aria-live": "polite" });
     this.el.append(element("style", {}, STYLE),
-      element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
-        Object.values(this.controls).map((control) => control.el)),
-      this.runs.problem, this.result,
+      toTry("lose the timer log: which reminders never come? Then let the shop take auction-3 back too late."),
+      this.settings.row, this.settings.problem, this.result,
       element("div", { class: "mq-row" }, this.moment.el, this.before.el, this.after.el, this.next.el), this.status,
       element("div", { class: "wh-board" }, element("div", { class: "wh-parts" }, this.ring, this.log), this.times),
       element("p", { class: "mq-note" }, "The ring: slots 0 to 47 of 1,209,600, one per second. The log: units of 52 " +
         "bytes; w waits, s is stored again on its way, r recalls, d was delivered. Below, a bar: a reminder in the timer " +
         "topic; ↻ stored there again, ● delivered, | its time."),
-      this.runs.rest(Object.keys(this.data().runs).length));
+      this.settings.rest());
   }
 
   begin() {
     for (const name of ["moment_ms", "slot"]) this.model.on(`change:${name}`, () => this.follow());
-    this.model.on("change:data", () => this.showRun({ ...this.data().now }, this.data().runs[keyOf(this.data().now)]));
+    this.model.on("change:data", () => this.showNow());
     const sizes = new ResizeObserver(() => this.draw());
     sizes.observe(this.times);
-    this.showRun(this.now, this.run);
+    this.showNow();
     return () => sizes.disconnect();
   }
 
-  wish() {
-    return this.runs.choose(Object.fromEntries(Object.entries(this.controls).map(([name, control]) => [name,
-      control.value()])));
+  showNow() {
+    this.showRun(this.data().now, this.settings.runOf(this.data().now));
   }
 
   showRun(settings, next) {
-    [this.now, this.run] = [settings, next];
-    for (const [name, control] of Object.entries(this.controls)) control.put(this.now[name]);
+    this.run = next;
+    this.settings.put(settings);
     this.result.textContent = resultText(this.run);
     this.follow();
   }
