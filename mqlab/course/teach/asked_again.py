@@ -89,9 +89,8 @@ class _Clicked:
     def __init__(self, question: OldQuestion, lab: str) -> None:
         self._question, self._lab, self._open = question, lab, True
         waiting = AskedAgain("open", "Your first click counts.")
-        self._cell = CellQuestion(
-            question.asked, "", waiting, self._click, legend=question.asked.question
-        )  # no cell of text above asks it
+        # No cell of text above asks it.
+        self._cell = CellQuestion(question.asked, "", waiting, self._click, legend=question.asked.question)
 
     def _click(self, key: str) -> None:
         if self._open:

@@ -2,8 +2,8 @@
 
     broker ─▶ PartStore ─▶ MyStore ─▶ Disk          every answer is judged by what was put (stored)
 
-It has the methods of MessageStore that a broker uses. The timer wheel is
-mqlab's own over it, so timed messages and POP work. Left out: deleting, the index, replication.
+It has the methods of MessageStore that a broker uses. The timer wheel over it is mqlab's own, so timed messages and POP
+work. Left out: deleting, the index, replication.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from mqlab.course import CheckFailed, check
 from mqlab.course.cases.lab16.manifest import EXERCISES
 from mqlab.course.cases.lab16.tasks import TASKS
+from mqlab.course.given.lab16.serving import served
 from mqlab.course.teach.exercises import Exercise, Finding
+from mqlab.errors import MqlabError
 from tests.lab.parts.brokers import dicts_and_lists, of_files, rocketmq_shape
 
 BROKERS = (rocketmq_shape, dicts_and_lists, of_files)
@@ -132,3 +135,11 @@ def test_the_pause_is_the_smallest_of_the_two_days_that_were_run() -> None:
 def test_three_pulls_are_counted_in_what_they_gave() -> None:
     rows = [{"given": count} for count in (6, 6, 3)]
     assert task("three").unready(rows) == "" and task("three").right(rows) == 5
+
+
+def test_a_server_that_does_not_start_on_a_broken_part_says_why(tmp_path: Path) -> None:
+    (tmp_path / "mybroker").mkdir()
+    (tmp_path / "mybroker" / "store.py").write_text("class MyStore(:\n", "utf-8")
+    with pytest.raises(MqlabError, match="did not start") as told:
+        served(tmp_path)
+    assert "store.py" in (told.value.hint or "") or "syntax" in (told.value.hint or "")
