@@ -34,11 +34,14 @@ def sticky(queues, members):
 }
 """mqlab's own parts by the name of the file. Without a store or handlers in it, a broker has its own."""
 
+YOURS, MQLABS, NO_FILE = "yours", "mqlab's", ""
+
 
 def fill(before: str = "") -> Said:
     """Write mqlab's own part for each exercise before this one that has none of yours; default: for all of them.
 
-    A file says at its head that it is not yours. UsageError for an exercise that is not a part.
+    A file says at its head that it is not yours. A part without a file is mqlab's own as well, so store and handlers
+    get none. UsageError for an exercise that is not a part.
     """
     exercises = list(ANSWERS)
     if before and before not in exercises:
@@ -48,13 +51,19 @@ def fill(before: str = "") -> Said:
     folder.mkdir(exist_ok=True)
     if not (folder / "__init__.py").exists():
         (folder / "__init__.py").write_text(INIT, "utf-8")
-    filled = []
     for kind in (ANSWERS[exercise] for exercise in wanted):
-        path = folder / f"{kind.file}.py"
+        path = _path(folder, kind)
         if kind.file in OWN_PARTS and not path.exists():
             write_part(path, kind.exercise, OWN_PARTS[kind.file], FILLED)
-            filled.append(kind.file)
-    facts = [("yours", ", ".join(_yours(folder)) or "none yet"), ("mqlab's own", ", ".join(filled) or "nothing new")]
+    by_owner: dict[str, list[str]] = {}
+    for kind in KINDS:
+        by_owner.setdefault(_owner(folder, kind), []).append(kind.file)
+    facts = [
+        ("yours", ", ".join(by_owner.get(YOURS, ())) or "none yet"),
+        ("filled in", ", ".join(by_owner.get(MQLABS, ())) or "nothing"),
+    ]
+    if NO_FILE in by_owner:
+        facts.append(("needs no file", f"{', '.join(by_owner[NO_FILE])}: mqlab's own runs"))
     return Said("note", "Your broker has every part that this needs", facts)
 
 
@@ -77,15 +86,16 @@ def parts(**of_this_notebook: Any) -> OwnParts:
 def table(folder: Path) -> Table:
     """The kept parts of a folder of notebooks, one row per part: which exercise it is, and whose."""
     home = folder / FOLDER
-    present = [kind for kind in KINDS if _path(home, kind).is_file()]
+    owners = [(kind, _owner(home, kind)) for kind in KINDS]
     return Table(
-        {"part": kind.file, "exercise": kind.exercise, "whose": "mqlab's" if is_filled(_path(home, kind)) else "yours"}
-        for kind in present
+        {"part": kind.file, "exercise": kind.exercise, "whose": owner} for kind, owner in owners if owner != NO_FILE
     )
 
 
-def _yours(folder: Path) -> list[str]:
-    return [k.file for k in KINDS if _path(folder, k).is_file() and not is_filled(_path(folder, k))]
+def _owner(folder: Path, kind: PartKind) -> str:
+    """Whose part a file has: YOURS, MQLABS, or NO_FILE."""
+    path = _path(folder, kind)
+    return NO_FILE if not path.is_file() else MQLABS if is_filled(path) else YOURS
 
 
 def _path(folder: Path, kind: PartKind) -> Path:

@@ -104,6 +104,19 @@ def test_a_filled_broker_has_pulls_groups_and_retries_for_its_handlers(here: Pat
     assert parts.store is None and len(play(orders, mine=True).deliveries("billing", absences=False)) == 6
 
 
+def test_filling_names_what_is_yours_what_was_filled_in_and_what_needs_no_file(here: Path) -> None:
+    written(CACHE, reference(CACHE))
+    assert dict(mybroker.fill("lab03.sticky").facts) == {
+        "yours": "process_queue",
+        "filled in": "strategy",
+        "needs no file": "sticky, store, pulls, groups, retries, handlers: mqlab's own runs",
+    }
+    expected = ("strategy, sticky, pulls, groups, retries", "store, handlers: mqlab's own runs")
+    for _ in range(2):  # the second call finds everything and says the same
+        facts = dict(mybroker.fill().facts)
+        assert (facts["filled in"], facts["needs no file"]) == expected
+
+
 def test_a_world_runs_on_the_kept_parts(here: Path) -> None:
     with pytest.raises(UsageError, match="no part in mybroker"):
         play(orders, mine=True)
