@@ -1,4 +1,4 @@
-"""The rules for sentences that a pattern can hold: of the labs, and of docstrings, comments and errors of the package.
+"""The rules for sentences that a pattern can hold: of the labs, and of comments and strings in Python and JavaScript.
 
 docs/writing-labs.md has their reasons.
 

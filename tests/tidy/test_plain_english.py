@@ -1,4 +1,4 @@
-"""Docstrings, comments and error texts of the package keep to the exact rules of plain English.
+"""Everything a person reads in the package keeps to the exact rules of plain English, in Python and JavaScript.
 
 docs/writing-labs.md has their reasons, solutions/plain_english.py the patterns.
 """
@@ -7,80 +7,118 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
 from solutions.plain_english import RULES, breaches
 from tests.course.labs.test_plain_english import PLANTED
-from tests.tidy.sources import Module, assert_none, modules, parse
+from tests.tidy.sources import PACKAGE, ROOT, assert_none, modules
 
-ALLOWED: set[tuple[str, str]] = set()
-"""File and words that a rule finds and that must stay, each with its reason in a comment. So far none must."""
+ALLOWED = {
+    ("knows/board.py", "Who knows what."),  # the name of a board, not a sentence
+    ("allocation/allocation.js", "Who reads which queue."),  # the name of a board, not a sentence
+}
+"""Folder, file and words that a rule finds and that must stay, each with its reason in a comment."""
 CODE = re.compile(r"``[^`]*``|--[\w-]+|\w+\(|[\w./]*_[\w./]*|>>> .*")
 """Options, names, calls and doctests are not sentences."""
-COMMENT = re.compile(r"(?:^\s*|  )# ?(.*)$")
+COMMENT = {"python": re.compile(r"(?:^\s*|  )# ?(.*)$"), "script": re.compile(r"(?:^\s*|[ ;])// ?(.*)$")}
+PIECE = r'(?:"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`)'
+JOIN = r"\s*\+\s*"
+SCRIPT_TEXT = re.compile(f"{PIECE}(?:{JOIN}{PIECE})*", re.DOTALL)
+"""A text of JavaScript, of one or more pieces."""
 
 
-def texts_of(module: Module) -> Iterator[tuple[int, str]]:
-    """Line and text of every docstring, of what an error says, and of every block of comments."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield node.lineno, node.value.value
-        if isinstance(node, ast.Raise) and node.exc is not None:
-            yield from ((part.lineno, _as_read(part)) for part in ast.walk(node.exc) if isinstance(part, ast.JoinedStr))
-            yield from (
-                (part.lineno, part.value)
-                for part in ast.walk(node.exc)
-                if isinstance(part, ast.Constant) and isinstance(part.value, str)
-            )
-    yield from _comments(module.text)
+def python_texts(text: str, tree: ast.Module | None = None) -> Iterator[tuple[int, str]]:
+    """Line and text of every docstring, of every string with a blank in it, and of every block of comments.
+
+    Among the strings are error texts, the words of boards and pages, and the rules of cases, which have no full stop.
+    """
+    tree = tree or ast.parse(text)
+    parts = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield node.lineno, _as_read(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in parts:
+            yield node.lineno, node.value
+    yield from _comments(text, COMMENT["python"])
 
 
 def _as_read(text: ast.JoinedStr) -> str:
     return "".join(str(part.value) if isinstance(part, ast.Constant) else "``" for part in text.values)
 
 
-def _comments(text: str) -> Iterator[tuple[int, str]]:
+def script_texts(text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of every string, template and block of comments of a page's JavaScript."""
+    for written in SCRIPT_TEXT.finditer(text):
+        words = re.sub(f'["`]{JOIN}["`]', "", written[0][1:-1])
+        yield text.count("\n", 0, written.start()) + 1, re.sub(r"\$\{[^{}]*\}", "``", words)
+    yield from _comments(text, COMMENT["script"])
+
+
+def _comments(text: str, comment: re.Pattern[str]) -> Iterator[tuple[int, str]]:
     """Comments on lines that follow each other are one text."""
     block, first = list[str](), 0
     for number, line in enumerate([*text.splitlines(), ""], 1):
-        comment = COMMENT.search(line) if "#" in line else None
-        if comment is not None:
+        words = comment.search(line)
+        if words is not None:
             first = first or number
-            block.append(comment[1])
+            block.append(words[1])
         elif block:
             yield first, " ".join(block)
             block, first = [], 0
 
 
-def rules_broken(module: Module) -> Iterator[tuple[str, int, str, str]]:
-    for line, text in texts_of(module):
-        for rule, words, around in breaches(CODE.sub("``", text)):
-            yield rule, line, words, around
+def rules_broken(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[str, int, str, str]]:
+    """Rule, line, words and what is around them. A text that ends without a full stop is read as if it had one."""
+    for line, text in texts:
+        sentence = CODE.sub("``", text).strip()
+        if " " in sentence:
+            for rule, words, around in breaches(sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."):
+                yield rule, line, words, around
 
 
-def test_docstrings_comments_and_errors_keep_to_the_rules() -> None:
+def _named(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+def test_docstrings_comments_and_strings_keep_to_the_rules() -> None:
     assert_none(
         f"{module.at(line)} {rule}: {words!r} in {around!r}"
         for module in modules()
-        for rule, line, words, around in rules_broken(module)
-        if (str(module.path.name), words) not in ALLOWED
+        for rule, line, words, around in rules_broken(python_texts(module.text, module.tree))
+        if (_named(module.path), words) not in ALLOWED
+    )
+
+
+def test_the_pages_keep_to_the_rules() -> None:
+    assert_none(
+        f"{path.relative_to(ROOT)}:{line} {rule}: {words!r} in {around!r}"
+        for path in sorted(PACKAGE.rglob("*.js"))
+        for rule, line, words, around in rules_broken(script_texts(path.read_text("utf-8")))
+        if (_named(path), words) not in ALLOWED
     )
 
 
 FORMS = {
-    "docstring": '"""A first sentence.\n\n{}\n"""\n',
-    "comment": "x = 1\n# A first sentence.\n# {}\n",
-    "error": "def f(x: int) -> None:\n    raise ValueError(f'{{x}}. {}')\n",
+    "docstring": (python_texts, '"""A first sentence.\n\n{}\n"""\n'),
+    "comment": (python_texts, "x = 1\n# A first sentence.\n# {}\n"),
+    "error": (python_texts, "def f(x: int) -> None:\n    raise ValueError(f'{{x}}. {}')\n"),
+    "rule of a case": (python_texts, "RULE = (\n    'A first sentence. '\n    '{}'\n)\n"),
+    "string of a page": (script_texts, 'toTry("A first sentence. " +\n  "{}"),\n'),
+    "template of a page": (script_texts, "const text = `${{value}} s. {}`;\n"),
+    "comment of a page": (script_texts, "draw(); // A first sentence.\n// {}\n"),
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("rule", "planted", "better"), PLANTED)
 def test_a_planted_sentence_is_found_in_each_kind_of_text(form: str, rule: str, planted: str, better: str) -> None:
+    texts_of, frame = FORMS[form]
     for sentence, rules in ((planted, {rule}), (better, set())):
-        text = FORMS[form].format(sentence.replace("'", "’"))
-        module = parse("mqlab.planted", modules()[0].path, text)
-        assert {broken for broken, *_ in rules_broken(module)} == rules
+        words = sentence.replace("'", "’")
+        if form == "rule of a case":
+            words = words.removesuffix(".")
+        assert {broken for broken, *_ in rules_broken(texts_of(frame.format(words)))} == rules
     assert set(RULES) == {planted_rule for planted_rule, *_ in PLANTED}

@@ -56,7 +56,7 @@ def test_messages_are_finished_by_mouse_and_by_keyboard(chromium: Any, tmp_path:
 
     # 3. Other settings begin anew, a refusal is told.
     page.get_by_label("Batch").fill("3")
-    page.get_by_role("button", name="Begin anew").click()
+    page.get_by_role("button", name="Start over").click()
     queue.get_by_role("button", name="Finish message 4: in a call (the call has 3 to 5)").wait_for()
     page.get_by_label("Client persists every").fill("soon")
     page.keyboard.press("Enter")

@@ -53,7 +53,7 @@ STILL_KNOWS_RULE = (
     "report puts the broker right"
 )
 SORTED_RULE = "These are the right orders: give them in the order of their offsets, each once"
-FINISHED_RULE = "Asked are the orders that were finished before the crash: an unfinished one is not paid twice"
+FINISHED_RULE = "The question is about orders that were finished before the crash: an unfinished one is not paid twice"
 
 
 def crashes(seed: int) -> list[Call]:

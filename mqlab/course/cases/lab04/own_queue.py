@@ -76,7 +76,7 @@ def asked(queue: Any, step: Step) -> Any:
     name, offsets = step
     if name == "first_message":
         first = queue.first_message()
-        return first if first is None else getattr(first, "queue_offset", f"{first!r}, which is no message")
+        return first if first is None else getattr(first, "queue_offset", f"{first!r}, which is not a message")
     if name == "msg_count":
         return queue.msg_count
     if name == "max_span":

@@ -60,7 +60,7 @@ def calls(seed: int) -> Iterator[Call]:
 def stream_from(store: Store, at_ms: int, most_bytes: int) -> Call:
     """A stream that is asked for."""
     options = {"startingTimestamp": str(at_ms), "maxBytesPerTrigger": str(most_bytes)}
-    about = f"from {shown(at_ms - at_ms % SECOND)[11:]} on, {most_bytes:,} bytes a batch"
+    about = f"from {shown(at_ms - at_ms % SECOND)[11:]} on, {most_bytes:,} bytes per batch"
     right = options, {"availableNow": True}
     return Call(at_ms=at_ms, most_bytes=most_bytes, right=right, given=store, about=about)
 

@@ -20,7 +20,7 @@ from mqlab.errors import UsageError
 from mqlab.lab.simulation.plan import Event
 
 LENGTH, MOST_RUNS, ENDLESS = 64, 60, 2_000
-TWO_AND_A_FAULT, ONLY_BESIDE = "two messages and a fault", "an event that is needed only beside another one"
+TWO_AND_A_FAULT, ONLY_TOGETHER = "two messages and a fault", "an event that is needed only together with another one"
 Fails = Callable[[set[int]], bool]
 
 
@@ -101,7 +101,7 @@ def calls(seed: int) -> list[Call]:
     return [
         call_of(events, _all_of({early, fault, late}), TWO_AND_A_FAULT),
         call_of(events, _all_of({fault}), "a fault alone"),
-        call_of(events, _where_one_round_is_not_enough(events, rng), ONLY_BESIDE),
+        call_of(events, _where_one_round_is_not_enough(events, rng), ONLY_TOGETHER),
     ]
 
 
@@ -128,7 +128,7 @@ def _difference(call: Call, value: Any) -> Difference | None:
 
 def _why_left_over(call: Call, value: Sequence[Event]) -> str:
     """A belief's id where what is left shows it."""
-    if call.about == ONLY_BESIDE and len(value) == 2:
+    if call.about == ONLY_TOGETHER and len(value) == 2:
         return "lab14.once_needed"
     return "lab14.one_half" if call.about == TWO_AND_A_FAULT and call.given.count else "left over"
 

@@ -1,4 +1,4 @@
-// The echo chart: calls by when their message was stored and when they came; the calls of a cell are listed beside it.
+// The echo chart: calls by when their message was stored and when they came; the calls of a cell are listed next to it.
 import { choiceControl } from "../../frame/page/controls.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { toTry } from "../../frame/page/settings.js";

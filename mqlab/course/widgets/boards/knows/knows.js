@@ -1,4 +1,4 @@
-// Who knows what: the beliefs of name servers, a shop and billing about two brokers, over time.
+// The beliefs of name servers, a shop and billing about two brokers, over time.
 import { axisWords } from "../../frame/page/axis.js";
 import { afterText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";

@@ -26,7 +26,7 @@ export function bytesOf(picture, place, data, key) {
   return parts;
 }
 
-// Each field is a span of its own; the number beside it leads to the table.
+// Each field is a span of its own; the number next to it leads to the table.
 function dump(title, hex, fields) {
   const line = element("div", { class: "lx-hex" });
   let at = 0;

@@ -90,7 +90,7 @@ class OffsetStrip {
       persist: textControl({ label: "Client persists every" }),
       broker_persist: textControl({ label: "Broker writes every" }) };
     [this.set.persist, this.set.broker_persist].forEach((each) => (each.input.size = 4));
-    const anew = buttonControl("Begin anew", () => {
+    const anew = buttonControl("Start over", () => {
       const wanted = Object.fromEntries(Object.entries(this.set).map(([name, control]) => [name, control.value()]));
       this.ask("change", () => wanted);
     });

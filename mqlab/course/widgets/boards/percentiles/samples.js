@@ -5,7 +5,7 @@ export function alone(sample) {
   return sample.map((value) => [value, 1 / sample.length]);
 }
 
-// Two samples as one: each stands for as many messages as are said beside it.
+// Two samples as one: each stands for as many messages as its count says.
 export function together(...samples) {
   const total = samples.reduce((sum, [, size]) => sum + size, 0);
   return samples.flatMap(([sample, size]) => sample.map((value) => [value, size / total / sample.length]))

@@ -286,7 +286,7 @@ function timeColumn(times, bottom) {
   return { el, draw, follow: (left) => el.setAttribute("transform", `translate(${left} 0)`) };
 }
 
-// The row of each moment; the lines of long pauses: [height, () => elements]; the words beside both: [height, text].
+// The row of each moment; the lines of long pauses: [height, () => elements]; the words next to both: [height, text].
 export function laidOut(moments, width) {
   const [places, side, times] = [[], [], []];
   let [y, before] = [TOP, null];
