@@ -18,7 +18,6 @@ from mqlab.errors import UsageError
 
 LABS = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "14", "15", "16")
 """What runs in a browser: the labs without Spark."""
-BESIDE_THE_LABS = ("glossary.ipynb", "explorers.ipynb", "not-modelled.ipynb")
 
 
 def build(
@@ -41,8 +40,8 @@ def build(
     if not (root / "solutions").is_dir():
         raise UsageError(f"{root} is not a clone of mqlab: the site needs its labs, solutions and datasets")
     fetched = materials(kept)
-    notebooks = [path for path in sorted((root / "labs").glob("*.ipynb")) if path.name[:2] in labs]
-    notebooks += [root / "labs" / name for name in BESIDE_THE_LABS]
+    left_out = tuple(lab for lab in LABS if lab not in labs)  # Spark's labs are in: other labs have links to them
+    notebooks = [path for path in sorted((root / "labs").glob("*.ipynb")) if not path.name.startswith(left_out)]
     with tempfile.TemporaryDirectory() as folder:
         source, site = Path(folder) / "source", Path(folder) / "site"
         put_python(source / "static" / "pyodide", fetched, root / DATASETS)
@@ -52,7 +51,7 @@ def build(
         put_pages(site / "pages", root)
         say("boards")
         put_boards(site / "boards")
-        (site / "index.html").write_text(front_page(root, [path.name for path in notebooks]), "utf-8")
+        (site / "index.html").write_text(front_page(root, labs), "utf-8")
         if out.exists():
             shutil.rmtree(out)
         shutil.copytree(site, out)

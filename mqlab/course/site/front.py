@@ -39,18 +39,18 @@ WORDS = Markup(
 ROW = Markup('<tr><td>{number}<td><a href="pages/{stem}.html">{title}</a><td class="runs">{runs}</tr>\n')
 
 
-def front_page(root: Path, playable: list[str]) -> str:
-    """The first page. ``playable``: the names of the notebooks that are in the site to work in."""
+def front_page(root: Path, labs: tuple[str, ...]) -> str:
+    """The first page. ``labs``: the numbers of the labs that are in the site to work in, as 00."""
     rows, titles = Markup(""), {}
     for path in sorted((root / "labs").glob("[0-9]*.ipynb")):
         titles[path.name] = title = _title(path)
-        runs = Markup('<a href="{}{}">run</a>').format(LAB, path.name) if path.name in playable else Markup("–")
+        runs = Markup('<a href="{}{}">run</a>').format(LAB, path.name) if path.name[:2] in labs else Markup("–")
         rows += ROW.format(number=path.stem.partition("-")[0], stem=path.stem, title=title, runs=runs)
     boards = Markup("").join(
         Markup('<li><a href="boards/{0}.html">{0}</a>: {1}</li>').format(name, words)
         for name, (_, words) in BOARDS.items()
     )
-    first = next(name for name in playable if name in titles)
+    first = next(name for name in titles if name[:2] in labs)
     body = WORDS.format(
         first=LAB + first,
         title=titles[first],

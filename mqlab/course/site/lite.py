@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,16 +17,28 @@ from typing import Any
 
 from mqlab.course.material import JUPYTERLAB
 from mqlab.course.site.materials import Materials
+from mqlab.course.site.repository import repository, with_links
 from mqlab.errors import MqlabError, UsageError
 
 FILES_NOTE = (
     "**In the browser:** files cannot have holes here. A store that is opened without sizes has log files of 16 MiB "
     "instead of 1 GiB, and index files of 50,000 slots and 200,000 entries. Everything else is the same."
 )
+SPARK_NOTE = (
+    "**In the browser:** there is no Spark here, so the cells of this lab do not run. The first page of this site has "
+    "the lab to read, with what its cells show. To work in it, [install mqlab]({}#readme) and run `make lab`."
+)
+INDEX_NOTE = (
+    "**In the browser:** your copies of the notebooks stay in this browser, not in a folder. There is no terminal: "
+    "[progress](progress.ipynb) shows how far you are. *Interrupt Kernel* stops nothing here; if a cell does not end, "
+    "choose *Kernel > Restart Kernel*."
+)
 NOTES = {
     "01a": FILES_NOTE,
     "01c": FILES_NOTE + " Packages that decompress LZ4 are missing, so one message cannot be read.",
     "02c": FILES_NOTE,
+    **dict.fromkeys(("10a", "10b", "11a", "11b", "12a", "12b", "13a", "13b"), SPARK_NOTE.format(repository())),
+    "index": INDEX_NOTE,
 }
 INSTEAD = {
     "02c": {
@@ -166,9 +179,10 @@ def _build(source: Path, out: Path, fetched: Materials) -> None:
 def in_a_browser(name: str, notebook: dict[str, Any]) -> dict[str, Any]:
     """A lab's notebook with the words of NOTES after its first cell, and the second form of what a browser cannot run.
 
-    Its other cells and all ids are as they were. Raises UsageError if such a cell is not there once.
+    Its other cells and all ids are as they were, but links to files of the repository lead there. Raises UsageError if
+    such a cell is not there once.
     """
-    part = name.partition("-")[0]
+    part = re.split("[-.]", name)[0]
     for line, other in INSTEAD.get(part, {}).items():
         cells = [cell for cell in notebook["cells"] if line in "".join(cell["source"])]
         if len(cells) != 1:
@@ -177,7 +191,7 @@ def in_a_browser(name: str, notebook: dict[str, Any]) -> dict[str, Any]:
     if part in NOTES:
         note = {"cell_type": "markdown", "id": "in-a-browser", "metadata": {}, "source": NOTES[part]}
         notebook["cells"].insert(1, note)
-    return notebook
+    return with_links(notebook)
 
 
 def progress_notebook() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.course.grading.submissions.lab_files import ANSWER_MARK
+from mqlab.course.site.repository import with_links
 
 SPEAKS_OF_ANSWERS = frozenset({"check", "show_me", "predict", "reveal", "answer", "hint"})
 FOREIGN_SCRIPT = re.compile(
@@ -97,7 +98,7 @@ def put_pages(out: Path, root: Path) -> list[str]:
     out.mkdir()
     names = []
     for path in sorted((root / "labs").glob("*.ipynb")):
-        notebook = json.loads(path.read_text("utf-8"))
+        notebook = with_links(json.loads(path.read_text("utf-8")))
         solved = root / "solutions" / path.name
         if solved.is_file():
             notebook = shown(notebook, json.loads(solved.read_text("utf-8")))

@@ -16,11 +16,12 @@ import pytest
 
 from mqlab.course.site import python
 from mqlab.course.site.board_pages import BOARDS, board_page
-from mqlab.course.site.build import BESIDE_THE_LABS, LABS, build
+from mqlab.course.site.build import LABS, build
 from mqlab.course.site.front import front_page
 from mqlab.course.site.lite import INSTEAD, NOTES, in_a_browser, progress_notebook
 from mqlab.course.site.materials import listed
-from mqlab.course.site.pages import readable, shown
+from mqlab.course.site.pages import put_pages, readable, shown
+from mqlab.course.site.repository import repository
 from mqlab.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
@@ -154,14 +155,33 @@ def test_a_page_asks_no_other_server_and_links_to_pages() -> None:
     assert 'href="01a-x.html#y"' in made and 'href="../index.html"' in made
 
 
+def test_a_page_leads_to_files_in_the_repository(tmp_path: Path) -> None:
+    cell = {"id": "a", "cell_type": "markdown", "metadata": {}, "source": ["[differences](../docs/differences.md)"]}
+    (tmp_path / "labs").mkdir()
+    (tmp_path / "labs" / "notes.ipynb").write_text(json.dumps(progress_notebook() | {"cells": [cell]}), "utf-8")
+    put_pages(tmp_path / "pages", tmp_path)
+    page = (tmp_path / "pages" / "notes.html").read_text("utf-8")
+    assert f'href="{repository()}/blob/main/docs/differences.md"' in page
+
+
 def test_words_stand_where_a_browser_does_something_else() -> None:
     for part in NOTES:
-        (path,) = (ROOT / "labs").glob(f"{part}-*.ipynb")
+        (path,) = (ROOT / "labs").glob(f"{part}[-.]*")
         before = notebook("labs", path.name)
         after = in_a_browser(path.name, notebook("labs", path.name))
         assert after["cells"][1]["source"] == NOTES[part]
         ids = [cell["id"] for cell in after["cells"] if cell["id"] != "in-a-browser"]
         assert ids == [cell["id"] for cell in before["cells"]]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "labs").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_link_leads_to_a_notebook_of_the_site_or_to_the_repository(path: Path) -> None:
+    names = {other.name for other in path.parent.glob("*.ipynb")} | {"progress.ipynb"}
+    cells = in_a_browser(path.name, notebook("labs", path.name))["cells"]
+    prose = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    for target in re.findall(r"\]\(([^)#]+)", prose):
+        _, is_there, file = target.partition(f"{repository()}/blob/main/")
+        assert (ROOT / file).is_file() if is_there else target in names or target == repository(), target
 
 
 @pytest.mark.parametrize("part", INSTEAD)
@@ -180,13 +200,12 @@ def test_a_cell_that_no_browser_runs_has_a_second_form_and_is_no_answer(part: st
 
 
 def test_the_first_page_leads_to_every_lab_and_board() -> None:
-    playable = [path.name for path in sorted((ROOT / "labs").glob("*.ipynb")) if path.name[:2] in LABS]
-    page = front_page(ROOT, playable)
+    playable = [path.name for path in (ROOT / "labs").glob("*.ipynb") if path.name[:2] in LABS]
+    page = front_page(ROOT, LABS)
     assert page.count('<td class="runs"><a href="lab/index.html?path=labs/') == len(playable) > 20
     assert 'href="lab/index.html?path=labs/explorers.ipynb"' in page
-    assert all(f'href="pages/{path.stem}.html"' in page for path in (ROOT / "labs").glob("[0-9]*.ipynb"))
+    assert all(f'href="pages/{path.stem}.html"' in page for path in (ROOT / "labs").glob("*.ipynb"))
     assert all(f'href="boards/{name}.html"' in page for name in BOARDS)
-    assert all(f'href="pages/{Path(name).stem}.html"' in page for name in BESIDE_THE_LABS)
     assert 'href="http' not in page and 'src="http' not in page
     assert "JSPI" in page
 
