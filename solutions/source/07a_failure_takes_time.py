@@ -28,7 +28,16 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.course import answer, check, hint, old_questions, predict, reveal, show_me
+from mqlab.course import (
+    answer,
+    check,
+    hint,
+    mybroker,
+    old_questions,
+    predict,
+    reveal,
+    show_me,
+)
 from mqlab.course.widgets import explore, retry_clock
 from mqlab.lab.views import Table
 from mqlab.lab.views.message import MessageView
@@ -829,6 +838,30 @@ check("lab07.redrive")
 # question: What makes a message?
 # claim: Its body and its keys.
 # refutation: Also its properties. RETRY_TOPIC is among them, and without it the listener sees %RETRY%billing.
+
+# %% [markdown]
+# ## The same day on yours
+#
+# A failed order leaves billing's cache once it is sent back, and the group's offset moves past it. Here the bank refuses
+# one twice, on what you kept in `mybroker`: the cache of lab 04a and, when you come back from lab 16c, retries of your
+# own. They look once a second, so each wait may be a second longer. The rest is mqlab's own.
+#
+# Your turn: let the bank refuse a third time. Before you run the cell, say after how many seconds the order is paid.
+
+# %% tags=["parameter"]
+BANK = "no no 40"
+
+
+def refused(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    billing(lab, simple)
+    send_orders(lab, BANK)
+    lab.run_for("5m")
+
+
+kept = mybroker.parts(process_queue=..., retries=...)  # ...: the ones you kept
+on_yours = play(refused, seed=7, client=no_trace, parts=kept)
+Table(deliveries(on_yours))
 
 # %% [markdown] tags=["reading"]
 # ## How RocketMQ does it
