@@ -40,6 +40,7 @@ VERBS = {  # verb -> where its click command is, and its summary in the list of 
     "restore": ("mqlab.cli.own_work:restore", "Make a fresh copy of a lab next to your work."),
     "grade": ("mqlab.cli.grading:grade", "Grade a class; answers run in a sandbox."),
     "override": ("mqlab.cli.grading:override", "Give a student other points for an exercise, with a comment."),
+    "league": ("mqlab.cli.grading:league", "Compare the brokers that a class has written in lab 16."),
     "spark": ("mqlab.cli.spark:spark", "Read stores with Spark: write tables and a report."),
     "site": ("mqlab.cli.site:site", "Write the course as a static web site, labs that run in the browser included."),
     "slides": ("mqlab.cli.slides:slides", "Write a lab's pictures and questions as slides."),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -300,6 +301,34 @@ def _with_progress(grader: Any, submissions: list[Any]) -> list[Any]:
         click.echo("stopped; repeat the command with --resume to continue", err=True)
         sys.exit(130)
     return records
+
+
+@click.command()
+@click.argument("submissions", type=click.Path(path_type=Path))
+@click.option("--seed", help="The seed of the days, the same for everybody. Default: a random one, printed.")
+@click.option("--unsafe-no-sandbox", is_flag=True, help="No sandbox: parts can read and change your files.")
+@course_option
+def league(submissions: Path, seed: str | None, unsafe_no_sandbox: bool, course: Path | None) -> None:
+    """Compare the brokers of lab 16 that a class has kept: by promises, then by messages a second.
+
+    A student's folder has the files of mybroker in a folder of that name. What is not there is mqlab's own.
+
+    Example:  mqlab league submissions
+    """
+    from tqdm import tqdm
+
+    from mqlab.course.grading.running.league import standing, table
+    from mqlab.course.grading.submissions.finding import find_submissions
+    from mqlab.course.grading.submissions.lab_files import open_lab
+    from mqlab.course.material import course_folder
+
+    home, used = course_folder(course), seed or secrets.token_hex(8)
+    handed_in = find_submissions(submissions, [open_lab(home, "16", False)])
+    sandbox = _sandbox(home, submissions, submissions, unsafe_no_sandbox)
+    bar = tqdm(handed_in, unit="broker", file=sys.stderr, dynamic_ncols=True)
+    standings = [standing(submission, sandbox, used) for submission in bar]
+    click.echo(table(standings))
+    click.echo(f"seed: {used}", err=True)
 
 
 @click.command()
