@@ -28,7 +28,7 @@
 # %% [markdown] tags=["reading"]
 # ## The world
 #
-# Five terms. (The [glossary](glossary.ipynb) has all others, in English and Chinese.)
+# Five terms. (The [glossary](glossary.ipynb) has the others, in English and Chinese.)
 #
 # | word | Chinese,&nbsp;中&#8288;文 | what it is |
 # |---|---|---|
@@ -105,7 +105,7 @@ lab.timeline()
 #   default), read or unread.
 
 # %% [markdown]
-# The listener takes 200 ms per order. `context.sleep` passes virtual time.
+# The listener takes 200 ms per order. `context.sleep` lets virtual time pass.
 
 
 # %%
@@ -266,7 +266,7 @@ answer("lab00.next_byte", mine.physical_offset + mine.store_size, my_morning)
 # - `offset_table`: the third file, as `{"orders@billing": {0: 3}, …}`: a group's next offset per queue. A group that
 #   has not reported yet is missing.
 #
-# Use `struct` only; mqlab's own readers, such as `lab.store()`, are closed in this exercise.
+# Use `struct` only; mqlab's own readers, such as `lab.store()`, are not allowed in this exercise.
 #
 # hint: An entry of the queue file is 20 bytes, so entry n begins at byte 20 * n. Which of its bytes are a position?
 # hint: struct.unpack_from(">qiq", entries, 20 * queue_offset) reads a position (8 bytes), a size (4) and a tag code
@@ -326,8 +326,8 @@ check("lab00.find")
 # %% [belief] lab00.queue_alone_in_log
 # question: Where does a message of a queue end in the log?
 # claim: Where the queue's next message begins.
-# refutation: The log holds the messages of all topics, one after the other. Bytes 8 to 11 of the entry say how many
-#   bytes the unit has.
+# refutation: The log holds the messages of all topics, one after the other. Bytes 8 to 11 of the entry say how long the
+#   unit is.
 
 # %% [belief] lab00.end_not_size
 # question: What do bytes 8 to 11 of an entry say?
@@ -405,7 +405,7 @@ puller = lab.pull_consumer("curious")
 Table(pull(offset) for offset in OFFSETS)
 
 # %% [markdown]
-# The third pull asks for the same as the first and gets the same: the broker shows messages, it does not hand them out.
+# The third pull asks for the same as the first and gets the same. The broker shows messages; it does not hand them out.
 #
 # Billing is called a *push* consumer, and yet it pulls. Does it ask repeatedly while there is nothing to read? Billing
 # starts first:
@@ -541,7 +541,7 @@ check("lab00.timeline")
 # %% [belief] lab00.none_is_zero
 # question: A group has never read a message. When did it see it?
 # claim: At 0.
-# refutation: What did not happen is None, not 0: at 0 something can happen.
+# refutation: What did not happen is None, not 0, because something can happen at 0.
 
 # %% [markdown]
 # ## Evening: audit arrives late
@@ -681,10 +681,10 @@ reveal("lab00.again", sum(row.started_ms > killed for row in lab.deliveries("bil
 
 # %% [markdown]
 # Three customers have now paid twice, unless billing is prepared for it. The broker redelivered what, to its knowledge,
-# had not been handled. The promise is called **at least once** (至少一次).
+# had not been handled. This promise is called **at least once** (至少一次).
 #
-# `reconsume_times` is 0 in every row: to the broker these are first deliveries, not retries. The message does not tell
-# a service that it has seen it before, so the service must remember.
+# `reconsume_times` is 0 in every row: to the broker these are first deliveries, not retries. Nothing in the message
+# says that a service has seen it before, so the service must remember.
 
 # %%
 lab.timeline(second.msg_id)
@@ -804,8 +804,8 @@ check("lab00.crash")
 # - **A killed process is not a power cut.** After `kill` the operating system keeps what the process had written. What
 #   a power cut destroys depends on when the broker forces its file to disk (lab 01).
 # - **One queue, one broker, one consumer per group.** With several, order and sharing become questions.
-# - **Audit got the old orders on a condition.** A new group begins at the start of a queue only while the queue's first
-#   message exists and is in memory. On an old topic it begins at the *end*, unless it asks for more.
+# - **Audit got the old orders on one condition.** A new group begins at the start of a queue only while the queue's
+#   first message exists and is in memory. On an old topic it begins at the *end*, unless it asks for more.
 # - **The network and the clock are simulated,** but the files and frames are real: other tools can read them.
 
 # %% [markdown] tags=["reading"]
@@ -822,8 +822,8 @@ check("lab00.crash")
 # | billing reports | `RemoteBrokerOffsetStore.persistAll`: after 10 s, then every 5 s; also along with the next pull |
 # | the broker remembers | `ConsumerOffsetManager`, written to `consumerOffset.json` every 5 s |
 #
-# You may read otherwise elsewhere: "the broker pushes" (it answers pulls), "the broker marks a message as consumed" (it
-# has no such mark; a group is one number per queue), "an ack deletes" (true for a classic RabbitMQ queue, not here).
+# Elsewhere you may read "the broker pushes" (it answers pulls), "the broker marks a message as consumed" (it has no
+# such mark; a group is one number per queue), "an ack deletes" (true for a classic RabbitMQ queue, not here).
 
 # %% [markdown] tags=["reading"]
 # ## Reflect

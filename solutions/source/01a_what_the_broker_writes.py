@@ -3,15 +3,15 @@
 #
 # ## Why
 #
-# At 02:17 the power failed in the server room. At 02:40 the broker is running again. The shop's log shows forty orders
-# and forty times `SUCCESS`. The broker has none of them.
+# At 02:17 the power failed in the server room. At 02:40 the broker is running again. The shop's log shows forty orders,
+# each answered with `SUCCESS`. The broker has none of them.
 #
 # "Impossible," says one colleague. "`SUCCESS` means it is on the disk."
 #
-# "Then the index is broken," says another. "We only cannot find the orders."
+# "Then the index is broken," says another. "We just cannot find the orders."
 #
 # Both opinions are about files. This part opens the log and the queue, the [second](01b-finding-a-message.ipynb) finds
-# messages, the [third](01c-what-survives.ipynb) cuts the power.
+# messages, and the [third](01c-what-survives.ipynb) cuts the power.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -72,7 +72,8 @@ first, second, third, fourth = lab.store().messages("orders")
 lab.store_map(second)
 
 # %% [markdown]
-# You may read that `abort` is empty. It holds the process id of the broker that has the store open: in a Lab 0.
+# Elsewhere you may read that `abort` is empty. It holds the process id of the broker that has the store open; in a Lab
+# that is 0.
 
 # %%
 (lab.directory / "broker-a" / "abort").read_text()
@@ -80,7 +81,8 @@ lab.store_map(second)
 # %% [markdown]
 # ## The consume queue: twenty bytes per message
 #
-# An entry says where the message is, how long its unit is, and a code of its tag. The second order's:
+# An entry holds the position of the message in the log, the length of its unit, and a code of its tag. The second
+# order's entry:
 
 # %%
 lab.store().queue("orders", 0).hexdump(1)
@@ -101,7 +103,7 @@ lab.store().queue("orders", 0).table()
 #
 # The number is Java's `String.hashCode` of the tag: begin with 0; for each 16-bit unit of the string, `hash = 31 * hash
 # + unit`; keep 32 bits, with a sign. The entry stores it in eight bytes. Use `struct` and Python's own `str` and
-# `bytes`; `mqlab`'s `tags_code` is closed in this exercise.
+# `bytes`; `mqlab`'s `tags_code` is not allowed in this exercise.
 #
 # hint: A Java string is a sequence of 16-bit units. tags.encode("utf-16-be") gives them, two bytes each.
 # hint: For each unit: value = 31 * value + unit. Java keeps 32 bits: value & 0xFFFFFFFF. Java's numbers have a sign:
@@ -133,7 +135,7 @@ check("lab01.tags")
 # %% [belief] lab01.text_is_utf8
 # question: What does Java hash in a string?
 # claim: Its bytes in UTF-8.
-# refutation: Java hashes the 16-bit units of UTF-16: not bytes, and an emoji is two of them.
+# refutation: Java hashes the 16-bit units of UTF-16, not bytes. An emoji is two units.
 
 # %% [belief] lab01.emoji_is_one
 # question: How long is a string with one emoji in Java?
@@ -242,7 +244,7 @@ answer("lab01.overhead", 11, keyed)
 #
 # Write `read_unit`. `log` is bytes with several units in it; one begins at `start`. It may have IPv6 hosts. Its magic
 # may be `DAA320AB` (V2, for long topics): then the topic's length takes two bytes instead of one. Return the body as it
-# is stored. (`mqlab.rocketmq.wire.record` is closed in this exercise.)
+# is stored. (`mqlab.rocketmq.wire.record` is not allowed in this exercise.)
 #
 # hint: Up to sys_flag, at byte 36, everything has a fixed position. struct.unpack_from(">5iqqi", log, start) reads the
 #   first eight fields.
@@ -250,8 +252,8 @@ answer("lab01.overhead", 11, keyed)
 #   there. Next comes the store host: 8, or 20 if sys_flag & 0x20; then 4 and 8 bytes you do not need.
 # hint: Now repeat three times: read a length (">i"; ">b", or ">h" when the magic's last byte is 0xAB; ">h"), then that
 #   many bytes. For properties: for part in text.split("\x02"): name, _, value = part.partition("\x01").
-# note: You can now read any message of any RocketMQ broker with a hex editor. Note two absences: a unit does not say
-#   where the queue's next unit is, and it does not say which groups have read it.
+# note: You can now read any message of any RocketMQ broker with a hex editor. Two things are missing: a unit does not
+#   say where the queue's next unit is, and it does not say which groups have read it.
 
 
 # %%
@@ -334,7 +336,7 @@ check("lab01.unit")
 
 # %% [belief] lab01.topic_length_of_two
 # question: How many bytes does the length of a topic take?
-# claim: Two, as that of the properties.
+# claim: Two, like that of the properties.
 # refutation: The topic follows its length, which takes one byte in a V1 unit and two in a V2 unit.
 
 # %% [markdown]
@@ -393,8 +395,8 @@ reveal("lab01.by_key", sum(len(found.records) for found in answers))
 files.map()
 
 # %% [markdown]
-# Stored, numbered and answered, but no arrow leads to a unit. Now let the store **dispatch** (分发). It walks along the
-# log and makes, for each unit, one entry in its queue and one in the index per key.
+# The orders are stored, numbered and answered, but no arrow leads to a unit. Now let the store **dispatch** (分发). It
+# walks along the log and makes, for each unit, one entry in its queue, and one in the index for each key.
 
 # %%
 before = store.get("orders", queue_id=0, queue_offset=0)
@@ -451,7 +453,7 @@ answer("lab01.unseen", 1, xray)
 # | dispatch | `DefaultMessageStore.ReputMessageService`, `CommitLogDispatcherBuildConsumeQueue`, `…BuildIndex` |
 # | entry, tag code | `ConsumeQueue.putMessagePositionInfo`, `MessageExtBrokerInner.tagsString2tagsCode` |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

@@ -3,7 +3,7 @@
 #
 # ## Why
 #
-# "The index is broken," said the second colleague at 02:40. "We only cannot find the orders." Consumers find a message
+# "The index is broken," said the second colleague at 02:40. "We just cannot find the orders." Consumers find a message
 # by its number in the queue, people by its key. You write both searches.
 
 # %% [markdown] tags=["reading"]
@@ -42,12 +42,12 @@ no_trace = {"enable_trace": False}
 # note: A committed offset always names the next message.
 
 # %% [prediction] lab01.next_begin
-# A queue holds orders 0 to 7, only order 2 is tagged `refund`. A consumer of `refund` pulls from 0 and gets order 2.
-# From which offset will it pull next?
+# A queue holds orders 0 to 7, and only order 2 is tagged `refund`. A consumer of `refund` pulls from 0 and gets order
+# 2. From which offset will it pull next?
 #
 # - 3: from 3, after the message it got
-#   > Then the broker would scan orders 3 to 7 again at every pull. The answer's `nextBeginOffset` is past all that it
-#   > has scanned.
+#   > Then the broker would scan orders 3 to 7 again at every pull. The answer's `nextBeginOffset` is past everything
+#   > that it has scanned.
 # - 8: from 8
 #   = The broker has scanned all eight entries and returns the offset after them.
 # - 1: from 1; it has got one message
@@ -173,8 +173,8 @@ answer("lab01.roll", 4, rolled)
 #
 # Write `read_next`, which does what the broker does when a group asks for its next message. You get the group's
 # committed offset, and the files of the queue and of the log, as dictionaries `{name: bytes}`. **The oldest files of
-# both may be deleted already.** All files of a folder have the same length. Unwritten bytes are zeros. (Use `struct`;
-# `mqlab`'s store and its readers of entries are closed in this exercise.)
+# both may already be deleted.** All files of a folder have the same length. Unwritten bytes are zeros. (Use `struct`;
+# `mqlab`'s store and its readers of entries are not allowed in this exercise.)
 #
 # hint: Entry n is at byte 20 * n of the queue. Which of the files holds that byte? A file's name is the number of its
 #   first byte.
@@ -277,7 +277,7 @@ def with_slots(slots):
 
 # %% [prediction] lab01.first_entry
 # An index file begins with 40 bytes of header, then S slots of 4 bytes, then entries of 20 bytes. S is 5. At which byte
-# does the first entry begin that is ever written?
+# does the first entry that is ever written begin?
 #
 # - 60: at 60, right after the slots
 #   > The 20 bytes of entry 0, from 60 to 79, stay unused: entries are numbered from 1, because 0 in a slot means empty.
@@ -362,8 +362,8 @@ mine = [row for row in rows if row["physical_offset"] == second.physical_offset]
 Table(mine)
 
 # %% [markdown]
-# Each order has two entries: one for its key, as `orders#order-1`, one for the unique id that every message has. So the
-# index also contains messages without a key.
+# Each order has two entries: one for its key, as `orders#order-1`, and one for the unique id that every message has. So
+# the index also contains messages without a key.
 
 # %%
 print("stored", second.store_timestamp - first.store_timestamp, "ms after the first")
@@ -401,15 +401,15 @@ answer("lab01.one_slot", 8, slot_day)
 # Write `places`. A real index file has 400 MB, so you get a function instead of its bytes: `read(position, size)`
 # returns that many bytes from there, at most 40 at once. Following the chain means reading the header, the slot, and
 # the chain's entries; the check counts your reads. An entry's time is the file's `begin_timestamp` (milliseconds) plus
-# its seconds. `index_key_hash` is given; `mqlab`'s own readers of the index are closed in this exercise.
+# its seconds. `index_key_hash` is given; `mqlab`'s own readers of the index are not allowed in this exercise.
 #
 # hint: index_key_hash(f"{topic}#{key}") % slots is the slot. At byte 40 + 4 * slot is the number of its newest entry.
 # hint: Entry n is at 40 + 4 * slots + 20 * n: struct.unpack(">iqii", read(..., 20)) gives hash, position, seconds,
 #   previous. Continue with previous until it is 0.
 # hint: Take a position only if the hash is the key's, and begin_ms <= begin_timestamp + 1000 * seconds <= end_ms;
 #   begin_timestamp are the file's first 8 bytes.
-# note: The index never contains the key itself. Two keys with the same hash both come out, and the client compares the
-#   real keys in the messages.
+# note: The index never contains the key itself. If two keys have the same hash, a search returns the messages of both,
+#   and the client compares the real keys.
 
 
 # %%
@@ -488,7 +488,7 @@ check("lab01.index")
 # | from an offset to a unit | `DefaultMessageStore.getMessage`, `ConsumeQueue.iterateFrom` |
 # | index | `IndexService`, `IndexFile.putKey`, `IndexFile.selectPhyOffset`, `IndexHeader` |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

@@ -63,7 +63,7 @@ lab.store_map(topic="orders")
 #
 # Write `rebuild`. `units` are the units that the log still has, in order, each as bytes; **the beginning of the log is
 # deleted**. `record.decode(unit)` reads a unit; `property_map["TAGS"]` is its tag if there is one. `tags_code(tags)` is
-# also given. (The store's own dispatch and its encoder of entries are closed in this exercise.)
+# also given. (The store's own dispatch and its encoder of entries are not allowed in this exercise.)
 #
 # hint: record.decode(unit) gives topic, queue_id, queue_offset, physical_offset, total_size and property_map. Which of
 #   the units belong to the queue?
@@ -345,7 +345,7 @@ print("orders in the queue:", sum(by_hand.units().column("in its queue")))
 # A unit is whole when its lengths add up, its magic is right, and a non-empty body matches `body_crc`, a CRC-32 with
 # the highest bit cleared. `whole_unit` checks lengths and magic for you. In these logs all hosts are IPv4: body crc at
 # byte 8 of a unit, body length at byte 84, body from byte 88. `zlib.crc32` computes the sum. (`record.check` and the
-# store's recovery are closed here.)
+# store's recovery are not allowed here.)
 #
 # hint: Walk: from the start of the first file, call whole_unit(data, at) repeatedly. It has three answers: a size, a
 #   BLANK, or neither.
@@ -423,7 +423,8 @@ check("lab01.torn")
 # %% [belief] lab01.lengths_are_enough
 # question: All lengths of a unit add up. Is it whole?
 # claim: Yes.
-# refutation: Not necessarily: the log ends at its first unit that is not whole, and a whole one's body fits body_crc.
+# refutation: Not necessarily: the log ends at its first unit that is not whole, and the body of a whole unit matches
+#   body_crc.
 
 # %% [belief] lab01.crc_of_32_bits
 # question: What is in body_crc?
@@ -495,8 +496,8 @@ for offset in (0, queue.min_offset, queue.max_offset):
     print(f"get from {offset}:", lab.broker().store.get("orders", 0, offset))
 
 # %% [markdown]
-# A group that stood at 0 continues at the smallest offset. It has lost everything before, with no error in its log.
-# Messages wait, but only so long.
+# A group whose offset was 0 continues at the smallest offset. It has lost everything before that, with no error in its
+# log. Messages wait, but not for ever.
 #
 # ### A full disk
 #
@@ -616,7 +617,7 @@ with MessageStore.open(clean.directory) as store:
 Table({"queue_offset": n, "keys": keys, "body": body} for n, keys, body in rows)
 
 # %% [markdown]
-# The killed store runs in a whole lab on a copy. The clock starts after its last message.
+# A copy of the killed store runs in a whole Lab, whose clock starts after the store's last message.
 
 # %%
 killed = StoreInspector(real_store("killed"))
@@ -658,7 +659,7 @@ print("found of what was sent before the kill:", there_now - sent_before)
 # | recovery | `CommitLog.recoverAbnormally`, `checkMessageAndReturnSize` |
 # | retention | `DefaultMessageStore.CleanCommitLogService`, `CleanConsumeQueueService` |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|
@@ -692,5 +693,5 @@ print("found of what was sent before the kill:", there_now - sent_before)
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# Messages that a consumer could not handle are stored there as well: [lab 07](07a-failure-takes-time.ipynb). In [lab
+# Messages that a consumer could not handle are also stored in the log: [lab 07](07a-failure-takes-time.ipynb). In [lab
 # 10](10a-spark-reads-the-broker.ipynb) Spark reads such a directory as a table. All labs: [index](index.ipynb).

@@ -43,8 +43,8 @@ old_questions("lab02")
 # the route (路由) of each topic that it uses: which brokers have it, with how many queues. It asks when it first needs
 # the route, and then every 30 s.
 #
-# Two brokers, a shop that sends one order per second, billing that reads. Then the process of broker-b is killed: the
-# operating system closes its connections.
+# There are two brokers, a shop that sends one order per second, and billing, which reads them. Then the process of
+# broker-b is killed: the operating system closes its connections.
 
 # %% [prediction] lab02.killed
 # When does the shop learn that broker-b is gone?
@@ -53,7 +53,7 @@ old_questions("lab02")
 #   > The name server sees it at once. But it has no list of clients and sends them nothing; the shop asks every 30 s.
 # - poll: when it asks next, after up to 30 s
 #   = The shop gets no notice. It uses its last route until it asks again.
-# - expiry: after 120 s, when the name server has not heard of the broker for so long
+# - expiry: after 120 s, when the name server has not heard from the broker for that long
 #   > 120 s are for silence. A closed connection removes the broker at once.
 # note: A name server only answers requests.
 # later: A broker's process is killed, and its connections close. When does a producer that sends to it learn that it
@@ -69,9 +69,9 @@ late = learned["shop"] - learned["nameserver-1"]
 reveal("lab02.killed", "at_once" if late < 1 else "poll" if late <= 30 else "expiry")
 
 # %% [markdown]
-# Billing comes slightly after the shop: it needs the route, and then a rebalance (重平衡).
+# Billing follows slightly after the shop, because it needs the route and then a rebalance (重平衡).
 #
-# Now the machine of broker-b loses its power. No connection is closed, no packet comes.
+# Now the machine of broker-b loses its power. No connection is closed, and no packet comes.
 
 # %% [prediction] lab02.silent
 # The last registration of broker-b came some seconds before. When does the name server take it off its list?
@@ -199,7 +199,7 @@ check("lab02.believes")
 # %% [belief] lab02.told_at_once
 # question: A broker is gone, and the name server knows it. What does a client know?
 # claim: The same, at once.
-# refutation: A name server notifies no client: a client knows what it was told when it asked last.
+# refutation: A name server notifies no client: a client knows only the last answer that it got.
 
 # %% [belief] lab02.closed_waits
 # question: A broker's connection is closed. When does the name server remove it?
@@ -226,7 +226,7 @@ check("lab02.believes")
 # ## Two name servers that disagree
 #
 # Name servers do not know each other. A client asks one, and stays with it as long as its connection holds. Now a cable
-# fails, and only nameserver-1 no longer hears broker-b.
+# fails, and only nameserver-1 no longer hears from broker-b.
 
 
 # %% tags=["parameter"]
@@ -256,13 +256,13 @@ def order(number):
 
 
 # %% [prediction] lab02.disagree
-# Four minutes later. The shop happens to ask nameserver-2, billing nameserver-1. Both run well, so does broker-b. What
-# happens to the orders that the shop sends to broker-b?
+# Four minutes later. The shop happens to ask nameserver-2, billing nameserver-1. Both run well, and so does broker-b.
+# What happens to the orders that the shop sends to broker-b?
 #
 # - nothing: nothing special; the name servers tell each other what they know
 #   > They never talk to each other. Each knows only the brokers that register with it.
 # - elsewhere: the shop sends to broker-a alone, because broker-b counts as dead
-#   > For nameserver-1 it does. The shop asks nameserver-2, which hears broker-b every 30 s.
+#   > For nameserver-1 it does. The shop asks nameserver-2, which hears from broker-b every 30 s.
 # - unread: they stay there, and no consumer reads them
 #   = The shop's route has broker-b, billing's does not. No log has an error.
 # note: Nothing is lost: the orders are in broker-b's log. But no alarm shows that they wait; a dashboard that asks
@@ -387,7 +387,7 @@ reveal("lab02.auto", "all" if many == 3 else "one" if many else "nameserver")
 lab.admin.examine_topic_route_info("orders")
 
 # %% [markdown]
-# The queues are four, although the template has eight: the client asks for four (`defaultTopicQueueNums`), and the
+# There are four queues, although the template has eight: the client asks for four (`defaultTopicQueueNums`), and the
 # smaller number wins. What is a topic on that broker's disk?
 
 # %% [prediction] lab02.physical
@@ -397,7 +397,7 @@ lab.admin.examine_topic_route_info("orders")
 #   > Creating a topic only writes a line with two numbers into `topics.json`. A queue's directory comes with its first
 #   > message.
 # - two: two
-#   = Each order went to another queue, and a queue's directory comes with its first dispatched message.
+#   = The two orders went to different queues, and a queue's directory comes with its first dispatched message.
 # - none: none; all messages are in one commit log
 #   > The messages are. But their queues have files of their own, 20 bytes per message.
 # note: An empty queue is only a number, so sixteen queues cost no more than eight.
@@ -519,7 +519,7 @@ except Exception as error:
 # | one name server of several, kept while it answers | `NettyRemotingClient.getAndCreateNameserverChannel` |
 # | created by the first message | `autoCreateTopicEnable`, template `TBW102`, `createTopicInSendMessageMethod` |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|
@@ -532,7 +532,7 @@ except Exception as error:
 # ## Reflect
 
 # %% [reflection] lab02.no_push
-# **1.** Why does a name server not simply tell the clients?
+# **1.** Why does a name server not simply notify the clients?
 #
 # answer: It would have to know all clients, and agree with the other name servers on which one notifies which client.
 #   Without that it stays simple: only memory, no peers, and any of them can be switched off. The price is half a minute

@@ -120,7 +120,7 @@ reveal("lab02.default", "few" if slow < 12 else "third" if slow < 27 else "more"
 #   > The table does not choose the fastest. It bans a broker for a time that depends on its latency class, and uses the
 #   > others in turn. Below 550 ms no broker is banned.
 # - round: half each to broker-a and broker-c, and now and then one to broker-b
-#   = 802 ms are in the class from 550 ms on: two seconds of ban. Then broker-b gets one more try.
+#   = 802 ms belongs to the class that begins at 550 ms, so the ban is two seconds. Then broker-b gets one more try.
 # - never: broker-b gets nothing any more
 #   > It is banned only for two seconds. The next order then tests whether it has recovered.
 # note: Textbooks say "the queue with the least delay, ties round robin". RocketMQ makes no such choice.
@@ -192,8 +192,8 @@ answer("lab02.ban", went_to(longer)["broker-b"], longer)
 #
 # | method | what it does |
 # |---|---|
-# | `update(broker_name, latency_ms, now_ms, *, isolation, reachable)` | a send has ended: bans the broker for the time of its class, from `now_ms` on. A later update never makes a ban shorter |
-# | `is_available(broker_name, now_ms)` | True if no ban is running: at its end, it is over |
+# | `update(broker_name, latency_ms, now_ms, *, isolation, reachable)` | called when a send has ended: bans the broker for the time of its class, from `now_ms` on. A later update never makes a ban shorter |
+# | `is_available(broker_name, now_ms)` | True if no ban is running; at the moment of its end a ban is over |
 # | `is_reachable(broker_name)` | what `reachable` was at the last update; True if there was none |
 #
 # The class of a latency is the largest entry of `LATENCY_MAX` that it has **reached**; the ban is the entry of
@@ -344,7 +344,7 @@ Bars(took, unit="ms until the program goes on")
 # - caller: in front of the shop: the caller of `send` waits, and the next order is not even begun
 #   = At most one send is under way. The callers' work piles up, such as requests of customers.
 # - broker: at broker-b
-#   > It has one request at a time from this thread.
+#   > This thread sends it only one request at a time.
 # note: Only asynchronous sends have a queue in the client (50,000 tasks, then the send is rejected), and a limit of
 #   sends under way if `enableBackpressureForAsyncMode` is on.
 
@@ -427,8 +427,8 @@ lab = play(batches, seed=7, client=no_trace)
 Table({"batch": name, "answer": said} for name, said in lab.said.items())
 
 # %% [markdown]
-# No code checks the flag of the last one. Both orders of the first batch show the same `msg_id`, that of the batch:
-# search for a key.
+# No code checks the flag of the last one. Both orders of the first batch show the same `msg_id`, which is that of the
+# batch, so search for a key instead.
 
 # %% [markdown]
 # ## What is retried
@@ -538,7 +538,7 @@ happened = (
 reveal("lab02.async_retries", happened)
 
 # %% [prediction] lab02.with_selector
-# And with a selector, so that an order keeps its queue?
+# Now the order is sent with a selector, so that it keeps its queue. Which of the two ways to send is tried again?
 #
 # - none: neither is tried again, because the queue is given
 #   > That is true for the synchronous one. The last row shows the asynchronous one.
@@ -759,7 +759,7 @@ except MqlabError as error:
     print(error)
 
 # %% [markdown]
-# What if the broker's machine loses power? By default the disk has an order up to half a second after the answer.
+# What if the broker's machine loses power? By default the broker answers before its disk has the order (lab 01).
 
 # %% tags=["parameter"]
 FLUSH = "ASYNC_FLUSH"
@@ -782,8 +782,8 @@ def power_cut(lab):
 #
 # wrong five: That is with the change.
 # wrong: Set FLUSH back, and count again.
-# note: `flushDiskType=SYNC_FLUSH` costs a wait for the disk with each send. Or two copies in memory, as above: two
-#   machines rarely lose power in the same half second.
+# note: `flushDiskType=SYNC_FLUSH` makes each send wait for the disk. The alternative is two copies in memory, as above:
+#   two machines rarely lose power at the same time.
 
 # %% tags=["parameter"]
 survivors = play(power_cut, seed=7, client=no_trace, broker={"flush_disk_type": FLUSH})
@@ -982,8 +982,8 @@ check("lab02.outbox")
 # %% [belief] lab02.marks_every_row
 # question: `UPDATE outbox SET sent = 1` after the last send of a round. Which orders does it mark?
 # claim: Those that were sent.
-# refutation: A customer placed this order while `relay` was sending others, and the UPDATE marked it too. Mark only what
-#   was sent: `WHERE order_key = ?`.
+# refutation: A customer may place an order while `relay` sends others, and the UPDATE marks it too. Mark only what was
+#   sent: `WHERE order_key = ?`.
 
 # %% [belief] lab02.one_transaction_for_both
 # question: The mark and the send are in one transaction. Do both happen, or none?
@@ -1017,7 +1017,7 @@ check("lab02.outbox")
 # | batches | `MessageBatch.generateFromList` |
 # | statuses that are not SEND_OK | `CommitLog.handleDiskFlushAndHA`, `SendMessageProcessor.handlePutMessageResult` |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

@@ -62,7 +62,7 @@ def sends_by_hash(lab, queues=8, orders=400):
 
 
 # %% [prediction] lab02.moves
-# A topic with eight queues gets four more. For what part of all orders does the next event go to **another** queue?
+# A topic with eight queues gets four more. For which share of the orders does the next event go to **another** queue?
 #
 # - none: none; the new queues are for new orders
 #   > The selector does not know which orders are new. It divides by 12 now.
@@ -173,7 +173,7 @@ check("lab02.selector")
 #
 # wrong nine: 9 is the smallest change of the number, but it moves eight of nine orders.
 # wrong: Try numbers that are related to 8.
-# note: With twice the number about half of the orders stay. That is why queues are doubled, if there must be more.
+# note: With twice the number, about half of the orders stay. If you need more queues, double them.
 
 # %% tags=["parameter"]
 AFTER = 12
@@ -259,8 +259,8 @@ reveal("lab02.perm", "all" if all(ok) else "late" if ok[0] else "refused")
 #
 # Set `PERM` so that the shop can keep sending, and billing soon gets nothing more. Answer with the number.
 #
-# wrong four: 4 is to read and not to write.
-# wrong both: 6 is both.
+# wrong four: 4 allows reading, not writing.
+# wrong both: 6 allows both.
 # wrong: It is one of 0, 2, 4 and 6.
 # note: With 2, orders wait in their queues until 6 is set again. What billing had already read stays read.
 
@@ -324,7 +324,7 @@ def one_command(lab):
 # An operator runs `update_topic(read_queue_nums=8, write_queue_nums=8)` while the shop sells and billing has a backlog.
 # What goes wrong?
 #
-# - nothing: nothing; shrinking is growing the other way round
+# - nothing: nothing; shrinking is the reverse of growing
 #   > A new queue is empty, so its absence harms nothing. A queue that goes may hold messages, and producers may still
 #   > know it.
 # - sends: for up to half a minute some sends fail
@@ -412,10 +412,10 @@ answer("lab02.back_again", repair.left, repair)
 #
 # Write the story `scale_in(lab)`. When it begins, the shop sells two orders a second on `orders`, and two groups read:
 # `billing` and `reports`. Either may have a backlog. When it returns, the topic has eight queues to write and eight to
-# read. It has ten minutes, and returns at most 90 seconds after queues 8 to 15 are drained.
+# read. The story has ten minutes, and must return at most 90 seconds after queues 8 to 15 are drained.
 #
 # Use `lab.admin` and `lab.run_for`; do not set offsets. No send may fail, and both groups must consume every order. The
-# check plays three such days, in some five seconds.
+# check plays three such days, in about five seconds.
 #
 # hint: Which of the two numbers must go first? Think of a message that is in queue 12.
 # hint: After the write number has changed, the shop may send to queue 12 for another 30 s. After that, nothing arrives
@@ -425,7 +425,7 @@ answer("lab02.back_again", repair.left, repair)
 #   of both groups.
 # note: `updateTopic` with `-w 8`, then `consumerProgress`, then `-r 8`. Brokers take messages for queues below the
 #   larger of the two numbers (`AbstractSendMessageProcessor.msgCheck`), which makes the first step safe. At work: list
-#   the groups with `queryTopicConsumeByWho`; a forgotten group has a backlog, too.
+#   the groups with `queryTopicConsumeByWho`; a forgotten group also has a backlog.
 
 # %% tags=["picture"]
 lab = play(selling, seed=7, client=no_trace)
@@ -465,14 +465,14 @@ check("lab02.scale_in")
 
 # %% [belief] lab02.numbers_alone
 # question: How does a topic of sixteen queues get eight?
-# claim: One command sets both numbers; it is the growth the other way round.
+# claim: One command sets both numbers; shrinking is the reverse of growing.
 # refutation: A queue that goes may be written to for another 30 s, and what is in it must be read first. Set the write
 #   number, wait until the shop has fetched the route and both groups have read queues 8 to 15, and then set the read
 #   number.
 
 # %% [belief] lab02.routes_at_once
-# question: The write number is 8. Who still writes to queue 12?
-# claim: Nobody.
+# question: The write number is 8. Which process still writes to queue 12?
+# claim: None.
 # refutation: The shop fetches the route every 30 s, and writes to queue 12 until then. Wait that long before the read
 #   number changes, however empty the queues look.
 
@@ -490,7 +490,7 @@ check("lab02.scale_in")
 
 # %% [belief] lab02.no_writer_is_done
 # question: No producer writes to queues 8 to 15 any more. Is the topic smaller?
-# claim: Yes, the rest goes by itself.
+# claim: Yes, the rest happens on its own.
 # refutation: The members keep reading sixteen queues until read_queue_nums is also 8, and you may set that only when
 #   those queues are drained.
 
@@ -553,8 +553,8 @@ reveal("lab02.served", happened)
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **Two orders a second** do not show how long a drain takes in your cluster: that is the backlog of the slowest
-#   group.
+# - **Two orders a second** do not show how long a drain takes in your cluster. That depends on the backlog of the
+#   slowest group.
 # - **The order of events** across a change of queues is not kept, even by the safe way: *paid* may wait in queue 12
 #   while *shipped* is read from queue 4. If you need it, stop the producers, drain, change, and start them again.
 # - **One broker.** With several, set the numbers on each, one after another.
@@ -570,7 +570,7 @@ reveal("lab02.served", happened)
 # | a pull needs a queue below the read number | `PullMessageProcessor` |
 # | permissions | `PermName`: 4 read, 2 write, 1 inherit; obeyed by clients |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|
@@ -599,4 +599,4 @@ reveal("lab02.served", happened)
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# [Lab 03](03a-who-reads-which-queue.ipynb) asks who reads the message. All labs: [index](index.ipynb).
+# [Lab 03](03a-who-reads-which-queue.ipynb) asks which member reads a message. All labs: [index](index.ipynb).

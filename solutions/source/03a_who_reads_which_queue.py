@@ -9,7 +9,7 @@
 # The meeting is sure:
 #
 # - "The strategy is called *averagely*. Averaging is fair."
-# - "We will take consistent hashing, it moves nothing that need not move. With enough virtual nodes it is fair, too."
+# - "We will take consistent hashing: it moves nothing that need not move. With enough virtual nodes it is also fair."
 # - "A queue never has two readers."
 # - "Clustering means that a message is consumed once."
 #
@@ -170,7 +170,7 @@ OwnersGrid(
 )
 
 # %% [markdown]
-# Both are equally fair. With AVG two of the three members read from one broker only, with AVG_BY_CIRCLE every member
+# Both are equally fair. With AVG two of the three members read from one broker only; with AVG_BY_CIRCLE every member
 # reads from both.
 
 # %% [exercise] lab03.circle
@@ -181,7 +181,8 @@ OwnersGrid(
 #
 # hint: Member number n gets the queues number n, n + k, n + 2k, …, where k is the number of members.
 # hint: `enumerate(queues)` gives each queue with its number; `%` gives the remainder of a division.
-# hint: `queues[members.index(me) :: len(members)]` is every k-th queue from number n on. A stranger still gets `[]`.
+# hint: `queues[members.index(me) :: len(members)]` is every k-th queue from number n on. A member that is not in the
+#   list still gets `[]`.
 # note: This is AllocateMessageQueueAveragelyByCircle.allocate. At work: all members must use the same strategy. During
 #   a deployment that changes it they do not, and the third part shows what happens then.
 
@@ -261,7 +262,7 @@ reveal("lab03.idle", sum(share == 0 for share in work(lab).values()))
 # ### Your turn: enough queues
 #
 # Change `ORDERS` and `REFUNDS`, the numbers of queues, until each of the five has something to do and none gets more
-# than a quarter of the messages. What is the smallest number of queues in both topics together with which that works?
+# than a quarter of the messages. What is the smallest total number of queues with which that works?
 #
 # wrong ten: Ten, five and five, works for every instance, but it is more than needed.
 # wrong orders_only: Look at the first instance. However many queues `orders` has, the one queue of `refunds` brings it
@@ -269,7 +270,7 @@ reveal("lab03.idle", sum(share == 0 for share in work(lab).values()))
 # wrong more: That many queues are enough, as your last run shows, but fewer are enough too. Try one queue less for one
 #   of the topics.
 # wrong: This is not the number of queues in your last run, which works. Find the smallest numbers that work, and answer
-#   their sum.
+#   with their sum.
 # note: Eight, five of them for the orders. Queues are cheap, and they limit how many instances can work: make more than
 #   you need today.
 
@@ -402,16 +403,16 @@ OwnersGrid(
 # | what | where in RocketMQ |
 # |---|---|
 # | the default | `AllocateMessageQueueAveragely`; set in the constructor of `DefaultMQPushConsumer`, or by its setter before the start |
-# | dealing | `AllocateMessageQueueAveragelyByCircle` |
+# | averagely by circle | `AllocateMessageQueueAveragelyByCircle` |
 # | rooms | `AllocateMessageQueueByMachineRoom`, `AllocateMachineRoomNearby` |
 # | a fixed list | `AllocateMessageQueueByConfig`: the same list for every topic; without `%RETRY%group` in it, no member reads retries |
 # | sorting before it | `RebalanceImpl.rebalanceByTopic` |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|
-# | averaging is fair | for one topic, within one queue; over several topics the surplus is always with the same members |
+# | averaging is fair | for one topic, to within one queue; over several topics the surplus is always with the same members |
 # | same room first, else all by average | two classes: MACHINE_ROOM never falls back, NEARBY shares only rooms without members |
 # | the strategy is passed to the constructor | to the constructor, or to the setter |
 

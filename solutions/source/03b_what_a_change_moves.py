@@ -4,7 +4,7 @@
 # ## Why
 #
 # On Monday at 9:00 two instances joined, and queues changed hands. "We will take consistent hashing", says the meeting.
-# "It moves nothing that need not move. With enough virtual nodes it is fair, too." You count what moves, build the
+# "It moves nothing that need not move. With enough virtual nodes it is also fair." You count what moves, build the
 # ring, and design a strategy that is fair and moves little.
 
 # %% [markdown] tags=["reading"]
@@ -45,7 +45,7 @@ from mqlab.rocketmq.client.allocate import md5_u32, strategy
 #   > all blocks again.
 # - 5: five, more than half of them
 #   = The blocks begin at other positions now, so members pass queues to their neighbours.
-# note: Two had to move, five did.
+# note: Two had to move; five did.
 
 
 # %%
@@ -80,7 +80,7 @@ reveal("lab03.join_moves", len(avg.moved(1)))
 OwnersGrid(history("AVG_BY_CIRCLE"), title="AVG_BY_CIRCLE")
 
 # %% [markdown]
-# Dealing moves even more. And consistent hashing (一致性哈希), which was invented for exactly this?
+# AVG_BY_CIRCLE moves even more. And consistent hashing (一致性哈希), which was invented for exactly this?
 
 # %%
 OwnersGrid(history("CONSISTENT_HASH"), title="CONSISTENT_HASH")
@@ -196,7 +196,7 @@ reveal("lab03.more_nodes", "even" if max(counts) - min(counts) <= 1 else "uneven
 # wrong ten: With ten the largest has six. Try other numbers.
 # wrong: With this number no member has nine queues. Set `NODES` to it and look at the last column.
 # note: The arcs are quite even there, and the queues are not. Before you set it, draw it for your own client ids. They
-#   contain the process's number, so the next deployment throws the dice again.
+#   contain the process's number, so the next deployment rolls the dice again.
 
 # %% tags=["parameter"]
 NODES = 11
@@ -302,7 +302,7 @@ board.compare()
 # %% [markdown]
 # ## A strategy that moves little
 #
-# AVG is fair and moves much, the ring moves little and is unfair. Can one strategy be both?
+# AVG is fair and moves much; the ring moves little and is unfair. Can one strategy be both?
 
 # %% [prediction] lab03.ideal
 # Can a strategy be even at every moment and move only what has to move, whichever members join and leave?
@@ -566,7 +566,7 @@ answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), g
 # | ten virtual nodes | the constructor of `AllocateMessageQueueConsistentHash`; 0 makes a ring on which no member owns anything |
 # | a strategy of your own | `AllocateMessageQueueStrategy.allocate`; an exception in it leaves the old division as it is |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

@@ -82,16 +82,16 @@ no_trace = {"enable_trace": False}  # nothing but orders in the log
 # have one id, and RocketMQ accepts both.
 
 # %% [prediction] lab03.one_id
-# Three processes read eight queues with AVG. Two of them have the same client id. How many queues does nobody read?
+# Three processes read eight queues with AVG. Two of them have the same client id. How many queues have no reader?
 #
 # - 0: none; the second of the two is refused, or takes over from the first
 #   > The broker refuses neither. It keeps connections, and lists the id twice.
 # - 3: three
-#   = The list has three entries. Both processes find their id first at the first of the two equal ones, so both read
-#   = the first block, and the second block has no reader.
+#   = The list has three entries. Both processes find their id at the first of the two equal entries, so both read the
+#   = first block, and the second block has no reader.
 # - 4: four; the broker counts two members, so each has four queues
 #   > The list has three entries, one for each connection. The shares are thirds.
-# note: Two processes read the three queues before them at once, for as long as both run.
+# note: Two processes read the same three queues at the same time, for as long as both run.
 
 
 # %%
@@ -319,8 +319,8 @@ reveal("lab03.power", names[min(names, key=lambda seconds: abs(seconds - dark))]
 # wrong pause: That is `PAUSE`. The question is how long the two bars of one queue overlap.
 # wrong: Read it from the picture: from the moment at which billing-3 owns the queue until the other one lets go, in
 #   whole seconds.
-# note: The timer of the old owner decides: up to 20 seconds. Your listeners must stand this, because notices are best
-#   effort.
+# note: The timer of the old owner decides: up to 20 seconds. Your listeners must tolerate this, because notices are
+#   best effort.
 
 # %% tags=["parameter"]
 PAUSE = 2
@@ -351,7 +351,7 @@ answer("lab03.deaf", 18, deaf)
 # %% [markdown]
 # ## Two owners
 #
-# Now Monday's deployment: to three instances come two more, and orders arrive all the time. Every member is notified,
+# Now Monday's deployment: two instances join three others while orders arrive all the time. Every member is notified,
 # and nothing fails.
 
 # %% [prediction] lab03.twice
@@ -602,12 +602,12 @@ Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows
 # | locks | `RebalanceLockManager`, 60 s; the client renews them every 20 s |
 # | the client id | `ClientConfig.buildMQClientId`: clientIP, instanceName, unitName |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|
 # | the broker detects every change and notifies at once | joins, leaves and topics that are added or removed; queues are found by polling (30 + 20 s), tags are not; a notice may get lost |
-# | a queue has one consumer at any time | when all is settled; while queues move, or members see different lists, it may have two or none |
+# | a queue has one consumer at any time | when everything has settled; while queues move, or members see different lists, it may have two or none |
 # | clustering: each message is consumed once | at least once |
 # | orderly consumption cannot deliver twice | not to two at the same time; one after the other it can |
 

@@ -22,7 +22,7 @@
 #
 # About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). Afterwards you can
 #
-# - name a group's offset after any history, and say who knows it;
+# - name a group's offset after any history, and say which process knows it;
 # - say exactly which messages are redelivered when a consumer, a broker or both crash;
 # - write the class that decides it, and run it in a consumer that is killed at any step.
 
@@ -105,8 +105,8 @@ print("the group's offset:        ", orders.consumer_offset, "  lag:", orders.la
 reveal("lab04.one_past", orders.consumer_offset)
 
 # %% [markdown]
-# You may read that a pull's `nextBeginOffset` is "the consumer's offset + 1". Pull the twelve orders by hand and
-# compare:
+# Elsewhere you may read that a pull's `nextBeginOffset` is "the consumer's offset + 1". Pull the twelve orders by hand
+# and compare:
 
 # %%
 queue = MessageQueue("orders", "broker-a", 0)
@@ -126,7 +126,7 @@ print(
 # hangs.
 
 # %% [prediction] lab04.smallest
-# Orders 0 to 2 and 4 to 11 are done, order 3 is still in the listener. All twelve came with one pull. What is the
+# Orders 0 to 2 and 4 to 11 are done, and order 3 is still in the listener. All twelve came with one pull. What is the
 # group's offset?
 #
 # - 12: 12; the last order that was consumed is 11 {lab04.last_consumed}
@@ -192,8 +192,8 @@ for number in (1, 2, 0, 3):
 # hint: Go through the history with two sets, pulled and done. At each report: what is pulled and not done?
 # hint: `left = pulled - done`; at a report: `offset = min(left)` if something is left, else `max(pulled) + 1`, and
 #   `start` as long as nothing was pulled. Return the offset of the last report, or start.
-# note: This one number is all that survives of billing's knowledge. At work: if a lag stands still while messages are
-#   consumed, one message is not done; the offset says which.
+# note: This one number is all that survives of billing's knowledge. At work: if a lag does not shrink while messages
+#   are consumed, one message is not done; the offset says which.
 
 
 # %%
@@ -292,8 +292,9 @@ reveal("lab04.report", 5 if waits_s <= 5 else 15)
 print((lab.directory / "broker-a" / "config" / "consumerOffset.json").read_text())
 
 # %% [markdown]
-# The report, `UPDATE_CONSUMER_OFFSET`, is one-way: billing does not learn whether it arrived. You may read that the
-# answer to a commit has `minOffset`, `maxOffset` and `nextBeginOffset`; those three are in the answer to a **pull**:
+# The report, `UPDATE_CONSUMER_OFFSET`, is one-way: billing does not learn whether it arrived. Elsewhere you may read
+# that the answer to a commit has `minOffset`, `maxOffset` and `nextBeginOffset`; those three are in the answer to a
+# **pull**:
 
 # %% tags=["picture"]
 report = lab.journal.of("offset.committed")[0]
@@ -331,8 +332,8 @@ print("15 seconds later:", table.queues_of("report", "orders"))
 # wrong default: That is the number with the default of five seconds.
 # wrong memory: Those are the moves in memory. Several of them fall between two reports.
 # wrong: Count the rows of the table whose place is "at the broker".
-# note: Billing sends more requests, and a restart repeats one second of work instead of five. It never repeats none:
-#   between two reports, only billing knows.
+# note: Billing sends more requests, and a restart repeats one second of work instead of five. It always repeats
+#   something, because between two reports only billing knows.
 
 # %% tags=["parameter"]
 INTERVAL = "5s"
@@ -428,12 +429,12 @@ lab.how_far("billing", "orders")
 # Now billing dies at the same moment, and then both die.
 
 # %% [prediction] lab04.who_dies
-# Orders end one after the other, billing reports every 5 seconds, the broker writes its file every 5 seconds. Which
+# Orders end one after the other, billing reports every 5 seconds, and the broker writes its file every 5 seconds. Which
 # crash causes the most redeliveries?
 #
 # - consumer: billing's; only its memory knows everything
 #   > Billing's memory is lost, but the broker still has the last report. Its table is newer than its file.
-# - both: both at once, as when a machine fails that both run on
+# - both: both at once, as when one machine runs both and fails
 #   = Only the file is left. It is up to 5 seconds older than the table, which is up to 5 seconds older than the memory.
 # - same: it is the same for both, because the broker's table is its file {lab04.file_at_once}
 #   > The file is written every 5 seconds. Reports since the last write are in the table only.
@@ -489,7 +490,7 @@ answer("lab04.strip", len(strip.redelivered()), strip)
 # Times are milliseconds since billing's start. You get
 #
 # - `pulled`: the offsets that billing has received;
-# - `done`: when each finished one was finished;
+# - `done`: when each finished order was done;
 # - `reports`: when billing reported its offset to the broker;
 # - `writes`: when the broker wrote its file;
 # - `dies`: `"consumer"`, `"broker"` or `"both"`. Everything is then started again.
@@ -557,9 +558,9 @@ check("lab04.crash_cost")
 # Ten minutes later billing is restarted. How many orders are paid twice?
 #
 # - 0: none; they were acknowledged long ago
-#   > RocketMQ keeps no acknowledgement per message. It keeps one number, which stood at 2101 all the time.
-# - 2000: all two thousand behind it
-#   = The offset stood at 2101, and the restarted billing begins there.
+#   > RocketMQ keeps no acknowledgement per message. It keeps one number, which was 2101 all the time.
+# - 2000: all two thousand after it
+#   = The offset was 2101, and the restarted billing begins there.
 # - 32: at most one pull, 32 orders
 #   > Billing kept reading for ten minutes. The offset ignores how many pulls that took.
 # note: Billing reported every 5 seconds, and each report said 2101.
@@ -666,7 +667,8 @@ Table(by_span[:5], columns=columns)
 # wrong count: 32 is the number of orders; the span is the distance between the first and the last.
 # wrong: Look at the first line: as long as billing stops after its first pull, it says 32. Increase SPAN until the line
 #   says more, and answer with the value before that.
-# note: The limit is strictly greater, and covers only what is cached. An orderly consumer does not check the span.
+# note: Pulling stops only when the span is greater than the limit, and the span covers only what is cached. An orderly
+#   consumer does not check the span.
 
 # %% tags=["parameter"]
 SPAN = 10
@@ -817,7 +819,7 @@ for settings in ({}, {"message_timeout": "30s"}):
 # hint: `self.largest = max(self.largest, message.queue_offset)` in put_message; `return min(self.messages,
 #   default=self.largest + 1)` in remove_message; max_span is `max(self.messages) - min(self.messages)`, 0 when empty.
 # note: This is RocketMQ's ProcessQueue: putMessage, removeMessage, getMaxSpan. The real one has a TreeMap and a lock,
-#   and your rule. At work: "we commit after each message" is never true of it.
+#   and your rule. At work: "we commit after each message" is never true of RocketMQ.
 
 
 # %% tags=["setup"]
@@ -936,7 +938,7 @@ on_yours.timeline()
 # What can go wrong with the cache that reports the largest that is done?
 #
 # - twice: more orders are paid twice
-#   > Fewer are, because its offset is further on. The matrix below shows what it costs.
+#   > Fewer are, because its offset is further ahead. The matrix below shows what it costs.
 # - lost: an order is never paid
 #   = If billing dies while an earlier order is under way, the restarted billing begins past it.
 # - nothing: nothing, as long as there is one consumer
@@ -1016,7 +1018,7 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 # | the limits of the cache | `DefaultMQPushConsumerImpl.pullMessage` |
 # | the check for stuck messages | `ProcessQueue.cleanExpiredMsg`; it skips messages without a start time, and removes with `removeMessage`, which keeps the counters right |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

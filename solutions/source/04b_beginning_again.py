@@ -86,13 +86,13 @@ print("stored at second", [(ms - first_ms) // 1000 for ms in stored])
 # begin?
 #
 # - 5: with order 5, which is closest to second 52 {lab04.closest}
-#   > Then a reset to 9:00 could return something of 8:59. A reset never returns messages that were stored before its
+#   > Then a reset to 9:00 could return something from 8:59. A reset never returns messages that were stored before its
 #   > time.
 # - 6: with order 6, the first one that was stored at second 52 or later
 #   = The broker searches the queue for the first message whose store time is not smaller.
 # - 0: with order 0; there is no order at second 52
 #   > A time between two messages is the normal case.
-# note: What counts is the time at which the broker stored a message, not the time at which it was made.
+# note: The broker searches by the time at which it stored a message, not by the time at which the message was made.
 
 # %% tags=["picture"]
 plan = lab.admin.reset_offset_by_timestamp(
@@ -151,7 +151,7 @@ Table([{"beware": warning} for warning in past.warnings])
 #   below 0 is not a time: it means the end of every queue.
 #
 # Return a row for each queue of the topic: `(queue_id, now, to, again, skipped)`. The last two are lists of offsets.
-# Deleted messages (before `min_offset`) are in neither. mqlab's own reset verbs stay closed here.
+# Deleted messages (before `min_offset`) are in neither. mqlab's own reset verbs are not allowed here.
 #
 # hint: `now = {row.message_queue: row.consumer_offset for row in progress.queues}`, then go through `stats`.
 # hint: `to` is `row.max_offset` if the time is below 0, else `search(row.message_queue, timestamp_ms)`.
@@ -211,7 +211,7 @@ check("lab04.plan_reset")
 #   = The next pull of the queue is answered with "offset moved". A pull that the broker already holds is not woken for
 #   = it.
 # - restart: after a restart; a running member has its own memory
-#   > It has, and the broker ignores its reports until it has learned of the reset. It learns of it with its next pull.
+#   > It has, but the broker ignores the member's reports until the member has learned of the reset, with its next pull.
 # note: Until then it continues. What is in its listener is finished, and the result is thrown away.
 # later: An operator resets a group's offset by time, and the broker has the new offset in its table. When does
 #   billing begin again?
@@ -322,8 +322,9 @@ reveal("lab04.retries", "yes" if rows[-1].reconsume_times else "no")
 # %% [markdown]
 # ## Old messages are slow
 #
-# What the broker considers to be in its memory goes out in pulls of 32, older messages in pulls of at most 8. Here 400
-# orders were read while they were fresh, and then the group is reset to the first one. This broker has 16 KB of memory:
+# Messages that the broker considers to be in its memory go out in pulls of 32, older ones in pulls of at most 8. Here
+# 400 orders were read while they were fresh, and then the group is reset to the first one. This broker has 16 KB of
+# memory:
 
 
 # %%
@@ -387,7 +388,8 @@ read = lab.deliveries("billing", absences=False)
 reveal("lab04.last_offset", len(read))
 
 # %% [markdown]
-# The same topic at a broker with a small memory, where order 0 is on the disk by now. And the other two settings:
+# Now the same topic at a broker with a small memory, where order 0 is only on the disk by now, and the other two
+# settings:
 
 # %%
 counts = {}
@@ -408,7 +410,7 @@ Bars(counts, title="orders that a new group reads", unit="orders")
 
 # %% [markdown]
 # So the default skips the backlog of an *old* queue and reads that of a young one. If it matters, reset the group
-# before its first start. (`TIMESTAMP` is half an hour ago, unless `consume_timestamp` says more.)
+# before its first start. (`TIMESTAMP` is half an hour ago, unless `consume_timestamp` says otherwise.)
 
 # %% [prediction] lab04.set_start
 # Billing has read all 200 orders and is shut down. One more order arrives. Billing starts again, now with
@@ -676,9 +678,10 @@ Bars(
 # %% [markdown]
 # ## Charged once
 #
-# Orders are redelivered after a crash, after a reset, when a queue changes its owner, when the shop sends twice. So
-# billing must be **idempotent** (幂等). The usual attempt looks into a cache whether the order was charged; if not, into
-# the table; if it is not there either, it charges the account and writes the order into the table and the cache.
+# Orders are delivered twice after a crash, after a reset, when a queue changes its owner, and when the shop sends
+# twice. So billing must be **idempotent** (幂等). The usual attempt looks into a cache whether the order was charged; if
+# not, into the table; if it is not there either, it charges the account and writes the order into the table and the
+# cache.
 
 
 # %%
@@ -865,7 +868,7 @@ check("lab04.once")
 
 # %% [belief] lab04.written_first
 # question: An order is written down first, then charged. Is it charged exactly once?
-# claim: Yes; whoever comes second finds the row.
+# claim: Yes; the second attempt finds the row.
 # refutation: If the process crashes between the two, the row says 'charged' of an order that is not.
 
 # %% [belief] lab04.msg_id_is_the_order
@@ -960,7 +963,7 @@ Table(
 #
 # `rescue(lab)` is called when nothing has moved for a while. On some days billing reads in order, and the head of a
 # queue or two fails for ever. On others it has two threads and two orders that hang in them, with healthy ones between
-# and after. It has one member, `billing-1`, and two queues. When you return,
+# and after. Billing has one member, `billing-1`, and two queues. When you return,
 #
 # - each poisoned order, and no other, has a row in `for_a_human` of the database `"billing"`: `CREATE TABLE for_a_human
 #   (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL)`;
@@ -1023,7 +1026,7 @@ check("lab04.rescue")
 
 # %% [belief] lab04.offset_moves
 # question: The group's offset moves again. Is the group rescued?
-# claim: Yes; the offset moves, so the group goes on.
+# claim: Yes; the offset moves, so the group continues.
 # refutation: An offset can move past orders that were never charged. Look at what was done with each of them.
 
 # %% [belief] lab04.restart_helps
@@ -1037,7 +1040,7 @@ check("lab04.rescue")
 # refutation: One order. Every order after it belongs to a customer.
 
 # %% [belief] lab04.offset_wakes
-# question: An offset was moved while the group's member was down. Who reads on?
+# question: An offset was moved while the group's member was down. Which process reads from there?
 # claim: The broker wakes the group.
 # refutation: No process, until you start a member. A broker sends only what a client asks for.
 
@@ -1094,7 +1097,7 @@ check("lab04.rescue")
 # | the file of a broadcasting member | `LocalFileOffsetStore` |
 # | memory or disk | `DefaultMessageStore.checkInMemByConsumeOffset`, `isTheBatchFull` |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

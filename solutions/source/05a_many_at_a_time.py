@@ -129,8 +129,8 @@ reveal("lab05.fifo", min(calls(lab), key=lambda call: call["ends"])["event"])
 # How many run at once?
 
 # %% [prediction] lab05.pool
-# A member has `consume_thread_min=20` and `consume_thread_max=64`. 200 orders wait, each takes a second. How many does
-# it work on at the same time?
+# A member has `consume_thread_min=20` and `consume_thread_max=64`. 200 orders wait, and each takes a second. How many
+# does it work on at the same time?
 #
 # - 64: 64; the pool grows when there is more work than threads
 #   > A Java pool grows only when its waiting line is full. This line has no limit, so it is never full.
@@ -635,11 +635,12 @@ def busy(lab, threads, times):
 # %% [prediction] lab05.threads
 # The pool gets 64 threads instead of 4. The database still has four connections. What happens to the 200 orders?
 #
-# - sooner: they are done sooner, at most sixteen times as soon
+# - sooner: they are done sooner, up to sixteen times as fast
 #   > The database does four at a time. The other sixty threads wait for it.
-# - same: they are done as soon as before, and each call takes about as long
-#   > As soon as before, yes. But a call begins when a thread takes it, and now it waits inside the call.
-# - longer: they are done as soon as before, and each call takes many times as long
+# - same: they take as long as before, and so does each call
+#   > The orders take as long as before, yes. But a call begins when a thread takes it, and now it waits inside the
+#   > call.
+# - longer: they take as long as before, but each call takes many times as long
 #   = The waiting line has moved from the pool into the listener. There the consume timeout runs, and a process that
 #   = stops has 64 open calls instead of four.
 # note: If one resource is the limit, more of another does not help. Lab 09 measures which one it is.
@@ -710,9 +711,9 @@ Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 # ## The same day on yours
 #
 # Twenty threads finish in any order, and the cache of lab 04a must still find the offset. Here is that lab's day for
-# your twenty threads: six orders, the second takes twelve seconds, and billing is killed before each step that it takes
-# from 75 to 109. Every order is paid in the end. If you kept `MyProcessQueue` in lab 04a, the cache is yours. If not, it
-# is mqlab's own.
+# your twenty threads: six orders, the second takes twelve seconds, and billing is killed before each of its steps from
+# 75 to 109. Every order is paid in the end. If you kept `MyProcessQueue` in lab 04a, the cache is yours. If not, it is
+# mqlab's own.
 
 
 # %%
@@ -761,14 +762,14 @@ on_yours
 #
 # | what | where in RocketMQ |
 # |---|---|
-# | the pool and its endless line | `ConsumeMessageConcurrentlyService`, `LinkedBlockingQueue` |
+# | the pool and its unlimited waiting line | `ConsumeMessageConcurrentlyService`, `LinkedBlockingQueue` |
 # | batches | `consumeMessageBatchMaxSize` (1) of what a pull brought (`pullBatchSize`, 32) |
 # | what is good | `processConsumeResult`, `ConsumeConcurrentlyContext.ackIndex` |
 # | send-back, then a send of its own | `sendMessageBack`, `DefaultMQPushConsumerImpl.sendMessageBack` |
 # | again here after 5 s | `submitConsumeRequestLater` |
 # | hooks | `ConsumeMessageHook`; message trace is one (`ConsumeMessageTraceHookImpl`) |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

@@ -10,7 +10,7 @@
 #
 # - "A topic keeps the order of its messages."
 # - "Orderly means one thread. That is why it is slow."
-# - "After sixteen failures it goes to the dead letters, and the queue goes on."
+# - "After sixteen failures it goes to the dead letters, and the queue continues."
 # - "When a member dies, another takes over at once."
 #
 # None of the four is true.
@@ -21,9 +21,9 @@
 # About {minutes} minutes. You need the [first part](05a-many-at-a-time.ipynb). Afterwards you can
 #
 # - keep the events of an order in order, from the shop to the warehouse, through a join and a crash;
-# - say who holds the lock of a queue, since when and for how long;
+# - say which member holds the lock of a queue, from when and for how long;
 # - park a head that never succeeds, together with what belongs to it and nothing else;
-# - do many orders at once out of one queue without losing the order of any.
+# - handle many orders of one queue at once without losing the order of any.
 
 # %%
 from mqlab import (
@@ -75,7 +75,7 @@ def send_lives(lab, orders=1, **how):
 
 
 # %% [prediction] lab05.topic
-# The topic has four queues, and billing reads it in order. The shop sends *created*, *paid*, *shipped* of one order,
+# The topic has four queues, and billing reads it in order. The shop sends *created*, *paid* and *shipped* of one order,
 # one after another, without choosing a queue. Which is done first?
 #
 # - created: *created*; it was sent first, and billing reads in order {lab05.topic_has_order}
@@ -207,7 +207,8 @@ reveal("lab05.slice", first["begins"] // 1000)
 #
 # hint: It takes two halves: all events of an order go into one queue, and one event of a queue is handled at a time.
 # hint: The selector is called with (queues, message, arg) and returns one of the queues. It must choose the same one
-#   for the same order in every process, so make a number of the order: `int(order.rpartition("-")[2]) % len(queues)`.
+#   for the same order in every process, so compute a number from the order: `int(order.rpartition("-")[2]) %
+#   len(queues)`.
 # hint: `consumer.on_messages_orderly(listener)`. The listener calls handle for each message; on ConnectionError it
 #   returns SUSPEND_CURRENT_QUEUE_A_MOMENT, at the end SUCCESS. (An exception also counts as suspend.)
 # note: `SelectMessageQueueByHash` is RocketMQ's selector, with `arg.hashCode()`. The lock of each queue
@@ -262,8 +263,8 @@ check("lab05.life_of_an_order")
 # %% [belief] lab05.selector_remembers
 # question: The shop was restarted. Does its selector choose the same queue for the same order as before?
 # claim: Yes, it is the same function.
-# refutation: After the shop's restart the selector chose another queue for a living order. Python's `hash` of a string
-#   differs from process to process, and variables start empty. Compute the number from the order's characters.
+# refutation: After a restart the selector may choose another queue for an order that is under way. Python's `hash` of a
+#   string differs from process to process, and variables start empty. Compute the number from the order's characters.
 
 # %% [belief] lab05.async_is_stored
 # question: `send_async` has returned. Is the message stored?
@@ -356,8 +357,8 @@ reveal("lab05.dead_owner", found)
 # %% [answer] lab05.goodbye
 # ### Your turn: a graceful end
 #
-# Set `KILLED` to False: `billing-1` is then shut down. After how many seconds does `billing-2` read on? Round up to a
-# whole number.
+# Set `KILLED` to False: `billing-1` is then shut down. After how many seconds does `billing-2` continue to read? Round
+# up to a whole number.
 #
 # wrong lock: That is after a kill. Look at the line that your last run printed.
 # wrong renewal: 20 s is how often a member renews its locks. A member that shuts down gracefully does not wait for
@@ -444,8 +445,8 @@ lanes_board(mode="orderly", queues=3, failing=True)
 # %% [answer] lab05.alone
 # ### Your turn: which orders wait
 #
-# The selector puts orders into queues by their number. How many queues does the topic need, so that only order-1 waits
-# for order-1?
+# The selector puts orders into queues by their number. How many queues does the topic need, so that no other order
+# waits for order-1?
 #
 # wrong three: With three queues another order shares its queue.
 # wrong one: With one queue the whole shop waits.
@@ -599,7 +600,7 @@ check("lab05.poisoned")
 # %% [belief] lab05.count_afterwards
 # question: A listener counts a failure in the table after it has happened. Which failures does it count?
 # claim: All of them.
-# refutation: The process crashed after a try and before it had counted the try. Count first, commit the count, then
+# refutation: The process may crash after a try and before it has counted the try. Count first, commit the count, then
 #   call `handle`.
 
 # %% [belief] lab05.gives_up_by_itself
@@ -614,14 +615,14 @@ check("lab05.poisoned")
 # refutation: The later events of its own order must not be handled without it: park them after it.
 
 # %% [belief] lab05.again_is_behind
-# question: An order has a row in parked. Is every event of it that comes now one to park?
+# question: An order has a row in parked. Must every event of it that arrives now be parked?
 # claim: Yes.
 # refutation: After a restart, events that were handled before the head was parked are redelivered. Only what comes
 #   after it in the queue is held back: compare queue_offset.
 
 # %% [belief] lab05.the_queue_is_held
 # question: The head is poisoned. What is held back?
-# claim: What is behind it in the queue.
+# claim: Everything after it in the queue.
 # refutation: Most of what comes after it belongs to other orders. Park only events of its own order, with the same
 #   message.keys.
 
@@ -705,8 +706,8 @@ reveal("lab05.by_hand", lines[2][0])
 #   `message.properties["of"]`.
 # hint: On ConnectionError return ROLLBACK. Then `COMMIT if line == of else SUCCESS`.
 # note: `ConsumeMessageOrderlyService.processConsumeResult`, with `ProcessQueue.commit` and `ProcessQueue.rollback`.
-#   What is taken and not committed stays in memory, and after a crash all of it is redelivered. At work: rather send
-#   one message with all lines, if it is less than 4 MB.
+#   What is taken and not committed stays in memory, and after a crash all of it is redelivered. At work: prefer one
+#   message with all lines, if it is less than 4 MB.
 
 
 # %%
@@ -747,7 +748,7 @@ check("lab05.manual")
 # %% [belief] lab05.numbers_as_text
 # question: `line` is "2" and `of` is "10". Is `line >= of`?
 # claim: No, 2 is less than 10.
-# refutation: The properties are strings, and as a string "2" is larger than "10": the second of ten lines was
+# refutation: The properties are strings, and as a string "2" is larger than "10": the second of ten lines would be
 #   committed. Compare numbers, `int(line)` and `int(of)`, or test the strings for equality.
 
 # %% [belief] lab05.suspend_is_enough
@@ -843,7 +844,7 @@ answer("lab05.enough_queues", 6, tried)
 # %% [markdown]
 # More queues handle more events, but thousands of queues burden a broker. An orderly listener may also get several
 # messages in one call (`consume_message_batch_max_size`), and sort them into **lanes**, one for each order. Within a
-# lane events run one after another, the lanes run in parallel, and the call returns when all are done.
+# lane, events run one after another. The lanes run in parallel, and the call returns when all are done.
 
 # %% tags=["explorer"]
 lanes_board(mode="lanes", batch=8)
@@ -916,13 +917,13 @@ check("lab05.lanes")
 
 # %% [belief] lab05.first_failure_ends
 # question: One lane has failed. May the listener suspend the queue at once?
-# claim: Yes; the batch comes again anyway.
+# claim: Yes; the batch is redelivered anyway.
 # refutation: The other lanes still run. A second later the same batch is redelivered, and an event is in the warehouse
 #   twice at a time. Wait for all lanes before you return.
 
 # %% [belief] lab05.success_means_started
 # question: All lanes are started. Is that a success?
-# claim: Yes, they end by themselves.
+# claim: Yes, they end on their own.
 # refutation: With SUCCESS the offset passes the whole batch. A lane that had not ended when the process crashed, or
 #   that failed, is lost. Wait for every lane, and suspend if one has failed.
 
@@ -936,8 +937,8 @@ check("lab05.lanes")
 # ## Break it: one more queue
 #
 # The selector of an order is a number modulo the number of queues. Eight orders are created in four queues; order-6 has
-# a long list, and it takes 40 s to create it. Then an operator gives the topic a fifth queue, the shop is restarted,
-# and all eight orders are paid. Which event of order-6 is done first?
+# a long list, so creating it takes 40 s. Then an operator gives the topic a fifth queue, the shop is restarted, and all
+# eight orders are paid. Which event of order-6 is done first?
 
 
 # %% tags=["parameter"]
@@ -1008,7 +1009,7 @@ Table(of_six)
 # | a limit, then a message to `%RETRY%`, which the broker stores as a dead letter | `ConsumeMessageOrderlyService.checkReconsumeTimes` |
 # | commit and rollback | `ConsumeOrderlyStatus.COMMIT`, `ROLLBACK` (deprecated), `ProcessQueue` |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

@@ -9,13 +9,13 @@
 #
 # The meeting next morning knows why:
 #
-# - "The broker compares tags, so each of us got what he asked for."
+# - "The broker compares tags, so each of us got what we asked for."
 # - "A consumer says in every pull which tag it wants."
 # - "I have seen the picture: each gets its own tag from its own queues, so we lost exactly half."
 # - "No lag, nothing lost."
 # - "`mqadmin consumerStatus` would have warned us."
 #
-# None of the five is true. You build a watchman that would have rung on Monday.
+# None of the five is true. You build an alarm that would have rung on Monday.
 
 # %% [markdown] tags=["reading"]
 # ## Objectives
@@ -112,7 +112,7 @@ where = {"✓ billing": "delivered", "✕ broker": "broker", "✕ client": "clie
 reveal("lab06.colliding", where[fates["BB"]])
 
 # %% [markdown]
-# The entry of the `BB` order. The broker's filter reads only its last eight bytes:
+# This is the entry of the `BB` order. The broker's filter reads only its last eight bytes:
 
 # %%
 lab.store().queue("orders", 0).hexdump(1)
@@ -240,8 +240,8 @@ reveal("lab06.pull_carries", carries)
 
 # %% [markdown]
 # The 4 in `sysFlag` (6 is 4 + 2, and a lite pull's 22 is 16 + 4 + 2) says that a text is in the request. Without it the
-# broker uses the text of the last heartbeats. Billing's first heartbeats, and its pulls, which the broker holds (the
-# bars):
+# broker uses the text of the last heartbeats. Here are billing's first heartbeats, and its pulls, which the broker
+# holds (the bars):
 
 # %%
 lab = play(lambda lab: one_member(lab, "paid"), seed=7, client=no_trace)
@@ -278,7 +278,7 @@ def one_group(
 #   = group.
 # - 2: two
 #   > Count by queues: billing's two queues hold two `shipped` orders, shipping's two hold two `paid` ones.
-# note: This is the picture of the blogs: half is lost.
+# note: This is the picture that blogs show: half is lost.
 # later: -
 
 # %%
@@ -331,7 +331,8 @@ reveal("lab06.default", "both" if len(got) == 2 else "own" if got else "nothing"
 # %% [markdown]
 # Six of eight are lost, and billing has done nothing since Monday. Which of the two loses is decided by the **version**
 # (`subVersion`): the time, by the member's own clock, at which it made its subscription. It makes a new one whenever
-# the queues are divided again. The broker keeps the expression with the highest version. What it got, in turn:
+# the queues are divided again. The broker keeps the expression with the highest version. What it got, one after
+# another:
 
 # %%
 Table(
@@ -380,7 +381,7 @@ answer("lab06.widen", 2, widened)
 #
 # Each order is a lane: through the broker's filter, through the client's, and then delivered, or not. The triangle at
 # its end means that the group's offset has passed it. Leave the setting as it is, give billing the tag `Aa` and
-# shipping the tag `BB`, decide, and press *Play*.
+# shipping the tag `BB`, guess what will happen, and press *Play*.
 #
 # How many of the eight orders does neither member get now?
 #
@@ -654,11 +655,11 @@ Bars(dict(alarms), title="problems reported during a deployment that goes well")
 # (`ConsumerRunningInfo.analyzeSubscription`). If an alarm rings at every deployment, operators turn it off.
 
 # %% [exercise] lab06.detector
-# ### Exercise 3: a watchman for subscriptions
+# ### Exercise 3: an alarm for subscriptions
 #
 # `differing(admin, group, now_ms)` is called every 10 seconds. Of `admin`, which is `lab.admin`, you need
 # `examine_consumer_connection_info(group)` and `get_consumer_running_info(group, client_id)`; the function `wishes`
-# above shows what they return. Return a list of pairs of client ids, one for each two members that differ wrongly, and
+# above shows what they return. Return a list of pairs of client ids, one for every two members that differ wrongly, and
 # `[]` if all is well.
 #
 # A difference is **wrong** when *both* members have run for more than two minutes. Report it within three minutes.
@@ -667,8 +668,8 @@ Bars(dict(alarms), title="problems reported during a deployment that goes well")
 #
 # hint: For each connection: its start (`int(info.properties["PROP_CONSUMER_START_TIMESTAMP"])`) and what it wants, in a
 #   form that can be compared: `{one.topic: set(one.tags_set) for one in info.subscriptions}`.
-# hint: Leave out the members that are younger than 120,000 ms, and compare the others, each with each.
-# hint: `itertools.combinations(settled, 2)` gives each two of them once. Return `[(one, other) for one, other in … if
+# hint: Leave out the members that are younger than 120,000 ms, and compare every two of the others.
+# hint: `itertools.combinations(settled, 2)` gives every two of them once. Return `[(one, other) for one, other in … if
 #   wants[one] != wants[other]]`.
 # note: RocketMQ's own check is `ConsumerRunningInfo.analyzeSubscription`, which only `mqadmin consumerStatus` calls. At
 #   work: run a check like yours every minute, for every group. It needs only the admin client.
@@ -717,7 +718,8 @@ check("lab06.detector")
 # - 0: none; the broker refuses such a group
 #   > The broker takes every heartbeat. It refuses pulls for a topic that the last heartbeat did not name, and the
 #   > client tries these again a second later.
-# note: And it never settles: each heartbeat removes the other's topic, which counts as a change, so all divide again.
+# note: And it never settles: each member's heartbeat removes the other's topic. That counts as a change, so all divide
+#   the queues again.
 # later: -
 
 
@@ -786,7 +788,7 @@ Table(lab.progress("order-service"), columns=columns)
 # | a newer version after every division | `RebalancePushImpl.messageQueueChanged` |
 # | a member about itself | `ConsumerRunningInfo`, `ConsumerManageProcessor` at the broker |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

@@ -74,8 +74,8 @@ calm = {
 # - scans: it scans until it has found the `paid` order, and sends it {lab06.scans_on}
 #   > A pull that scanned ten million entries would hold up all others. It has a limit: 800 entries.
 # - holds: it scans some, finds nothing, and holds the pull until something fits
-#   > It holds a pull only at the end of the queue, when there is nothing new. Here is plenty of new, but it does not
-#   > fit.
+#   > It holds a pull only at the end of the queue, when there is nothing new. Here there are plenty of new entries, but
+#   > none of them fits.
 # - answers: it scans 800 entries and answers at once, with nothing but the offset to continue from
 #   = "No matched message": the client pulls again at once, from entry 800 on.
 # note: A rare tag does not cost the broker memory. It costs round trips.
@@ -121,8 +121,8 @@ entry
 # wrong found: That is the number of orders that were found.
 # wrong batches: A pull could take 32 orders. With so few it scans 800 entries before it has found 32.
 # wrong: Count the rows whose `woken` is empty.
-# note: Two, whatever the number is: 1,600 / 800. Up to one in 25 the 32 orders of an answer decide how many pulls there
-#   are, from there on the 800 entries.
+# note: Two, whatever the number is: 1,600 / 800. Up to one in 25, the 32 orders of an answer decide how many pulls
+#   there are; beyond that, the 800 entries do.
 
 # %% tags=["parameter"]
 EVERY = 10
@@ -153,7 +153,7 @@ answer("lab06.every", 2, one_in_many)
 # the machine's memory. (Here you set how much counts as memory.)
 
 # %% [prediction] lab06.batch
-# 300 orders all fit. A program asks for 32 from entry 0, which are on the disk only. How many does it get?
+# 300 orders all fit. A program asks for 32 from entry 0; they are only on the disk. How many does it get?
 #
 # - 32: 32, as many as it has asked for {lab06.always_32}
 #   > From memory it does. Reading old messages from the disk holds other requests up, so the broker returns fewer.
@@ -327,9 +327,9 @@ answer("lab06.woken", 2, other_tag)
 # %% [answer] lab06.scope
 # ### Your turn: what waiting saves
 #
-# Two readers of one queue: the broker holds the pulls of the first, the second asks every second. Dashed bars are held
-# pulls; the mark at the end says what woke one. Set *Messages a second* to 4 and, under *More settings*, *Rare tag* to
-# 20, so that only every 20th fits.
+# Two readers of one queue: the broker holds the pulls of the first, and the second asks every second. Dashed bars are
+# held pulls; the mark at the end says what woke one. Set *Messages a second* to 4 and, under *More settings*, *Rare
+# tag* to 20, so that only every 20th fits.
 #
 # How many pulls of the first reader, whose pulls are held, return without a message?
 #
@@ -337,7 +337,8 @@ answer("lab06.woken", 2, other_tag)
 #   without a message.
 # wrong asking: That is the number of the reader that asks every second.
 # wrong: It is in the table below the picture: the column empty, the row held.
-# note: With a rare tag even held pulls return empty, one in five seconds. It is the price for an offset that moves.
+# note: With a rare tag even held pulls return empty, once every five seconds. That is the price for an offset that
+#   moves.
 
 # %% tags=["explorer"]
 scope = long_poll_scope()
@@ -622,7 +623,7 @@ answer("lab06.no_coupon", 5, spring_day)
 # | `("AND", tree, tree)`, `("OR", tree, tree)`, `("NOT", tree)` | |
 #
 # A comparison, BETWEEN, IN and NOT IN with a missing property are unknown. AND is false as soon as one side is, OR true
-# as soon as one side is. mqlab's own SQL is closed here.
+# as soon as one side is. mqlab's own SQL is not allowed here.
 #
 # hint: First the trees within trees: `operator, *parts = tree`. For AND and OR evaluate both parts, then ask in this
 #   order: is one of them decisive (False for AND, True for OR)? Is one of them None? Otherwise it is the other value.
@@ -834,7 +835,7 @@ check("lab06.migrate")
 #
 # - **A scan takes no time here.** In reality a network of 20 ms makes 12,500 round trips four minutes.
 # - **The exact `WAIT`** is true of this run. Only the upper limit is a promise.
-# - **Yesterday's orders are not delivered**, unless you set the offset back, and then everything else comes again.
+# - **Yesterday's orders are not delivered**, unless you set the offset back, and then everything else is redelivered.
 # - **Not modelled:** the Bloom filter that saves the broker evaluations of SQL (`enableCalcFilterBitMap`), and class
 #   filters. [What is not modelled](not-modelled.ipynb) has the whole list.
 
@@ -850,7 +851,7 @@ check("lab06.migrate")
 # | the bit for a commit | `PullSysFlag`, cleared in `PullAPIWrapper.pullKernelImpl` for a slave |
 # | SQL | `SqlFilter`, `SelectorParser`, `ExpressionMessageFilter.isMatchedByCommitLog` |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

@@ -9,7 +9,7 @@
 # The meeting next morning knows why:
 #
 # - "Retries start after one second. That was too fast for the bank."
-# - "It is in the retry topic, the property `RETRY_TOPIC` says so."
+# - "It is in the retry topic: the property `RETRY_TOPIC` says so."
 # - "After 4 hours and 46 minutes it would have been gone anyway."
 # - "We do stop after three retries: `if message.reconsume_times >= 2`."
 # - "No status came, so RocketMQ sent it again at once."
@@ -153,8 +153,8 @@ reveal("lab07.first_retry", (second.started_ms - first.ended_ms) // 1000)
 # addition. Yet the listener sees `orders`. `reconsume_times` (重试次数) counts how often the message was sent back: 0 at
 # the first delivery, 1 at the second.
 #
-# 43 ms after the first delivery billing sends it back, with the request `CONSUMER_SEND_MSG_BACK`. The bars are held
-# pulls.
+# 43 ms after the first delivery billing sends the order back, with the request `CONSUMER_SEND_MSG_BACK`. The bars are
+# held pulls.
 
 # %%
 lab.timeline(first.msg_id)
@@ -225,7 +225,7 @@ lab.waits(rows[0], scale="linear")
 # The table is a setting of the broker (`messageDelayLevel`), the number of retries one of the consumer
 # (`maxReconsumeTimes`; -1, the default, means 16). Write `schedule` for any table and any number. The listener fails
 # immediately, and the broker is punctual. If a retry's level is past the end of the table, it waits for the last level.
-# Use plain Python; mqlab's own parser of such tables is closed.
+# Use plain Python; mqlab's own parser of such tables is not allowed.
 #
 # hint: `levels.split()` are the delays. Level 1 is number 0 of the list. Turn "5m" into seconds: `int(text[:-1])` times
 #   the value of `{"s": 1, "m": 60, "h": 3600, "d": 86400}` for `text[-1]`.
@@ -363,7 +363,7 @@ print(f"the group's own: {of_the_group.retry_max_times}, the client's: {RETRIES}
 #   delivery has the number 1 and the count 0.
 # wrong retries_after: That is one too many: the order is not delivered again after it was paid.
 # wrong: Write 2h into *to*, press *Play*, and move *Delivery* to its end: the line under the axis names the delivery.
-# note: The bank was back after two hours, the order was paid 45 minutes later. The later a retry is, the longer the
+# note: The bank was back after two hours, and the order was paid 45 minutes later. The later a retry is, the longer the
 #   wait before it, so a long outage delays even more.
 
 # %% tags=["explorer"]
@@ -439,7 +439,7 @@ Table(bookkeeping(lab))
 # %% [markdown]
 # `DELAY` is the level. `REAL_TOPIC` and `REAL_QID` say where the copy goes when its time has come. `ORIGIN_MESSAGE_ID`
 # is the `offset_msg_id` of the unit that failed first: the broker's address and a position in its log (you see the last
-# digits). `WAIT` says whether a sender waits until the unit is safely on disk: the shop did, a copy has no waiting
+# digits). `WAIT` says whether a sender waits until the unit is safely on disk. The shop did; a copy has no waiting
 # sender.
 #
 # Only a group whose members share the messages reads a retry topic. With `BROADCASTING` nothing is sent back:
@@ -501,7 +501,7 @@ answer("lab07.asks", -1, asked_day)
 # %% [markdown]
 # ## Build the rewrite
 #
-# An order with two retries (`max_reconsume_times=2`) fails to its end. These are all units of the log:
+# An order with two retries (`max_reconsume_times=2`) fails until it is dead. These are all units of the log:
 
 
 # %%
@@ -554,12 +554,12 @@ explorer
 #
 # | | it waits | it is dead |
 # |---|---|---|
-# | when | else | it had its `max_reconsume_times` retries, or the level is below 0 |
-# | level | 0: the broker decides, 3 + `reconsume_times`; else as asked; never above 18 | |
+# | when | otherwise | it had its `max_reconsume_times` retries, or the level is below 0 |
+# | level | 0: the broker decides, 3 + `reconsume_times`; otherwise as asked; never above 18 | |
 # | topic and queue | `SCHEDULE_TOPIC_XXXX`, the level's | `%DLQ%` and the group, 0 |
 #
 # The table of units above shows the rest: compare a message with its copy. All other properties stay. Use strings,
-# numbers and a dictionary; mqlab's broker is closed here.
+# numbers and a dictionary; mqlab's broker is not allowed here.
 #
 # hint: First decide where the copy goes: dead when `message.reconsume_times >= max_reconsume_times` or `delay_level <
 #   0`. Start from `dict(message.properties)`, so that untouched properties stay.
@@ -875,7 +875,7 @@ Table(deliveries(on_yours))
 # | the listener sees the original topic | `DefaultMQPushConsumerImpl.resetRetryAndNamespace` |
 # | a message for one member | `AdminBrokerProcessor.consumeMessageDirectly` |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|
@@ -884,7 +884,7 @@ Table(deliveries(on_yours))
 # | `RETRY_TOPIC` holds the retry topic | the original topic |
 # | the retry topic is `%RETRY%group@group` | `%RETRY%group`; the form with `@` is a key of the offset table |
 # | dead letters cannot be consumed | they can since 4.9.2: subscribe to `%DLQ%group` like to any topic |
-# | after 16 failures a message is dropped | it is in `%DLQ%group`, until its log file goes |
+# | after 16 failures a message is dropped | it is in `%DLQ%group`, until its log file is deleted |
 # | the group's `retryMaxTimes` decides | the Java client sends its own number, which wins |
 #
 # New groups differ in one way: the group's first heartbeat creates the retry topic, and a member finds it at its second

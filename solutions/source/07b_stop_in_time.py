@@ -323,8 +323,8 @@ def gives_up_at_once(stores_first):
 
 
 # %% [markdown]
-# Each field is a run of its own, in which billing is killed just before one of its steps. Choose a field that says
-# *lost*: what happened around the kill?
+# Each cell of the matrix is a run of its own, in which billing is killed just before one of its steps. Choose a cell
+# that says *lost*: what happened around the kill?
 
 # %% tags=["explorer"]
 variants = {
@@ -353,16 +353,16 @@ reveal("lab07.crash", answers[lost.pop()] if len(lost) == 1 else both)
 # %% [markdown]
 # ## In order, a failure is something else
 #
-# *Created*, *paid*, *shipped* must not overtake each other. In orderly consumption (顺序消费) one message of a queue is
+# *Created*, *paid* and *shipped* must not overtake each other. In orderly consumption (顺序消费) one message of a queue is
 # handled at a time, and the listener returns `SUCCESS` or `SUSPEND_CURRENT_QUEUE_A_MOMENT` (挂起).
 
 # %% [prediction] lab07.orderly
 # Billing reads in order. Its listener returns `SUSPEND_CURRENT_QUEUE_A_MOMENT` for order-0, again and again. order-1 is
 # the next one in the queue. When does order-1 get its turn?
 #
-# - at once: order-0 goes to the retry topic, the queue continues
+# - at once: order-0 goes to the retry topic, and the queue continues
 #   > Then order-1 would overtake order-0, which orderly consumption excludes.
-# - after 16: after 16 retries order-0 is a dead letter, the queue continues
+# - after 16: after 16 retries order-0 is a dead letter, and the queue continues
 #   > Sixteen is the default of concurrent consumption. For an orderly consumer it is 2,147,483,647.
 # - never: not as long as order-0 fails
 #   = Order means that nothing overtakes.
@@ -401,7 +401,7 @@ turn = "never" if len(ids) == 1 else "after 16"
 reveal("lab07.orderly", turn)
 
 # %% [markdown]
-# It happens once a second, from the queue itself. The log holds two units, as sent:
+# order-0 is redelivered once a second, from the queue itself. The log holds two units, as sent:
 
 # %%
 from mqlab.lab.views.queue import show_queue
@@ -468,7 +468,7 @@ print({name: letter.properties[name] for name in wanted})
 # - half an hour: after 15 to 30 minutes
 #   = Every 15 minutes the consumer itself looks for messages that its listener has held for more than 15 minutes.
 # - never: as long as the process runs, nothing happens
-#   > Almost. But the consumer has a sweep that looks at the clock.
+#   > Almost. But the consumer has a sweep that checks the clock.
 # note: The sweep sends such a message back with level 3. So it is redelivered after 15 to 30 minutes, and 10 seconds.
 
 # %% [markdown]
@@ -548,8 +548,8 @@ Table(moves, columns=["after", "queue", "commit_offset", "before"])
 # Now 14:12, ten minutes after it began. A hundred orders have arrived, and one of them hangs.
 
 # %% [prediction] lab07.restart
-# One of a hundred orders hangs, the other ninety-nine were paid ten minutes ago. Then billing is restarted. How many
-# orders does its listener get after the restart?
+# One of a hundred orders hangs, and the other ninety-nine were paid ten minutes ago. Then billing is restarted. How
+# many orders does its listener get after the restart?
 #
 # - 1: one, the order that hung
 #   > The broker does not know which ninety-nine are done. It knows one number per queue.
@@ -804,8 +804,8 @@ check("lab07.killer")
 # %% [belief] lab07.memory_survives
 # question: A listener keeps a count in a variable. Is it there when billing is started again?
 # claim: Yes: the module or the function still has it.
-# refutation: A process that is started again has nothing of its former life: only what is written and committed before
-#   the bank is asked survives.
+# refutation: A restarted process has nothing of its former run: only what is written and committed before the bank is
+#   asked survives.
 
 # %% [belief] lab07.refusal_counts
 # question: The bank refuses an order. Does that delivery count?
@@ -821,8 +821,8 @@ check("lab07.killer")
 # %% [belief] lab07.one_strike
 # question: A delivery was begun and not ended. Was it the order's fault?
 # claim: Yes.
-# refutation: Any order may be in work when a process crashes. An order gets three deliveries, and the bank is asked at
-#   each.
+# refutation: Any order may be under way when a process crashes. An order gets three deliveries, and the bank is asked
+#   at each.
 
 # %% [belief] lab07.one_transaction
 # question: Count and work belong together. Where does the count go?
@@ -946,7 +946,7 @@ answer("lab07.send_ok", 2, lost_day)
 ### END SOLUTION
 
 # %% [markdown]
-# Now the same with a shop with default settings, without the 500 ms, and all answers lost:
+# Now the shop has default settings, without the 500 ms, and all answers are lost:
 
 # %%
 lab = lost_answers(3)
@@ -977,7 +977,7 @@ show_queue(lab, "orders")
 # | giving back as a new message | `sendMessageBackAsNormalMessage`, at the broker `SendMessageProcessor.handleRetryAndDLQ` |
 # | the producer's retries | `DefaultMQProducerImpl.sendDefaultImpl` |
 #
-# You may read otherwise elsewhere:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

@@ -744,7 +744,7 @@ check("lab08.cancel_unpaid")
 # wrong one_minute: Sixty were waiting at the crash, and the shop could not send meanwhile. Were those all that were
 #   due?
 # wrong: Count the orders of `wave` that were stored in `orders` within 2,000 ms after the fault `start`.
-# note: Everything that fell due during the outage comes at once. Make sure that the consumers can stand such a wave.
+# note: Everything that fell due during the outage comes at once. Make sure that the consumers can handle such a wave.
 
 
 # %%
@@ -806,11 +806,11 @@ answer("lab08.wave", count, downs)
 # | the change of the topic before the put | `HookUtils.handleScheduleMessage`, `transformDelayLevelMessage` |
 # | one timer per level, every 100 ms | `ScheduleMessageService`, `DeliverDelayedMessageTimerTask` |
 # | the due time in place of a tags code | `ScheduleMessageService.computeDeliverTimestamp`, in the entry of the consume queue |
-# | due in more than the level's delay: now | `ScheduleMessageService.correctDeliverTimestamp` |
+# | due later than the level's delay: delivered now | `ScheduleMessageService.correctDeliverTimestamp` |
 # | the offsets of the levels | `delayOffset.json`, every 10 s |
 # | any time up to three days | `TimerMessageStore`, `TimerWheel` |
 #
-# Common readings:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|
@@ -826,7 +826,7 @@ answer("lab08.wave", count, downs)
 # **1.** Four million unpaid orders: what can the message do that the job cannot, and what can only the job do?
 #
 # answer: The message arrives on its own, and its cost does not grow with the number of unpaid orders. The job sees all
-#   orders, also one whose message was never sent. Many shops keep both.
+#   orders, including one whose message was never sent. Many shops keep both.
 
 # %% [reflection] lab08.take_back
 # **2.** The customer has paid. Can the shop take the waiting message back?

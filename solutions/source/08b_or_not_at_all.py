@@ -19,7 +19,7 @@
 # %% [markdown] tags=["reading"]
 # ## Objectives
 #
-# About {minutes} minutes. You need the [first part](08a-later.ipynb); without an interest in delays, lab 00 is enough.
+# About {minutes} minutes. You need the [first part](08a-later.ipynb); if delays do not interest you, lab 00 is enough.
 # Afterwards you can
 #
 # - predict what is left of an order for each point at which the shop or the broker may crash;
@@ -88,12 +88,12 @@ def send_inside(shop, database, order):
 # - money: money without a message
 #   > The commit comes after the send, so the message is there first.
 # - message: a message without money
-#   = The process crashes between send and commit: the database forgets the money, the warehouse sends a book.
+#   = The process crashes between send and commit: the database forgets the money, and the warehouse sends a book.
 # note: While the broker takes its time to answer, the transaction keeps its locks in the database.
 
 # %% [markdown]
-# Each of the three is killed at every line and at every step at which something reaches the shop. Click on a cell for
-# the steps around the crash.
+# In each of the three ways the shop is killed at every line, and at every step at which something reaches it. Click on
+# a cell for the steps around the crash.
 
 # %% tags=["explorer"]
 naive = commit_matrix(
@@ -203,7 +203,7 @@ Table([{name: half.properties[name] for name in names}], title="what it brings a
 # - one: one; it was moved to `orders` {lab08.half_is_moved}
 #   > A log only grows and moves nothing. The half message stays, and the order is stored again in its real topic.
 # - two: two; the half message, and the order
-#   > After a restart the broker must know that this half message has ended. It has stored that also.
+#   > After a restart the broker must know that this half message has ended. It has stored that as well.
 # - three: three
 #   = The half message, the order, and an op message which records that half message 0 has ended.
 # note: No queue can remove a message. The op topic lists the half messages that are complete.
@@ -803,7 +803,7 @@ check("lab08.transaction")
 # | the question on the producer's side | `ClientRemotingProcessor.checkTransactionState`, `TransactionListener.checkLocalTransaction` |
 # | put aside | `TransactionalMessageServiceImpl.getHalfMsg…`, `AbstractTransactionalMessageCheckListener.resolveDiscardMsg` |
 #
-# Common readings:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

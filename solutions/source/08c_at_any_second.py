@@ -324,8 +324,7 @@ check("lab08.due_at")
 # %% [belief] lab08.newest_first
 # question: In which order are the messages of a slot delivered?
 # claim: In the order of the list, so the newest is first.
-# refutation: The list leads from the newest unit to the oldest. The broker turns it round and delivers the oldest
-#   first.
+# refutation: The list leads from the newest unit to the oldest. The broker reverses it and delivers the oldest first.
 
 # %% [markdown]
 # ## The roll window: long delays
@@ -364,7 +363,7 @@ reveal("lab08.four_days", outcome[0])
 # %% [markdown]
 # The wheel never holds a message for more than its *roll window*, which is two days by default. If a message is due
 # later, the broker takes a slot on the way there. When that slot is due, it stores the message in the timer topic
-# again, in a new file, and looks again.
+# again, in a new file, and checks again.
 #
 # Here the window is six seconds.
 
@@ -662,11 +661,11 @@ wheel_board(lost="timerlog")
 # log has it.
 #
 # hint: Read units with `unpack(">iqiqiqiiq", log[at : at + 52])` for `at` in `range(0, len(log) - 51, 52)`.
-# hint: The position of a unit is `start + at`. Stop at the first unit that is not whole, do not skip it.
+# hint: The position of a unit is `start + at`. Stop at the first unit that is not whole; do not skip it.
 # hint: If the slot has no row, or a row of another second, its row becomes `(second, position, position)`. Otherwise
 #   only `last` changes.
-# note: You have written `TimerMessageStore.recoverAndRevise`. Only `num` cannot be told, so RocketMQ leaves it as it
-#   was.
+# note: You have written `TimerMessageStore.recoverAndRevise`. Only `num` cannot be computed, so RocketMQ leaves it as
+#   it was.
 
 
 # %%
@@ -745,7 +744,7 @@ check("lab08.rebuild")
 # | slots from the log | `TimerMessageStore.recoverAndRevise`, `TimerWheel.reviseSlot` |
 # | the marker of a recall | `RecallMessageProcessor`, property `TIMER_DEL_UNIQKEY` |
 #
-# Common readings:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|
@@ -774,7 +773,7 @@ check("lab08.rebuild")
 # **3.** The timer log is lost and the check file is not. How could an operator save the waiting reminders?
 #
 # answer: By deleting the check file as well. The broker then begins with the first message of the timer topic in the
-#   commit log. Delivered reminders come again, so the listeners must be idempotent.
+#   commit log. Delivered reminders are delivered again, so the listeners must be idempotent.
 
 # %% [markdown] tags=["reading"]
 # ## Next

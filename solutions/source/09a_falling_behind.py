@@ -43,7 +43,7 @@ old_questions("lab09")
 # ## Threads: a call takes a second
 #
 # One instance has ten threads. A call computes for 50 ms, then waits 950 ms for the bank. Three messages per second
-# arrive, for half a minute fifteen, then three again.
+# arrive, then fifteen for half a minute, then three again.
 
 # %% [prediction] lab09.little
 # The machine computes for only a twentieth of each call. How many messages can the group process per second?
@@ -176,7 +176,7 @@ def measured(threads, compute_ms, wait_ms, cores=2):
 # - 8: from eight on
 #   = A call computes for a quarter of its time, so four threads keep one core busy, and eight keep two.
 # - never: there is no such number; more threads do more
-#   > Only until both cores are busy all the time. That is so with eight threads.
+#   > Only until both cores are busy all the time, as they are with eight threads.
 # note: Handbooks write C * (T1 + T2) / T1: cores, times the whole call, divided by its computing part. It is advice
 #   about cores. RocketMQ's pool has 20 threads by default.
 
@@ -208,7 +208,7 @@ knee_at_8 = rates[4] < 0.9 * rates[8] and rates[16] < 1.05 * rates[8]
 reveal("lab09.knee", "8" if knee_at_8 else "2")
 
 # %% [markdown]
-# The third line has its knee only at eighty.
+# The third curve has its knee only at eighty threads.
 
 # %% [prediction] lab09.worse
 # The calls that compute and wait have eight threads, and get thirty-two. What changes?
@@ -535,7 +535,7 @@ tight.table()
 # ### Exercise 3: a size that holds
 #
 # Write `size(traffic, compute_ms, wait_ms, cores, queues, pull_interval_ms, goal_ms, budget)`. It returns `(instances,
-# threads, batch)`: threads per instance, and messages per call at most. The check *plays* two days with it, in some
+# threads, batch)`: threads per instance, and messages per call at most. The check *plays* two days with it, in about
 # five seconds. The bill must fit, and 99 of 100 messages must be done within `goal_ms` after they were stored.
 #
 # - `traffic` are twelve rates, messages per second for ten seconds each.
@@ -558,7 +558,7 @@ tight.table()
 #   peak. Take the fewest instances whose cores have some room left; messages do not arrive evenly.
 # hint: Then time. In the peak a pull brings `max(traffic) * pull_interval_ms / (1000 * queues)` messages. A larger batch
 #   has no effect, and a smaller one may be needed to keep within the goal.
-# hint: Then threads: more than needed, because messages arrive by chance. Your bill shows how many you can pay.
+# hint: Then threads: more than needed, because messages arrive by chance. Your bill shows how many you can pay for.
 # note: `AllocateMessageQueueAveragely` assigns whole queues, and `submitConsumeRequest` splits a pull's messages into
 #   calls. At work: divide your peak by queues first. If one queue's share is too much for an instance, no size helps.
 
@@ -644,8 +644,8 @@ Bars(
 )
 
 # %% [markdown]
-# One of the three has two queues, like each of the two, and is behind as long. More queues, such as 12 or 24, spread
-# more evenly.
+# One of the three instances has two queues, like each of the two, and is behind for just as long. More queues, such as
+# 12 or 24, spread more evenly.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
@@ -667,7 +667,7 @@ Bars(
 # | the brake of a client that has 1,000 messages of a queue | `pullThresholdForQueue`, `DefaultMQPushConsumerImpl.pullMessage` |
 # | what monitoring calls lag | `ConsumeStats.computeTotalDiff`: broker offset minus committed offset |
 #
-# Common readings:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

@@ -299,8 +299,8 @@ Table(patient, title="40 threads that wait as long as it takes")
 #   > The slots are all busy, but for which callers?
 # - 0: nothing
 #   = Every slot works on an abandoned query. New queries wait behind them for more than three seconds.
-# note: Late calls are redelivered after 10 s, after 30 s, and so on, so demand exceeds the capacity on a Tuesday's
-#   sales. It ends only when demand stays below the capacity until the old queries are done.
+# note: Late calls are redelivered after 10 s, after 30 s, and so on, so demand exceeds the capacity even with a
+#   Tuesday's sales. It ends only when demand stays below the capacity until the old queries are done.
 # later: -
 
 # %%
@@ -481,7 +481,7 @@ short = two_cities("3s")
 Curve({"a pause of 3 s": short}, x="second after the pause", y="messages behind")
 
 # %% [markdown]
-# Five seconds after its end the pause has no effect any more: some 25 messages are on their way at any time.
+# Five seconds after its end the pause has no effect any more: about 25 messages are on their way at any time.
 
 # %% [prediction] lab09.longer_pause
 # After a pause of 3 seconds the lag soon returns to normal. Now the group pauses for 20 seconds. When is the lag as
@@ -672,7 +672,7 @@ check("lab09.safe_async")
 #   `queryMsgByKey`. A re-sent message is a new message and has only what you set.
 
 # %% [belief] lab09.one_for_both
-# question: How many listeners does an order pass that is charged now and printed later?
+# question: An order is charged now and printed later. How many listeners does it pass?
 # claim: It passes one.
 # refutation: It passes two, in two groups. Each group has its own offset, so the fast one is done while the slow one
 #   still works.
@@ -877,7 +877,7 @@ Curve(
 # | what counts as memory: 40 % of it | `accessMessageInMemoryMaxRatio`, `DefaultMessageStore.checkInDiskByCommitOffset` |
 # | a slave is suggested to readers of old messages | `slaveReadEnable`, `suggestWhichBrokerId` |
 #
-# Common readings:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

@@ -732,7 +732,8 @@ answer("lab10.floor", max(customers.values()), customers, your_fill)
 #   the same. The log depends on a reader only where the reader sends something back.
 
 # %% [reflection] lab10.which_helps
-# **2.** Your hot customer is half of a queue. More queues, more consumers, more threads: which of them helps, and why?
+# **2.** Your hot customer fills half of a queue. More queues, more consumers, more threads: which of them helps, and
+# why?
 #
 # answer: None divides one customer while that customer has one queue. More queues remove its neighbours. More consumers
 #   help only while there are more queues than consumers. More threads help where order within the customer is not

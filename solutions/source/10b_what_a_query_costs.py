@@ -41,7 +41,8 @@ from mqlab.rocketmq.wire import record
 # %% [markdown]
 # ## The day, once more
 #
-# Spark takes 5 to 20 seconds to start, then the day some more. **This one number is the size of everything below**.
+# Spark takes 5 to 20 seconds to start, and writing the day takes some more. **This one number is the size of everything
+# below**.
 
 # %% tags=["nbval-ignore-output"]
 MESSAGES = 200_000
@@ -300,7 +301,7 @@ Bars(sorted(map(tuple, waiting)), title="Not read yet, by group", unit="messages
 #   > That is a sort-merge join, the only way when both tables are large. Here one of them is tiny.
 # - offsets: the offsets only, a copy to every task
 #   = In a broadcast join (广播连接) messages stay where they were read, and each task has all the offsets.
-# - none: nothing, the two files are on the same disk
+# - none: nothing; the two files are on the same disk
 #   > Spark's tasks read different files and do not rely on a common disk. Spark must bring the rows together.
 # note: Spark broadcasts automatically a table that it knows to be small. A source in Python cannot report its size, so
 #   give the hint yourself.
@@ -346,7 +347,7 @@ Bars(bars, title="Queues against the log", unit="rows")
 # %% [markdown]
 # ## Break it: one task does all the work
 #
-# The job of six o'clock must bring the messages of an order together. Its author chose the customer as the key. Sixteen
+# The six o'clock job must bring the messages of an order together. Its author chose the customer as the key. Sixteen
 # parts, as for sixteen cores:
 
 
@@ -367,7 +368,7 @@ bars = {f"part {number}": count for number, count in enumerate(sizes)}
 Bars(bars, title="Parts by customer", unit="messages")
 
 # %% [markdown]
-# A stage ends with its last task, that with the fullest part. This leaves of the cores:
+# A stage ends with its last task, the one with the fullest part. This is what remains of the cores:
 
 # %%
 by_cores = {}
@@ -388,7 +389,7 @@ Bars(by_cores, title="How many times as fast as one core, at most")
 # wrong uneven: That is how much fuller the fullest part is than the mean. Divide all messages by the fullest part.
 # wrong: Divide the number of all messages by that of the fullest part.
 # note: From some number on, more cores do not help: the fullest part is one customer, and it stays whole. That is what
-#   the job of six o'clock had bought.
+#   the six o'clock job had bought.
 
 # %%
 ### BEGIN SOLUTION
@@ -425,7 +426,7 @@ answer("lab10.cores", round(sum(your_sizes) / max(your_sizes), 1), your_sizes)
 # hint: `functions.pmod(functions.hash(order), functions.lit(parts))` is never negative. Avoid `rand()` and
 #   `monotonically_increasing_id()`: the same question must have the same answer.
 # note: `repartition(parts, key)` does this with your key. A key that is too coarse makes one task do the work of many,
-#   and the last task of a stage is the stage.
+#   and a stage lasts as long as its last task.
 
 
 # %%
@@ -497,7 +498,7 @@ check("lab10.parts")
 #   > The hot customer is in 16 parts now. But each of these parts also holds pieces of many others.
 # - some: smaller, but less than 16 times
 #   = A part cannot become smaller than its fair share, which the other customers fill.
-# - none: as full as before, the messages are the same
+# - none: as full as before; the messages are the same
 #   > The messages of the hot customer go to 16 tasks instead of one.
 # note: More pieces help until the fullest part is near the mean. Beyond that they only cost.
 # later: -
@@ -775,10 +776,10 @@ Bars(times, title="Messages and bytes of each queue", unit="s")
 #
 # - both: two columns, of both
 #   > Spark passes columns and conditions to Parquet's reader, but not to a source written in Python.
-# - parquet: two columns of Parquet, all 23 of the log
+# - parquet: two columns of Parquet, and all 23 of the log
 #   = Parquet's reader gets columns and condition. The log's source decodes everything, and Spark throws most of it
 #   = away.
-# - neither: all columns of both, Spark chooses afterwards
+# - neither: all columns of both; Spark chooses afterwards
 #   > That is true of a text file. A column of Parquet can be read alone, and Spark asks for those it needs.
 # note: In the plan, see the list after `BatchScan` and `ReadSchema`, and `PushedFilters` for the condition (谓词下推).
 
@@ -824,7 +825,7 @@ Bars(bars, title="What leaves the source, and what is wanted", unit="messages")
 # file?
 #
 # - one less: one message less than before
-#   > Without its magic number, the reader finds neither this message nor the next one. A guessing reader would return a
+#   > Without the magic number, the reader finds neither this message nor the next one. A guessing reader would return a
 #   > wrong number without a warning.
 # - one: 1; it counts up to the wrong byte
 #   > A log ends that way: no message begins there. But this is not the end of the log, and it contains more than zeros.

@@ -88,10 +88,10 @@ Bars(lag, title="Behind at the end of the day", unit="messages")
 # Mail is not behind: it has committed the end of every queue. It wants the 280 orders that are paid or shipped. How
 # many of these did no member of mail ever get?
 #
-# - none: none, the lag is 0 {lab11.passed_is_done}
+# - none: none; the lag is 0 {lab11.passed_is_done}
 #   > The offset shows mail's position in its queues, not what happened to earlier messages: an operator can set an
 #   > offset, and a member can skip messages. Only a call shows that a member got the message.
-# - few: one to nine, something is always lost
+# - few: one to nine; something is always lost
 #   > More than nine. If an offset is set ahead, or two members read with different tags, all messages of that time are
 #   > lost.
 # - many: ten or more
@@ -104,8 +104,8 @@ Bars(lag, title="Behind at the end of the day", unit="messages")
 #
 # A client with `enableMsgTrace` writes an entry when it has sent a message (`Pub`), calls a listener (`SubBefore`),
 # gets the listener's result (`SubAfter`), or ends a transaction (`EndTransaction`). Ten entries, or those of half a
-# second, are sent as one message to the topic `RMQ_SYS_TRACE_TOPIC`. Here is one; `·` is the byte 0x01 that ends a
-# field, a new line 0x02, which ends an entry:
+# second, are sent as one message to the topic `RMQ_SYS_TRACE_TOPIC`. Here is one; `·` stands for the byte 0x01, which
+# ends a field, and a new line for 0x02, which ends an entry:
 
 # %% tags=["parameter"]
 NUMBER = 18  # which of the trace messages: try others
@@ -142,8 +142,8 @@ Table(
 #   `null`, is `None`. An entry without keys has the keys `""`.
 # - An unreadable entry is kept, with its position and a `reason`; everything else of it is `None`. A good entry has the
 #   reason `None`.
-# - The first true one is the reason: `"no end mark"` (the body ends inside it), `"unknown kind"`, `"too short"` (fewer
-#   fields than `FEWEST`), `"not a number"` (a field of `NUMBERS` is not all digits).
+# - The first that is true is the reason: `"no end mark"` (the body ends inside it), `"unknown kind"`, `"too short"`
+#   (fewer fields than `FEWEST`), `"not a number"` (a field of `NUMBERS` is not all digits).
 #
 # hint: Split the bytes at 0x02 first, and only then decode each piece. After the last 0x02 there is nothing, or an
 #   entry that was cut.
@@ -486,7 +486,7 @@ from mqlab.course.widgets import biography_board
 biography_board(units, calls_told, offsets=committed, key="k-3")
 
 # %% [markdown]
-# A message has one of five outcomes in a group; the first true one counts:
+# A message has one of five outcomes in a group; the first that is true counts:
 #
 # | outcome | when |
 # |---|---|
@@ -517,7 +517,7 @@ Bars({f"{g}, {tag}": n for (g, tag), n in sorted(gets.items())}, unit="calls")
 # Write `life`. It takes three DataFrames and returns a row per order and group: `group_name`, `msg_id`, `keys`, `calls`
 # (the group's number of calls with it), and `outcome` as in the table above.
 #
-# - `messages`: the logs but the trace (`keys` is `""` where a message has none);
+# - `messages`: the logs without the trace (`keys` is `""` where a message has none);
 # - `calls`, as exercise 2 returns them;
 # - `committed`: the offset of the next message that a group will read, per queue.
 #
@@ -559,7 +559,7 @@ def life(messages, calls, committed):
 check("lab11.life")
 
 # %% [belief] lab11.only_called
-# question: Which messages belong into a table of lives?
+# question: Which messages belong in a table of lives?
 # claim: Those of the trace; nothing happened to the others.
 # refutation: You are looking for the others. Start from the orders and the groups, and add the calls by a left join: a
 #   message without a call has a row, with 0 calls.
@@ -718,7 +718,7 @@ answer("lab11.letters", sum(lost_by.values()), big)
 # %% [prediction] lab11.trace_gap
 # Audit has consumed all its orders. Every tenth trace message is missing. How does your table of lives change?
 #
-# - same: not at all, trace is a diary and decides nothing
+# - same: not at all; trace is a diary and decides nothing
 #   > Nothing else shows that a listener was called. An unrecorded call looks like no call.
 # - pending: some orders of audit are pending
 #   > Only where the end of a call is missing but not its beginning. Both halves of a short call are mostly in one

@@ -133,8 +133,8 @@ reveal("lab11.two_queues", "unknown" if together(5) != together(1_000) else "mea
 # %% [exercise] lab11.slow_when
 # ### Exercise 4: by the minute of storing
 #
-# Repair `slow_when`. It takes `messages`, everything in the logs but the trace; `calls` of one group, as in part a; and
-# `tags`, a list of the tags that the group wants. It returns a row per minute in which such an order was stored:
+# Repair `slow_when`. It takes `messages`, everything in the logs except the trace; `calls` of one group, as in part a;
+# and `tags`, a list of the tags that the group wants. It returns a row per minute in which such an order was stored:
 #
 # | column | is |
 # |---|---|
@@ -247,8 +247,8 @@ answer("lab11.slow_minute", minute, yours, GROUP)
 # %% [markdown]
 # ## Why again?
 #
-# The calls of a group: the row is the time of storing, the column the time of the call. A call that comes at once is on
-# the diagonal; one to the right of it is late or repeated. Click a cell for its calls:
+# Here are the calls of a group: the row is the time of storing, the column the time of the call. A call that comes at
+# once is on the diagonal; one to the right of it is late or repeated. Click a cell for its calls:
 
 # %% tags=["explorer"]
 echoes = [{**call, "stored_ms": place[call["msg_id"]]["stored_ms"]} for call in told]
@@ -258,7 +258,7 @@ echo_chart(echoes, group="audit", stretch_s=60)
 # After some minutes an operator set audit's offsets back to the beginning. How many of these repeated calls have a
 # `retry_times` above 0?
 #
-# - all: all, a redelivered message has been retried {lab11.again_is_retry}
+# - all: all; a redelivered message has been retried {lab11.again_is_retry}
 #   > retry_times counts failures: the copy in the retry topic has it. Here nothing failed, and the broker delivered the
 #   > same unit again. Look at the call before each of them.
 # - some: some, those that had failed before
@@ -283,7 +283,7 @@ reveal("lab11.again_why", happened)
 #
 # Complete `why_again`. It takes `messages` and `calls` as in part a. It returns a row per call with a message that has
 # keys: `group_name`, `request_id`, `msg_id`, `keys` and `cause`. Order the calls of one group with one message
-# (`msg_id` and `keys`) by `started_ms`. The first true one is the cause of a call:
+# (`msg_id` and `keys`) by `started_ms`. The first that is true is the cause of a call:
 #
 # | cause | when |
 # |---|---|
@@ -302,7 +302,7 @@ reveal("lab11.again_why", happened)
 # hint: A condition compares columns: `col("retry_times") > col("most")`. `col("end_before").isNull()` finds a call that
 #   did not return.
 # hint: `col("before") < col("units")` is a resend; `col("started_ms") - col("end_before") <= 60_000` is soon.
-# note: The causes of a group add up to its calls: no duplicate is counted twice, none is left over.
+# note: The causes of a group add up to its calls: no duplicate is counted twice, and none is left over.
 
 
 # %%
@@ -444,7 +444,7 @@ reveal("lab11.last_echo", at_twenty)
 #   > with their group_name.
 # - four: four
 #   = Three first calls, one for each group, and one retry.
-# - six: six, all three groups are called again
+# - six: six; all three groups are called again
 #   > The copy is in %RETRY%billing, and only billing reads that.
 # note: A message costs one call per group, plus the retries of each failing group. If three groups call one failing
 #   bank, all three retry.
@@ -586,8 +586,8 @@ each = in_minutes(minutes, "calls_each")
 Bars(each, title="Calls with each message, by the minute of storing", unit="calls")
 
 # %% [markdown]
-# The messages of the first minutes cost most, and hardly for their retries: audit has read them twice since its offsets
-# were set back.
+# The messages of the first minutes cost most, but hardly because of their retries: audit has read them twice since its
+# offsets were set back.
 
 # %% [answer] lab11.longer
 # ### Your turn: a longer failure
@@ -630,7 +630,7 @@ big = written_day()
 #   = behind it.
 # - end: those of the last minutes before 11:00
 #   > The listener falls behind from the first minute on. How long does it take to be five minutes behind?
-# note: The trouble ends when the listener recovers, the harm ends when the backlog is gone. A dashboard by store time
+# note: The trouble ends when the listener recovers; the harm ends when the backlog is gone. A dashboard by store time
 #   shows the harm.
 
 # %% [markdown]
@@ -688,7 +688,7 @@ part = part.where("crc32(msg_id) % 4 = 0")
 echo_chart(part.toPandas().to_dict("records"), group=ZOOMED, stretch_s=60)
 
 # %% [markdown]
-# When was it slow? One line per group, by the minute of storing. A minute has some fifty messages of a group, so a
+# When was it slow? One line per group, by the minute of storing. A minute has about fifty messages of a group, so a
 # single retry after ten seconds is its p99: a thin spike. The second picture shows the share of messages without a
 # call, for groups that have any.
 
@@ -758,8 +758,8 @@ Stacked(repeated, title="Messages that came again, by cause")
 #
 # wrong: Add up the bars below.
 # note: late: an operator set offsets back at six in the evening. soon: a deploy at nine killed processes before they
-#   had stored their offsets. resend: a sender got no answer between nine and ten in the morning. None of the three saw
-#   an error. soon has two more than the incident log. One message was stored twice and failed, so its copies were
+#   had stored their offsets. resend: a sender got no answer between nine and ten in the morning. None of the three
+#   shows an error. soon has two more than the incident log. One message was stored twice and failed, so its copies were
 #   retried soon after each other. The other had failed before the deploy.
 
 # %% tags=["parameter"]
@@ -822,7 +822,7 @@ Table(
 #   > right.
 # - most: most of them
 #   = All that were done within 90 seconds.
-# - half: about half, errors of clocks cancel out
+# - half: about half; errors of clocks cancel out
 #   > One clock has one error, and it goes in one direction.
 # note: A time below zero shows the fault. With the clock 90 s ahead everything only looks slow: compare the clients of
 #   one group with each other.

@@ -175,7 +175,7 @@ check("lab12.begin")
 # %% [belief] lab12.stream_never_ends
 # question: Does a stream end?
 # claim: No; a stream is never over and waits for the next batch.
-# refutation: This trigger never ends. availableNow reads the data that is there when it starts, batch by batch, and
+# refutation: That depends on its trigger. availableNow reads the data that is there when it starts, batch by batch, and
 #   ends; the next run continues from its checkpoint.
 
 # %% [belief] lab12.once_keeps_limits
@@ -358,12 +358,12 @@ checkpoint("board")
 # Batch 1 has begun, 40 of its rows are in the sink, and it is not in `commits`. The job is restarted, with a sink that
 # does not crash. How often will those 40 rows be in the sink?
 #
-# - once: once, Spark continues after the last row {lab12.comes_once}
+# - once: once; Spark continues after the last row {lab12.comes_once}
 #   > Spark knows batches, not rows. The batch is not in commits, so all of it comes again, with the same range. The
 #   > sink gets its rows a second time. It must recognise them by broker_name and physical_offset, which are unique.
 # - twice: twice
 #   = The batch is not in commits, so all of it comes again, with the range that is in offsets.
-# - never: not at all, a failed batch is rolled back
+# - never: not at all; a failed batch is rolled back
 #   > What the sink has committed is not rolled back. Spark does not even know what the sink is.
 # note: So the batch is delivered *at least once* (至少一次). But its range is exact: the same number means the same
 #   messages, as long as the checkpoint exists.
@@ -554,7 +554,8 @@ check("lab12.once")
 #   that stays the same: broker_name and physical_offset.
 
 # %% [markdown]
-# Two other ideas next to yours. Every column is a run in which the job is killed before that line and restarted.
+# Here are two other ideas next to yours. Every column is a run in which the job is killed before that line and
+# restarted.
 
 
 # %%
@@ -739,13 +740,13 @@ Bars(lag_by_group(), title=f"Behind at {shop.now}", unit="messages")
 # %% [prediction] lab12.lag_is_trouble
 # Two groups have a lag. Which of them is in trouble?
 #
-# - analytics: analytics, its lag is many times as large
+# - analytics: analytics; its lag is many times as large
 #   > It is large, but it shrinks each hour, because this group counts once per hour. A lag in messages does not show
 #   > whether a member is working on it.
 # - billing: billing, with its few messages
 #   = In one of its queues the committed offset has not moved for more than an hour, though messages arrive. Its
 #   = listener hangs.
-# - none: neither, both are at work
+# - none: neither; both are at work
 #   > Look at the queues one by one. In one of them nothing has moved.
 # note: The delay of a stuck queue grows by one second each second, however few messages it gets. Put that number on the
 #   board.

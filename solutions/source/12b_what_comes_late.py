@@ -151,7 +151,7 @@ def by_ten_minutes(orders, delay):
 # - some: those of about the last twenty minutes
 #   = After the look of 9:52 the watermark was 9:42. The groups before it were finished when broker-b came; the one from
 #   = 9:40 to 9:50 was not.
-# - none: none, they came too late
+# - none: none; they came too late
 #   > Only rows before the watermark are too late, and it is behind the newest row by the delay.
 # note: There is no error and no warning, only one number in the progress of one batch. It counts what reaches the
 #   state, here the counts of two groups and not their orders. That was Tuesday.
@@ -309,13 +309,13 @@ def by_start(orders, delay):
 # `by_start` groups by the beginning of the window instead of the window. Its watermark is the same, and so are its
 # counts. How many rows does it keep at the end?
 #
-# - same: as many, these are the same groups {lab12.start_is_the_window}
+# - same: as many; these are the same groups {lab12.start_is_the_window}
 #   > Spark knows the time of a group from the column with the watermark, or its window. A computed value, such as
 #   > window.start or date_trunc, is a plain time that is never over, so every group is kept for ever. Group by the
 #   > window itself, and take its start afterwards.
 # - more: more, every group that there ever was
 #   = window.start is computed from the time, and Spark no longer knows that such a group can be over.
-# - none: none, nothing is grouped by the time now
+# - none: none; nothing is grouped by the time now
 #   > The rows are still grouped, and groups are kept.
 # note: The counts are right, so no test of the counts finds it, until the memory is full. Watch the rows in state of a
 #   new job for a day before you trust it.
@@ -695,7 +695,7 @@ check("lab12.no_answer")
 # %% [answer] lab12.alarms
 # ### Your turn: how sure, how soon
 #
-# Change `LATE_MINUTES` and look how many calls your stream reports by eleven o'clock. How many are there with ninety
+# Change `LATE_MINUTES` and see how many calls your stream reports by eleven o'clock. How many are there with ninety
 # minutes?
 #
 # wrong all: That is how many hang. The missing ones wait for the watermark.
@@ -799,7 +799,7 @@ except StreamingQueryException as error:
 # The query now adds up `total_size` instead of counting rows. The checkpoint is that of the count. What is on the board
 # for the ten minutes that had begun?
 #
-# - refused: nothing, Spark also refuses this change
+# - refused: nothing; Spark also refuses this change
 #   > It compares types. The old state is one integer per group, and so is the new one.
 # - bytes: the bytes of these ten minutes
 #   > The old query read the rows of the first five minutes. Only their number is left of them.
@@ -862,7 +862,7 @@ except StreamingQueryException as error:
 #
 # - both: both have everything twice
 #   > The page has a key. The count of 11:00 comes again, and replaces the count of 11:00.
-# - list: the list has everything twice, the page is as it was
+# - list: the list has everything twice, and the page is as it was
 #   = Replacing is idempotent (幂等), appending is not.
 # - neither: neither has anything twice
 #   > The list does not check what it has. It gets each row a second time, as the board of 12a did.

@@ -670,7 +670,7 @@ check("lab15.lease_table")
 # | the popping push consumer | `ConsumeMessagePopConcurrentlyService` |
 # | who may pop which queues | `QueryAssignmentProcessor`, `setConsumeMode` of mqadmin |
 #
-# Common readings:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

@@ -574,7 +574,7 @@ answer("lab15.killed_later", len(came), later_on)
 # | steps after a failure | `ConsumeMessagePopConcurrentlyService`, `popDelayLevel` |
 # | orderly pop | `ConsumerOrderInfoManager` |
 #
-# Common readings:
+# What you may read elsewhere, and what is true:
 #
 # | you may read | it is |
 # |---|---|

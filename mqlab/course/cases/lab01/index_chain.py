@@ -42,7 +42,7 @@ NEWEST_RULE = (
     "it is 0"
 )
 STOPS_RULE = (
-    "An entry of another key does not end the chain: hashes that share the slot stand between, so go on until the "
+    "An entry of another key does not end the chain: hashes that share the slot are between, so continue until the "
     "previous number is 0"
 )
 SCAN_RULE = (
@@ -69,7 +69,7 @@ class FileReads:
             raise UsageError(f"read({position}, {size}): a position and a size are 0 or more")
         if position > len(self._data) + FAR_BEYOND:
             where = f"read({position}, {size}): the index has only {len(self._data):,} bytes"
-            raise UsageError(where, hint=f"{slips.little_endian.says}. Was the number before this read so?")
+            raise UsageError(where, hint=f"{slips.little_endian.says}. Was the number before it read the same way?")
         if self.count > MOST_READS:
             raise UsageError(f"the index was read {MOST_READS} times", hint="a chain ends where the previous one is 0")
         return self._data[position : position + size]

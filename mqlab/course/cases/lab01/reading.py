@@ -122,7 +122,7 @@ UNIT = Fields(
     weights={"": 1, "short addresses, short topics": 2, "a unit with nothing in it": 1},
 )
 
-UNITS_RULE = "Java hashes the 16-bit units of UTF-16: not bytes, and an emoji is two of them"
+UNITS_RULE = "Java hashes the 16-bit units of UTF-16, not bytes; an emoji is two units"
 SIGN_RULE = "The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative one"
 
 

@@ -22,7 +22,7 @@ from mqlab.rocketmq.wire.java_hash import tags_code
 
 TORN_RULE = "The log ends at its first unit that is not whole, whatever comes after it in the order of the files' names"
 END_BLANK_RULE = "In the last file, the log ends where the BLANK begins"
-BLANK_RULE = "A BLANK ends its file, not the log: go on with the next file"
+BLANK_RULE = "A BLANK ends its file, not the log: continue with the next file"
 WHOLE_RULE = "A unit is whole here: its lengths add up, and body_crc is crc32(body) & 0x7FFFFFFF (0 for no body)"
 
 NOTHING_WHOLE_RULE = f"Not one unit was found whole, not even the first. {slips.little_endian.says}. {WHOLE_RULE}"

@@ -23,8 +23,8 @@ REGISTERED, CLOSED, SCAN, ASKED = "registered", "closed", "scan", "asked"
 
 Event = tuple[int, str, str]
 
-ASKED_RULE = "A client knows what it was told when it last asked, and nobody tells it anything in between"
-WHOSE_RULE = "Each client asks for itself: what another one was told changes nothing for it"
+ASKED_RULE = "A client knows only the last answer that it got; nothing notifies it in between"
+WHOSE_RULE = "Each client asks for itself: the answer that another one got changes nothing for it"
 SORTED_RULE = "The names are in alphabetical order, each of them once"
 LATER_RULE = "What happens after t is not known at t; what happens at t is"
 

@@ -40,14 +40,14 @@ BODY_RULE = "The message of an order has the order's key as its keys, and the bo
 TOPIC_RULE = "The message of an order is sent to the topic orders"
 PLACED_RULE = (
     "A customer can buy while no broker answers: place_order returns at once when the database has the order. "
-    "To send is the work of relay"
+    "Sending is the work of relay"
 )
 LOCKED_RULE = (
-    "While a transaction is open that has written, nobody else can write, and a send may take seconds: commit before "
+    "While a transaction that has written is open, no other can write, and a send may take seconds: commit before "
     "you send, and mark in a transaction of its own"
 )
 SENT_RULE = "relay sends what is in the outbox and not marked yet, each time it is called"
-TWICE_RULE = "What was sent is marked, and not sent again: only a death between sending and marking sends it twice"
+TWICE_RULE = "What was sent is marked, and not sent again: only a crash between sending and marking sends it twice"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ TRAFFIC_RULE = (
 )
 OFFSET_RULE = "An offset that is set past unread messages loses them: wait until the groups have read them themselves"
 GONE_RULE = "Deleting a topic deletes its messages: change its settings"
-WAITS_RULE = "Both groups read on: members that are running must read all queues of the topic"
+WAITS_RULE = "Both groups keep reading: members that are running must read all queues of the topic"
 
 
 @dataclass(slots=True)

@@ -40,12 +40,12 @@ CLASS_RULE = (
 )
 OVER_RULE = (
     "A broker is avoided for the time of its class and no longer: at the end of that time it is available again, "
-    "without any success before. The class is that of the largest threshold that the latency has reached"
+    "even without a success before. The class is that of the largest threshold that the latency has reached"
 )
 ISOLATION_RULE = "With isolation=True a broker is avoided for 10 s: as if its answer had taken 10,000 ms"
 REACHABLE_RULE = (
     "is_reachable is what the last update said: reachable=False until an update says True, and True for a broker that "
-    "nobody has heard of"
+    "no update has named"
 )
 UNKNOWN_RULE = "A broker of which nothing is known is available"
 

@@ -179,8 +179,7 @@ AVERAGE = Pure(
         _slip(
             "rounded up",
             wrong.rounded_up,
-            "Only as many members as the remainder says get one more. With the larger size for all the queues run "
-            "out too early",
+            "Only as many members as the remainder says get one more. If all get it, the queues run out too early",
         ),
         _slip(
             "extra at the end",

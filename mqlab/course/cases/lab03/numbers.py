@@ -195,7 +195,7 @@ FAIRNESS = Pure(
         Slip(
             "largest count",
             _largest_count,
-            "This is the largest number of queues that a member had. Return its difference to the smallest",
+            "This is the largest number of queues that a member had. Return its difference from the smallest",
         ),
         Slip("added up", _added_up, "The differences of the moments are not added up: the worst of them counts"),
     ],
@@ -220,9 +220,9 @@ CHURN = Pure(
         Slip(
             "mean of ratios",
             _mean_of_ratios,
-            "Add up first and divide then: a change that moves much must count for more than one that moves little",
+            "First add up, then divide: a change that moves much must count for more than one that moves little",
         ),
-        Slip("upside down", _upside_down, "This is the number turned round: what moved, divided by what had to"),
+        Slip("upside down", _upside_down, "This is the number upside down: divide what moved by what had to move"),
         Slip(
             "leaving only",
             _leaving_only,

@@ -49,11 +49,11 @@ WRITTEN_RULE = (
     "reported when it was last written"
 )
 STILL_KNOWS_RULE = (
-    "When the broker alone dies, the consumer is still there with its memory: it goes on where it was, and its next "
-    "report puts the broker right"
+    "When the broker alone dies, the consumer is still there with its memory: it continues where it was, and its "
+    "next report corrects the broker"
 )
 SORTED_RULE = "These are the right orders: give them in the order of their offsets, each once"
-FINISHED_RULE = "The question is about orders that were finished before the crash: an unfinished one is not paid twice"
+FINISHED_RULE = "Only orders that were finished before the crash count: an unfinished one is not paid twice"
 
 
 def crashes(seed: int) -> list[Call]:

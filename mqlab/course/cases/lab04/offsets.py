@@ -32,8 +32,8 @@ SMALLEST_RULE = (
     "The offset is the smallest that was pulled and is not done: whatever is done after it does not count yet"
 )
 AFTER_RULE = "When everything pulled is done, the offset is one past the largest that was pulled: the next to read"
-REPORT_RULE = "The broker knows what it was told: what is done after the last report changes the consumer's memory only"
-COUNT_RULE = "An offset is a place in the queue, not a number of finished messages"
+REPORT_RULE = "The broker knows only the last report: what is done after it changes the consumer's memory only"
+COUNT_RULE = "An offset is a position in the queue, not a number of finished messages"
 
 Event = tuple[str, int]
 

@@ -40,9 +40,9 @@ HEALTHY_RULE = (
 )
 LOST_RULE = "No other order is lost: skip one offset, not a backlog"
 AGAIN_RULE = "What was committed is not redelivered: an offset may not go back"
-STUCK_RULE = "The group reads on: orders that are sent after the rescue are also paid"
+STUCK_RULE = "The group keeps reading: orders that are sent after the rescue are also paid"
 WAITS_RULE = (
-    "The group reads on: an order that waited for a poisoned one, or for a thread that hung, is paid in the end"
+    "The group keeps reading: an order that waited for a poisoned one, or for a thread that hung, is paid in the end"
 )
 ROW_RULE = "A row in for_a_human has the msg_id of an order: each message has its own, even where two have one key"
 DOWN_RULES = {

@@ -1,4 +1,4 @@
-"""Lab 05's design: many orders at once out of one queue, the order of each kept, and an offset that is right.
+"""Lab 05's design: many orders of one queue at once, the order of each kept, and an offset that is right.
 
     the queue    eight events at a time, in order, under the queue's lock
     lanes        one per order: within a lane one after the other, lanes next to each other

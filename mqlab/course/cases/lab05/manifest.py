@@ -4,7 +4,7 @@
     lab05.life_of_an_order   a sender and a reader        ─▶ created, paid, shipped, through a join and a crash
     lab05.manual             a listener                   ─▶ invoices that are booked as a whole
     lab05.poisoned           a listener and a database    ─▶ a head that never succeeds is parked, with its order
-    lab05.lanes              a listener                   ─▶ many orders at once out of one queue
+    lab05.lanes              a listener                   ─▶ many orders of one queue at once
 
 Hidden cases and known-wrong answers: solutions/grading. Questions, titles, hints and notes are in the lab's sources.
 """

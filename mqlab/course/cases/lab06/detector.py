@@ -1,4 +1,4 @@
-"""lab06.detector: a watchman over a group's subscriptions, called every 10 s with the admin.
+"""lab06.detector: an alarm for a group's subscriptions, called every 10 s with the admin.
 
     the group starts ─▶ two rolling changes, a member each 10 s ─▶ calm ─▶ one member comes back with other tags
 

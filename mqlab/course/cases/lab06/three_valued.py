@@ -31,7 +31,7 @@ NUMBER_RULE = (
     "with a text it stays one"
 )
 ENDS_RULE = "<= and >= are True of the number itself, < and > are not"
-BETWEEN_RULE = "BETWEEN takes both ends in"
+BETWEEN_RULE = "BETWEEN includes both ends"
 TEXT_RULE = (
     "Two texts are equal when every character is: upper case and lower case differ, a part is not the whole, and '7' "
     "compared with a text stays a text"

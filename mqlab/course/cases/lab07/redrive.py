@@ -32,7 +32,7 @@ DEAD_AGAIN_RULE = (
     "tried too often, and it is dead again at once"
 )
 NOBODY_RULE = (
-    "A message sent to %DLQ%group is one more dead letter: the group reads %RETRY%group, and nobody reads %DLQ%group"
+    "A message sent to %DLQ%group is one more dead letter: the group reads %RETRY%group, and no group reads %DLQ%group"
 )
 MISSING_RULE = "Every message among the dead letters is given back"
 ONCE_RULE = "A message is given back once, however often it has died: %DLQ%group keeps a copy of each death"

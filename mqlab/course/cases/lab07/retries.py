@@ -93,7 +93,7 @@ REWRITE = Pure(
         "keeps what it had",
         p.REAL_QID: "REAL_QID of a waiting message is the queue it goes to afterwards, 0. A dead letter keeps what "
         "it had",
-        p.WAIT: "WAIT of a message given back is false: nobody waits for its flush",
+        p.WAIT: "WAIT of a message given back is false: no client waits for its flush",
     },
     weights={"": 2, "orders that wait": 1, "orders that die": 1, "no retry at all": 1},
     forbids=FORBIDS["lab07.rewrite"],
