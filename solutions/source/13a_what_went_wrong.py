@@ -124,7 +124,7 @@ Table(
 # | word | means |
 # |---|---|
 # | **lost** | it was never consumed and never will be: it is a dead letter, or the offset passed it |
-# | **late** | it was consumed more than five minutes after it was stored; or it still waits at midnight, for more than five minutes |
+# | **late** | it was consumed more than five minutes after it was stored; or it still waits at midnight, after more than five minutes |
 # | **twice** | a call began after another call of the same message, which succeeded or never ended |
 #
 # The harm of an incident lasts
@@ -206,7 +206,7 @@ reveal("lab13.repaired", kinds.get(True, "five"))
 # %% [prediction] lab13.planned
 # The deploy of shipping took place at the time in the calendar. What harm did it do?
 #
-# - nobody: none, it was planned
+# - nobody: none; it was planned
 #   > A plan states when, not how. These processes were killed before they had stored their offsets, so their successors
 #   > began at older ones.
 # - twice: some messages were handled twice
@@ -245,7 +245,7 @@ reveal("lab13.planned", "twice" if len(again) else "nobody")
 #   message was not consumed, or more than five minutes after it was stored.
 # hint: Ends: `done_ms` of the late ones, `stored_ms` of dead letters, `started_ms` of repeated calls, `stored_ms` of
 #   messages without a call, and `MIDNIGHT` if one was called, was not consumed and is not dead.
-# note: This is the first line of the report. At neither time did anyone notice anything.
+# note: This is the first line of the report. Nothing was noticed at either time.
 
 
 # %%
@@ -273,8 +273,8 @@ check("lab13.when")
 # %% [belief] lab13.local_time
 # question: The files contain 1731306600000. Which time is that in the report?
 # claim: The time on my wall clock.
-# refutation: Your times are whole hours away from the right ones. The ms of a store are UTC: a time zone shifts
-#   everything, and the report must name the one it uses.
+# refutation: The ms of a store are UTC. A time zone shifts all times by whole hours, and the report must name the one
+#   it uses.
 
 # %% [belief] lab13.first_alarm
 # question: When does an incident begin?
@@ -435,8 +435,8 @@ check("lab13.whom")
 # %% [belief] lab13.one_broker
 # question: Where is the day stored?
 # claim: In the store of broker-a.
-# refutation: Your answer has nothing of one broker. Each broker has its own messages, calls and dead letters, and the
-#   day is all of them.
+# refutation: Each broker has its own messages, calls and dead letters, and the day is all of them. An answer from one
+#   store lacks the others.
 
 # %% [answer] lab13.another_night
 # ### Your turn: another night
@@ -605,7 +605,7 @@ check("lab13.why")
 # %% [belief] lab13.whole_group
 # question: Billing was slow. Who did it?
 # claim: Billing did.
-# refutation: These are all running processes of the group. Compare them with each other, and each with itself at other
+# refutation: That names all running processes of the group. Compare them with each other, and each with itself at other
 #   times. Only those that stand out are at fault; if none does, no process is.
 
 # %% [belief] lab13.all_alike
@@ -617,7 +617,7 @@ check("lab13.why")
 # %% [belief] lab13.reader_did_it
 # question: Messages were handled twice. Where is the process at fault?
 # claim: Among the group's processes, because they handled them.
-# refutation: These messages are stored twice. Their readers handled what is there; look at their sender.
+# refutation: If messages are stored twice, their readers handled what is there; look at their sender.
 
 # %% [belief] lab13.busiest
 # question: Which process is at fault?
@@ -628,7 +628,7 @@ check("lab13.why")
 # %% [belief] lab13.in_doubt
 # question: A process was called with a message, and after its crash another one was. Which is at fault?
 # claim: Both, because both had the message.
-# refutation: Some of these only took over another's messages. Name only those whose calls never ended, were slow or
+# refutation: Some processes only took over another's messages. Name only those whose calls never ended, were slow or
 #   failed in that time.
 
 # %% [markdown]
@@ -729,14 +729,14 @@ check("lab13.triage")
 # %% [belief] lab13.tests_alarm
 # question: A group has dead letters. Is that an incident?
 # claim: Yes, and so it is a finding.
-# refutation: A load test's orders and planned shutdowns look like trouble and are none. The calendar has the test's
+# refutation: A load test's orders and planned shutdowns look like trouble, but are not. The calendar has the test's
 #   key: remove its dead letters before you look at a group.
 
 # %% [belief] lab13.few_is_none
-# question: Two messages of thousands were handled twice. Does that belong into the report?
+# question: Two messages of thousands were handled twice. Does that belong in the report?
 # claim: No; such small numbers are noise.
-# refutation: An incident is missing that harmed few. In these tables nothing happens by chance: a harmed message has a
-#   cause. And two customers who were billed twice are not noise.
+# refutation: An incident that harmed few is still an incident. In these tables nothing happens by chance: a harmed
+#   message has a cause. And two customers who were billed twice are not noise.
 
 # %% [belief] lab13.by_time
 # question: In which order are findings listed?
@@ -751,8 +751,7 @@ check("lab13.triage")
 #
 # wrong five: That a person started a process is not false. It cannot be told: the disks show only the process.
 # wrong planned: The deploy took place as planned, and yet messages were handled twice: José claims that it did no harm.
-# wrong: Look at each claim to its end: a lag of 0, three dead letters of a test, the last late bill, the repeated
-#   calls.
+# wrong: Read each claim to its end: a lag of 0, three dead letters of a test, the last late bill, the repeated calls.
 # note: José has the facts right and the conclusion wrong. That is the most expensive kind of claim, because it is never
 #   checked.
 

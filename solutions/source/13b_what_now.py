@@ -106,7 +106,7 @@ reveal("lab13.reset_twice", "again" if shown.again > 100 else "nothing")
 # Choose another `MOMENT`, later or much earlier. How many letters would notification get a second time?
 #
 # wrong first: Those come for the first time: they are the lost ones, the purpose of the reset.
-# wrong all: That is everything that comes. How much of it had been handled?
+# wrong all: Those are all letters that come. How many of them had been handled?
 # wrong: Read the line above the bars: for the first time, and again.
 # note: No moment is right: where lost and handled letters alternate, no offset divides them.
 
@@ -181,19 +181,19 @@ check("lab13.repair")
 # %% [belief] lab13.resend_all
 # question: There are dead letters in the morning. What do you do with them?
 # claim: Send all of them again; at worst they fail again.
-# refutation: These fail at every attempt: a load test's orders are refused on purpose, and a poison message has not
+# refutation: Some fail at every attempt: a load test's orders are refused on purpose, and a poison message has not
 #   changed since yesterday. First fix the cause, then send the letter.
 
 # %% [belief] lab13.resend_is_repair
 # question: Which messages must a repair bring back?
 # claim: The dead letters; they are all that is lost.
-# refutation: These messages are in no dead letter queue. The offset has passed them, so you must set it back for them.
+# refutation: Messages that the offset has passed are in no dead letter queue, so you must set the offset back for them.
 
 # %% [belief] lab13.any_order
 # question: In which order are dead letters sent again?
 # claim: In any order; they are separate messages.
-# refutation: An order that is cancelled before it is paid is another order. Send a group's dead letters in the order in
-#   which their messages were stored.
+# refutation: An order that is cancelled and then paid ends differently from one that is paid and then cancelled. Send a
+#   group's dead letters in the order in which their messages were stored.
 
 # %% [markdown]
 # What does your plan do on the night above? First the replay counts. Then a Lab carries it out on copies of the three
@@ -252,7 +252,7 @@ def moments_of(number, quiet):
 # %% [prediction] lab13.lag_rings
 # "Ring if a lag is greater than 100," says the runbook. How often does that ring on a good day?
 #
-# - never: never, nothing goes wrong
+# - never: never; nothing goes wrong
 #   > Look at analytics in the evening: it leaves its messages, as on each day.
 # - evening: in the evening, as on each evening
 #   = Analytics leaves its messages from half past ten. That harms no customer, but it wakes the operator.
@@ -374,8 +374,8 @@ check("lab13.alarm")
 # %% [belief] lab13.failures_only
 # question: What shows that something is wrong?
 # claim: Calls that fail.
-# refutation: It never rings on this day, because no call fails: a message that is never called, or called twice, does
-#   not fail. Also look at waiting and repeated messages.
+# refutation: Such an alarm never rings on a day without failed calls: a message that is never called, or called twice,
+#   does not fail. Also look at waiting and repeated messages.
 
 # %%
 try:

@@ -22,7 +22,7 @@
 # and [07](07a-failure-takes-time.ipynb). Afterwards you can
 #
 # - replay a failure until you understand it, and follow one message through it;
-# - shorten the schedule (故障剧本) of a failure (收缩), without an idea of its cause;
+# - shorten the schedule (故障剧本) of a failure (收缩), without knowing its cause;
 # - state what must hold (不变式) at every step, and find the first step at which it does not;
 # - distinguish a cause (根因) from its consequences, and a quiet day from a sound system.
 
@@ -42,8 +42,8 @@ old_questions("lab14")
 # ## A day in Bern
 #
 # We practise with a fourth cluster, Bern. A cluster has numbered days, and the number is the seed (随机种子) of everything:
-# messages, faults and their times, every delay. A day has some twenty events. `billing` reads the topic `orders` with
-# two members, `ledger` reads `steps` in order (顺序消费).
+# messages, faults and their times, every delay. A day has about twenty events. `billing` reads the topic `orders` with
+# two members, and `ledger` reads `steps` in order (顺序消费).
 
 # %%
 bern = cluster("Bern")
@@ -64,7 +64,7 @@ events_table(day.events)
 # A send has its message's number, how often its listener will refuse it (99: always), and how many ms each call takes.
 # A message of `billing` is tried three times: once, and after two retries it is dead (死信). A fault ends after `for` ms.
 # After the last event all faults end, and the cluster has more than a minute to settle. Then the monitoring compares
-# acknowledged, stored and handled messages. Its **alarm** (告警):
+# acknowledged, stored and handled messages. These are the lines of its **alarm** (告警):
 #
 # | line | means |
 # |---|---|
@@ -294,7 +294,7 @@ Bars(alarms, title="Lines of the alarm", unit="lines")
 # %% [prediction] lab14.how_many
 # The alarm now needs every remaining event. How many of the 19 events are left?
 #
-# - most: fifteen or more, everything hangs together
+# - most: fifteen or more; everything hangs together
 #   > It may seem that way, because each message delays all others a little. But few of them matter.
 # - few: ten or fewer
 #   = A message before the power cut, the power cut, and a few after it: a number is given twice, and a reader has
@@ -421,7 +421,7 @@ reveal("lab14.kill_too", "yes" if bern.alarm(day, killed) else "no")
 # %% [markdown]
 # ## The first wrong step
 #
-# An alarm compares the end with the beginning. Between them are some thousand steps, and only one is the first wrong
+# An alarm compares the end with the beginning. Between them are about a thousand steps, and only one is the first wrong
 # one. To find it you need rules that hold at *every* step (不变式). These nine are enough for everything that can happen
 # here:
 #
@@ -623,9 +623,9 @@ answer("lab14.quiet", QUIET, quiet_alarm, quiet_lab)
 # The alarm of Turin, day 2: `LOST: message 40 is stored, billing never finished it`. The sound release of which
 # component silences it?
 #
-# - store: the store, for a message is lost {lab14.alarm_names_the_cause}
+# - store: the store, because a message is lost {lab14.alarm_names_the_cause}
 #   > The alarm reports that the message is stored. LOST names what is missing at the end, not its cause.
-# - broker: the broker, for it did not deliver it
+# - broker: the broker, because it did not deliver the message
 #   > With a sound broker the same message is lost.
 # - client: the client
 #   = The message is in the log and in its queue. A member passed it.
@@ -727,7 +727,7 @@ chosen_rows(lab, node="broker-a", queue="orders", begin=170, end=230)
 # %% [prediction] lab14.short_step
 # You have shrunk a day, and found the first wrong step of the short schedule. Which step is it in the whole day?
 #
-# - same: the same, for the same thing happens
+# - same: the same, because the same thing happens
 #   > The same thing happens, after other things. Steps are counted over everything that happens in the cluster.
 # - other: another one
 #   = Fewer messages are fewer steps, and times also shift. Find the same *rows* in the whole day.

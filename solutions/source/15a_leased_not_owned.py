@@ -164,8 +164,9 @@ check("lab15.out_now")
 
 # %% [belief] lab15.lease_without_end
 # question: A message was popped an hour ago and never acknowledged. Is it out?
-# claim: Yes, until somebody acknowledges it.
-# refutation: Its lease ended at popped_ms + invisible_ms. After that, the broker gives the message to the group again.
+# claim: Yes, until a consumer acknowledges it.
+# refutation: Its lease ended at popped_ms + invisible_ms. After that, the broker delivers the message to the group
+#   again.
 
 # %% [belief] lab15.out_at_its_end
 # question: It is exactly popped_ms + invisible_ms. Does the lease still run?
@@ -378,7 +379,7 @@ def member(lab, name, listener, pops):
 #   = A stuck member keeps its queues for ever. It keeps its leases for ten seconds.
 # - push: all with push, half with POP; a rebalance moves the queues
 #   > The stuck member still sends heartbeats, so there is no rebalance.
-# note: The stuck member goes on popping, and its leases end again and again. So POP is slower here, but nothing is stuck.
+# note: The stuck member keeps popping, and its leases end again and again. So POP is slower here, but nothing is stuck.
 # later: -
 
 
@@ -519,7 +520,7 @@ Bars(
 # Set `MORE` to 8: two seconds after `billing-2` has joined, the shop sells eight more orders. How many different orders
 # does the listener of `billing-2` get in three minutes?
 #
-# wrong none: Orders that are sold after it joined are on lease to nobody.
+# wrong none: Orders that are sold after it joined are on lease to no member yet.
 # wrong new: It shares the new ones with `billing-1`, which still pops. Whose are the leases that ended?
 # wrong: Count the ids in the deliveries of `billing-2` in your own run, each once.
 # note: Some of them are new, the others had been with `billing-1`. Nothing was divided: each message went to the member
@@ -617,7 +618,7 @@ class LeaseTable:
 check("lab15.lease_table")
 
 # %% [belief] lab15.lease_in_memory
-# question: The broker was killed. Who still knows which messages are out?
+# question: The broker was killed. Which process still knows which messages are out?
 # claim: The consumers; they acknowledge them or not.
 # refutation: A consumer that died as well acknowledges nothing. If the lease is not in the log, the message is lost to
 #   its group.
@@ -631,7 +632,7 @@ check("lab15.lease_table")
 # %% [belief] lab15.revived_again
 # question: expired has returned a message. Must the table remember that?
 # claim: No, the lease is over.
-# refutation: The log still has the lease. Without a record of the round, the next life of the table returns it again.
+# refutation: The log still has the lease. Without a record of the round, the next table on that log returns it again.
 
 # %% [belief] lab15.any_handle
 # question: An ack comes for a message that was leased a second time. What ends?
@@ -645,7 +646,7 @@ check("lab15.lease_table")
 
 # %% [belief] lab15.over_before_its_end
 # question: A lease of 10 s began at 1,000 ms. When is it over?
-# claim: From the moment on at which somebody asks for what is over.
+# claim: At the moment at which expired is called.
 # refutation: It is over at 11,000 ms. A call of expired with an earlier time must not return it.
 
 # %% [markdown] tags=["reading"]
@@ -668,7 +669,7 @@ check("lab15.lease_table")
 # | check points in memory | `PopBufferMergeService`, `enablePopBufferMerge` |
 # | lost leases | `PopReviveService` |
 # | the popping push consumer | `ConsumeMessagePopConcurrentlyService` |
-# | who may pop which queues | `QueryAssignmentProcessor`, `setConsumeMode` of mqadmin |
+# | which member may pop which queues | `QueryAssignmentProcessor`, `setConsumeMode` of mqadmin |
 #
 # What you may read elsewhere, and what is true:
 #

@@ -79,10 +79,10 @@ def forgets_one(lab, waits="1s"):
 #   > The check point comes to the revive topic then. It is not settled yet.
 # - 13: after 12 to 15 s
 #   = The broker settles a check point when it has seen two seconds of later acks. Its rounds add up to two seconds more.
-# - 20: after 20 s; the wheel looks at the next full lease
+# - 20: after 20 s; the wheel checks at the next full lease
 #   > The wheel has steps of a second, whatever the lease is.
 # - 30: after 30 s, at the next rebalance
-#   > Nothing is divided with POP. The message is there for whoever asks.
+#   > Nothing is divided with POP. The message is there for any member that asks.
 # note: Between the end of the lease and the revival, an ack is still accepted and counts as long as it is read before.
 #   Do not build on that.
 # later: A POP consumer does not acknowledge an order whose lease is 10 s long, and asks for messages all the time.
@@ -107,7 +107,7 @@ reveal("lab15.when_back", "13" if 12_000 <= came_ms[0] <= 15_000 else "10")
 #   > That is true for messages of `orders`. This one arrives in the retry topic.
 # - end: after about 15 s, when the held pop is over
 #   = In 5.3.3 the broker cannot tell the topic from the name of a retry topic, so no pop is woken. At its end, each pop
-#   = looks once more.
+#   = checks once more.
 # - 30: after 30 s, with the second pop
 #   > At its end the held pop looks into the queues once more, and finds the order.
 # note: `enableRetryTopicV2` has names that can be read back. At work: the retry delay that users see is lease + 2 to 4 s
@@ -162,7 +162,7 @@ answer("lab15.poll", waited, longer)
 # %% [markdown]
 # ## Invisible time and work time: how long a lease should be
 #
-# A short lease repeats work, a long one keeps the messages of a process that died. A consumer can also ask for more
+# A short lease repeats work; a long one keeps the messages of a process that died. A consumer can also ask for more
 # time, with `change_invisible_duration`.
 
 
@@ -188,7 +188,7 @@ def asks_for_more(lab):
 #   > The broker does not know messages. It knows leases, and this one is over.
 # - refused: the ack is refused
 #   > No ack of an existing offset is refused.
-# - again: the ack has no effect, and the order comes again
+# - again: the ack has no effect, and the order is delivered again
 #   = A longer lease is a new lease with a new handle, and the ack of the old one. The copy has the old handle.
 # note: At work: after a change, use the message object that the client updated.
 # later: A POP program takes an order, asks for 20 s more, and acknowledges with the copy of the message that it made
@@ -267,14 +267,14 @@ check("lab15.invisible_for")
 # %% [belief] lab15.nobody_dies
 # question: Do deaths of processes matter for the choice?
 # claim: No, they are rare.
-# refutation: The wait after a death is as long as the lease. With enough deaths, or dear seconds, a shorter lease is
-#   better.
+# refutation: The wait after a death is as long as the lease. With enough deaths, or expensive seconds, a shorter lease
+#   is better.
 
 # %% [markdown]
 # ## The revive queue: check points and acks
 #
-# The messages of a revive queue, in the order of their delivery. A check point (`ck`) and its `ack` carry the start
-# offset and the pop time of their lease.
+# Here are the messages of a revive queue, in the order of their delivery. A check point (`ck`) and its `ack` carry the
+# start offset and the pop time of their lease.
 
 
 # %%
@@ -421,7 +421,7 @@ def poison(lab, most):
 #   > The broker moves a message there only when it is sent back, and POP does not send back.
 # - retry: in the retry topic, and it comes for ever
 #   > The client counts. It acknowledges what came too often.
-# - gone: it was acknowledged, and nobody can find it any more
+# - gone: it was acknowledged, and no group will get it any more
 #   = The popping Java client acknowledges a message that came too often. There is no dead letter.
 # note: Only the proxy of RocketMQ 5 forwards to a dead-letter topic. At work: with POP over remoting, store the poison
 #   yourself before the last retry.
@@ -499,7 +499,7 @@ def killed(lab, after):
 # The broker is killed one second after the acks. Which orders are received again, and how often in all?
 #
 # - two: the two without an ack, once each
-#   > That is so after a graceful stop. The offset in the file is older than the pop.
+#   > That is true after a graceful stop. The offset in the file is older than the pop.
 # - four: all four, once each
 #   > The check point is in the log as well, and it brings two of them once more.
 # - six: all four from the queue, and the two without an ack once more from the retry topic
@@ -524,7 +524,7 @@ reveal("lab15.kill9", {2: "two", 4: "four", 6: "six"}[len(came)])
 # wrong six: The offset is written every five seconds from the tenth on, so the file has it now.
 # wrong none: Two orders were never acknowledged.
 # wrong: Count the list `came` of your own run.
-# note: A second can decide whether acknowledged orders come again. You cannot choose the second.
+# note: A second can decide whether acknowledged orders are delivered again. You cannot choose the second.
 
 # %% tags=["parameter"]
 AFTER = "1s"
@@ -550,7 +550,7 @@ answer("lab15.killed_later", len(came), later_on)
 #
 # - There is no check point and no retry topic. A queue is blocked while a message of its last pop is out.
 # - The committed offset stays at the first message that was not acknowledged.
-# - When the block ends, the same messages are given again from there, in order.
+# - When the block ends, the same messages are delivered again from there, in order.
 # - The counts are in `config/consumerOrderInfo.json`, every ten seconds. A killed broker forgets some.
 #
 # A stuck message of one group then blocks its whole queue, as in lab 05b.
@@ -581,7 +581,7 @@ answer("lab15.killed_later", len(came), later_on)
 # | redelivered when the invisible time is over | 2.0 to 4.3 s later, and up to the poll time later still |
 # | after maxReconsumeTimes: dead letter | the Java client acknowledges and drops it |
 # | retry delays are delay levels | the client's own steps: 10 s, 30 s, 1 min … |
-# | POP is at least once, so acks are safe | an acknowledged message comes again when a broker is killed soon after |
+# | POP is at least once, so acks are safe | an acknowledged message is delivered again when a broker is killed soon after |
 
 # %% [markdown] tags=["reading"]
 # ## Reflect

@@ -3,8 +3,8 @@
 #
 # ## Why
 #
-# For fifteen labs you have watched somebody else's broker. On Monday the team lead says: "Then write one." Before anyone
-# has typed a line, five sentences are on the board:
+# For fifteen labs you have watched someone else's broker. On Monday the team lead says: "Then write one." Before the
+# first line is typed, five sentences are on the board:
 #
 # - "A store is a dictionary of lists. What else is there?"
 # - "The number of a message says where it is in the log."
@@ -155,7 +155,7 @@ day.timeline()
 #
 # - again: billing gets the three orders once more
 #   > From where? The lists were in the process that was killed.
-# - goes_on: nothing; billing goes on at 3, and the next order gets number 3
+# - goes_on: nothing; billing continues at 3, and the next order gets number 3
 #   > The new process counts from 0. The next order would be number 0, and billing would never read it.
 # - stops: the world stops; three orders that had SUCCESS are gone
 #   = mqlab remembers what a part was given to keep. A part that breaks a rule stops the world at that step.
@@ -327,11 +327,11 @@ def three_orders(lab):
 # - 2 and 460: number 2, place 460
 #   > It is the third message of the store, but the second of its queue. Each queue counts its own messages from 0.
 # - 1 and 460: number 1, place 460
-#   = Queue 0 has one message before it; the log has two, in one row.
+#   = Queue 0 has one message before it; the log has two, one after another.
 # - 1 and 230: number 1, place 230
 #   > That is where the message of queue 1 is. All queues share one log.
-# note: Each queue has numbers of its own, all queues have one log. A broker writes in one place, however many queues it
-#   has.
+# note: Each queue has numbers of its own, and all queues share one log. A broker writes in one place, however many
+#   queues it has.
 
 # %%
 lab = play(three_orders, seed=7, client=no_trace)
@@ -416,9 +416,9 @@ reveal("lab16.synced", len(walked(disk)))
 # again. Does billing get the order?
 #
 # - no: no; it has no entry, so it is in the log for nothing
-#   > The log has the whole message: topic, queue, number. The next life's first dispatch makes the entry.
+#   > The log has the whole message: topic, queue, number. The first dispatch after the restart makes the entry.
 # - resent: only if the shop sends it again
-#   > The shop has SUCCESS and forgets the order. Nobody sends it again.
+#   > The shop has SUCCESS and forgets the order, so it does not send it again.
 # - yes: yes; the first dispatch after the start walks over the log
 #   = An entry can always be made from its unit. A unit cannot be made from anything.
 # note: So queues need no care: they may be lost, late or torn. Write them, sync them with the rest, and make them again
@@ -512,9 +512,9 @@ answer("lab16.halvings", 1023, {count: looks_of(count) for count in (1023, 1024)
 # %% [markdown]
 # ## Step 4: recovery
 #
-# Your store is made once per life of the process, with whatever is on the disk then. `__init__` walks over the log,
-# counts what put has to know, and stops at the first unit that is not whole. Here are five orders; a byte in the body
-# of the third is wrong, as after a power cut that took a page.
+# Your store is made once per process, with whatever is on the disk then. `__init__` walks over the log, counts what put
+# has to know, and stops at the first unit that is not whole. Here are five orders; a byte in the body of the third is
+# wrong, as after a power cut that took a page.
 
 
 # %%
@@ -566,7 +566,7 @@ reveal("lab16.torn_end", len(walked(disk)))
 # - 2: two; the new order is on a damaged place
 #   > The place is not damaged. The new unit was written over the torn one and is whole.
 # note: Ghosts: messages that the last life declared lost, with numbers that new messages may have got meanwhile. So
-#   recovery writes zeros over everything behind the end.
+#   recovery writes zeros over everything after the end.
 
 # %%
 disk.write(LOG, places[2], placed(unit_of_order(7), 2, places[2]))
@@ -780,9 +780,9 @@ check("lab16.store")
 # refutation: At the end of the last whole unit on the disk. A put at 0 writes over what was acknowledged.
 
 # %% [belief] lab16.tail_is_harmless
-# question: Recovery has found the end of the log. What about the bytes behind it?
+# question: Recovery has found the end of the log. What about the bytes after it?
 # claim: Nothing; the next put writes over them.
-# refutation: It may write over a part of them. What is whole behind it is then walked again, with old numbers.
+# refutation: It may write over a part of them. Whole units after that part are then walked again, with old numbers.
 
 # %% [belief] lab16.strictly_later
 # question: offset_at is asked for 10:00, and a message was stored at 10:00 exactly. Is it the answer?
@@ -826,8 +826,8 @@ your_day.store().hexdump(order_2.physical_offset)
 #
 # One kill in one evening says little. A short day: the shop sends three orders, `PAUSE` milliseconds apart, and notes
 # which of them were answered with SUCCESS. Here the broker is killed before each step that it takes between the first
-# send and the pull that brings billing the orders (steps 24 to 69 of the day; in the others nothing new can be lost). An
-# order may be refused while the broker is down. It may not be acknowledged and gone.
+# send and the pull that brings billing the orders (steps 24 to 69 of the day; in the others nothing new can be lost).
+# An order may be refused while the broker is down. It must not be acknowledged and then lost.
 
 
 # %% tags=["setup"]
@@ -873,7 +873,8 @@ killed
 # ASYNC_FLUSH. How does it end?
 #
 # - stops: the world stops; a rule is broken when an acknowledged order is gone
-#   > The rule says: what was flushed survives. Under ASYNC_FLUSH nobody has called your flush before the answer.
+#   > The rule says: what was flushed survives. Under ASYNC_FLUSH the broker has not called your flush before the
+#   > answer.
 # - lost: acknowledged orders are lost at some points, and no rule is broken
 #   = Your store kept its promise. The broker's SUCCESS promised less than the shop believed.
 # - nothing: nothing is lost; put has written every order
@@ -984,7 +985,7 @@ answer("lab16.hole", 11, hole)
 #   > Without a checkpoint recovery begins with the first file and walks.
 # - goes_on: it has your orders, and the next one gets the next number
 #   = Form is all that a reader knows of you.
-# note: That is the reason why the form of files and frames is worth copying: whoever reads it does not care who wrote it.
+# note: That is why the form of files and frames is worth copying: a reader does not care who wrote them.
 
 # %%
 import shutil
@@ -1008,7 +1009,8 @@ Table(rows)
 reveal("lab16.foreign", "goes_on" if result.queue_offset == 3 else "empty")
 
 # %% [markdown]
-# And a whole broker without any part of yours, on a copy of the same directory. A new group reads from the beginning:
+# Here is a whole broker without any part of yours, on a copy of the same directory. A new group reads from the
+# beginning:
 
 
 # %%
@@ -1074,5 +1076,5 @@ taken_over.timeline()
 # %% [markdown] tags=["reading"]
 # ## Next
 #
-# Your store forgets nothing. Nobody can ask it anything yet that is not there: in the
-# [second part](16b-pull-and-hold.ipynb) a pull waits. All labs: [index](index.ipynb).
+# Your store forgets nothing. But it cannot answer a pull for something that is not there yet: in the [second
+# part](16b-pull-and-hold.ipynb) a pull waits. All labs: [index](index.ipynb).

@@ -23,7 +23,7 @@
 #
 # - write what a broker does with a pull: read, filter, answer or hold, wake;
 # - say where the next pull must begin, and what a wrong offset costs;
-# - name the requests that waiting saves, and the latency that it keeps.
+# - name the requests that waiting saves, and the latency that it keeps low.
 
 # %%
 from collections import Counter
@@ -105,7 +105,7 @@ Bars({"answered at once": asked, "RocketMQ": len(pulls_of(held))}, unit="pulls")
 reveal("lab16.at_once", min((1, 10, 5000), key=lambda number: abs(number - asked)))
 
 # %% [answer] lab16.far_away
-# ### Your turn: a network that brakes
+# ### Your turn: a slower network
 #
 # Change `LATENCY`, the time of a frame in one direction, to 10 ms. How many pulls of `orders` are there in the ten
 # seconds now?
@@ -185,7 +185,7 @@ Table(
 # last message that was looked at.
 #
 # hint: Three things must be true for a pull to be held. Which one is about `units`?
-# hint: If `next_offset` is not the pull's `queue_offset`, the client must be told.
+# hint: If `next_offset` is not the pull's `queue_offset`, the client must learn that.
 # hint: The pull may wait as long as `now_ms < pull["until_ms"]`. At `until_ms` its time is over.
 # note: One line of your class is done. RocketMQ has it in PullMessageProcessor: PULL_NOT_FOUND is held, and
 #   PULL_RETRY_IMMEDIATELY is answered.
@@ -321,7 +321,7 @@ answer("lab16.three", 4, list(read_all(looks, all_sixty, 4, 60)))
 
 # %% [prediction] lab16.who_wakes
 # Two groups hold a pull at the end of one queue: billing wants `paid`, audit wants everything. A `new` order arrives.
-# Who gets an answer at once?
+# Which of them gets an answer at once?
 #
 # - both: both; something has arrived in their queue
 #   > Billing would get nothing and ask again: a request for each order that it does not want.
@@ -413,8 +413,8 @@ reveal("lab16.over_when", "16.0" if 0 <= late_ms <= 1000 else "15.4")
 # hint: Write `read(pull)` first, which returns (units, next_offset). All three methods need it.
 # hint: In `read`: one `store.get(…, offset, 1)` after the other, `offset += 1` for each, until `most` are found or `offset`
 #   is `max_offset`. Outside of the queue return `[], max(0, min(offset, end))`.
-# hint: Keep held pulls in a dictionary number -> pull. Whoever is answered is removed: `self.held.pop(number)`. Go over
-#   `list(self.held.items())`, because the dictionary changes meanwhile.
+# hint: Keep held pulls in a dictionary number -> pull. Remove each pull that you answer: `self.held.pop(number)`. Go
+#   over `list(self.held.items())`, because the dictionary changes meanwhile.
 # note: This is PullMessageProcessor with PullRequestHoldService. In RocketMQ a pull looks at 800
 #   entries at most, so that it does not hold up the others (lab 06b).
 
@@ -582,7 +582,7 @@ answer("lab16.own_scope", own_scope.requests()[0].empty, own_scope)
 #   = The trap is in the table of subscriptions, not in the filter. Your class gets `tags` from that table.
 # - 4: four; those that a hash let pass by mistake
 #   > `paid` and `shipped` have different hash codes. No order of that day was passed by mistake.
-# note: A part keeps its promise and the broker still loses orders. Promises hold for what one is asked.
+# note: A part can keep its promise while the broker loses orders: a promise covers only what the part is asked.
 
 # %% tags=["explorer"]
 trap = tag_trap_board(parts=yours)
@@ -649,8 +649,8 @@ dies
 # %% [markdown] tags=["reading"]
 # ## What this does not prove
 #
-# - **A pull may look at everything.** Yours scans a queue of a million unwanted orders in one go, and everybody else
-#   waits. RocketMQ stops after 800 entries.
+# - **A pull may look at everything.** Yours scans a queue of a million unwanted orders in one go, and all other pulls
+#   wait. RocketMQ stops after 800 entries.
 # - **Tags only.** A subscription by SQL is answered by mqlab's own code here, whatever your class does.
 # - **One class, few pulls.** `arrived` goes over all held pulls. RocketMQ keeps them per queue.
 # - **A subscription that changes** reaches your class with the next pull. Those that it holds keep the old tags.
@@ -673,7 +673,7 @@ dies
 # Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab16.push_or_pull
-# **1.** Your broker could send each message to the members by itself, as soon as it is stored. What would it have to
+# **1.** Your broker could send each message to the members on its own, as soon as it is stored. What would it have to
 # know that it does not know now?
 #
 # answer: For each member: how far it is, how much room it has, whether it is slow or dead. A broker that pushes must

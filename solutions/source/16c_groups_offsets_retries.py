@@ -4,7 +4,7 @@
 # ## Why
 #
 # Your broker stores and answers. Now it must remember *who* reads, *how far* each group is, and *what failed*. At the
-# whiteboard somebody sums it up in five sentences:
+# whiteboard a colleague sums it up in five sentences:
 #
 # - "The members of a group must survive a crash, or nobody reads."
 # - "An offset that is too old is as bad as one that is too new."
@@ -107,11 +107,11 @@ def sells(lab, shop, seconds, first=0):
 # The broker is killed after three seconds, before its first `save`, and is back a second later. `MemoryGroups` has
 # forgotten both members. What happens to billing?
 #
-# - nobody: nobody reads; the new broker has no members
+# - nobody: no member reads; the new broker has no members
 #   > Members come back on their own: a client whose connection ended connects again and sends a heartbeat.
 # - one: one member reads both queues, until the other one is restarted
 #   > Both connect again and send heartbeats. No restart is needed.
-# - both: both read on, each its own queue
+# - both: both keep reading, each its own queue
 #   = Every heartbeat brings the member again. RocketMQ keeps members in memory as well.
 # note: What is repeated every few seconds anyway need not be saved.
 
@@ -150,7 +150,7 @@ reveal("lab16.forgotten_members", {0: "nobody", 1: "one"}.get(len(readers), "bot
 # - again: billing starts at offset 0 and pays every order again
 #   > That would happen to a new member. But the broker promised something at each `save`, and mqlab checks it first.
 # - nothing: nothing; the clients know their offsets
-#   > Running clients do. The broker must know as well, for whoever comes next.
+#   > Running clients do. The broker must know as well, for the queue's next owner.
 # - stops: the world stops; an offset that was saved is gone
 #   = After `save`, what was committed is there in the next lifetime. mqlab asks right at the start.
 # note: Heartbeats repeat who is there. Nothing repeats how far a group that is switched off has read.
@@ -179,14 +179,14 @@ reveal("lab16.forgotten_offsets", ends)
 # ## Older or newer
 #
 # A saved offset is always older than the last commit. That is allowed: what comes after it is read again. One that is
-# *newer* than the last commit is not. Messages between the two would never be read by anybody.
+# *newer* than the last commit is not. Messages between the two would never be read by any member.
 
 # %% [prediction] lab16.too_new
 # A careful colleague adds 1 to every saved offset, "so that nothing is paid twice". Which rule does the next life of the
 # broker break?
 #
 # - none: none; the order in between was delivered
-#   > Delivered, but nobody said that it was done. The group would never see it again.
+#   > Delivered, but no member reported that it was done. The group would never see it again.
 # - saved: "what was saved is there in the next life"
 #   > It is there, and one more. That is the other direction.
 # - passed: "a group's offset never passes what the group has committed"
@@ -243,7 +243,7 @@ reveal("lab16.too_new", rule)
 # hint: Read the file in `__init__`: `json.loads(disk.load("offsets.json") or b"[]")`. In `save`, write all offsets with
 #   one `disk.replace`. Never change the number.
 # note: You have written the core of `ConsumerManager` and `ConsumerOffsetManager`. At work: `consumerOffset.json` is
-#   saved every five seconds, so a killed broker gives up to five seconds of offsets away.
+#   saved every five seconds, so a killed broker loses up to five seconds of offsets.
 
 
 # %%
@@ -319,7 +319,8 @@ check("lab16.groups")
 # %% [belief] lab16.members_stay
 # question: A member has left. Who notices?
 # claim: Its queues stay with it until it comes back.
-# refutation: The others do, because the list is shorter. A member that stays in the list keeps queues that nobody reads.
+# refutation: The others do, because the list is shorter. A member that stays in the list keeps queues that no member
+#   reads.
 
 # %% [belief] lab16.zero_without_commit
 # question: A group has never committed. What is its offset?
@@ -484,7 +485,7 @@ class MemoryRetries:
 # An order fails for the first time; the delay of level 3 is 10 s. When does billing get it again?
 #
 # - exact: after 10 s; the part knows the time to the millisecond
-#   > It knows it. But nobody asks it at that moment.
+#   > It does know. But the broker does not call it at that moment.
 # - look: after 10 to 11 s
 #   = The part acts when `look` is called, each second. The first call after the delay brings the order.
 # - sooner: after 9 to 10 s; the last call before it is the nearest
@@ -511,10 +512,10 @@ reveal("lab16.at_the_look", happened if first_retry_ms > 10_100 else "exact")
 # - comes: it comes; the broker finds the failed order in the log
 #   > The log has the order. That it *failed* was in the list only, and the group's offset is past it.
 # - stops: the world stops; a retry that was promised never comes
-#   = Billing has sent it back, got an answer, and committed the offset after it. Nobody will read it again.
+#   = Billing has sent it back, got an answer, and committed the offset after it. No member will read it again.
 # - again: billing asks for the order again, because it had not succeeded
 #   > For billing it is finished: the broker took it over.
-# note: Whoever takes over a message must have written it down before the answer.
+# note: If a part takes over a message, it must have written it down before the answer.
 
 
 # %%
@@ -562,7 +563,7 @@ reveal("lab16.waits_in_memory", ends)
 # The broker is killed between the two steps, at the worst moment. Which order of them loses no retry?
 #
 # - note: note first, then put; so it cannot come twice
-#   > Then the file says that it is done, and the copy was never put. Nobody knows of it any more.
+#   > Then the file says that it is done, and the copy was never put. No process knows of it any more.
 # - put: put first, then note
 #   = At worst the next life puts it once more. A listener must tolerate that anyway.
 # - both: both; the two files are written within a millisecond
@@ -609,8 +610,8 @@ reveal("lab16.put_or_note", "both" if len(safe) == 2 else safe[0].split()[0])
 # - A retry comes once, not earlier than its delay, and also in the next life.
 # - A message is "dead" after `most` retries or with a level below 0. Its copy is in `%DLQ%group`, queue 0.
 #
-# hint: With a file: JSON has no bytes, but `unit.hex()` and `bytes.fromhex(text)` lead there
-#   and back. Save before `send_back` returns "retry"; in `look`, put first and save after it.
+# hint: With a file: JSON has no bytes, but `unit.hex()` and `bytes.fromhex(text)` convert both ways. Save before
+#   `send_back` returns "retry"; in `look`, put first and save after it.
 # hint: With a topic: `copied(unit, DUE=str(due_ms), GROUP=group)` gives the copy properties of yours, which
 #   `record.decode(unit).property_map` shows. One queue per level keeps each queue in the order of its due times.
 # hint: `look` reads each level from where it was last time. Remember how far you are, per level, in a file that you
@@ -772,8 +773,8 @@ dead_day.waits(first_call, scale="linear")
 # wrong level3: That is level 3, the first of the three waits.
 # wrong sum: That is the sum of the three waits. The question is level 5 alone.
 # wrong: Read the fifth entry of your own `LEVELS`.
-# note: Levels 1 and 2 do not matter for retries. Whoever changes the table changes the delays of all groups and of all
-#   delayed messages.
+# note: Levels 1 and 2 do not matter for retries. If you change the table, you change the delays of all groups and of
+#   all delayed messages.
 
 # %% tags=["parameter"]
 LEVELS = "1s 5s 10s 30s 1m"
@@ -802,8 +803,8 @@ answer("lab16.quick_death", 30, quick)
 # again?
 #
 # wrong delay: Ten seconds is the delay. The broker was down when it was over.
-# wrong sum: The delay is not added to the time that the broker was down. It went on while nobody looked.
-# wrong: Take the difference of the two `after` times, and leave out what comes after the point.
+# wrong sum: The delay is not added to the time that the broker was down. The delay continued while the broker was down.
+# wrong: Take the difference of the two `after` times, and round it down.
 # note: A delay is a moment, not a waiting time. The first look after the restart finds that it has passed.
 
 # %% tags=["parameter"]

@@ -79,7 +79,7 @@ def requests(lab):
 # %% [prediction] lab16.idle_traffic
 # Nothing is sent, nothing is consumed. Which request does this broker get most often?
 #
-# - pulls: pulls; a consumer asks and asks
+# - pulls: pulls; a consumer asks all the time
 #   > A pull is held for up to 15 s (lab 06b), so each queue needs four a minute.
 # - heartbeats: heartbeats, to say that billing is alive
 #   > One every 30 s, and one when it starts.
@@ -171,8 +171,8 @@ reveal("lab16.while_held", "nothing" if others else "blocked")
 # | `topic`, `queueId`, `queueOffset`, `maxMsgNums` | what is asked for |
 # | `sysFlag` & 1, `commitOffset` | the group commits, on the way |
 # | `sysFlag` & 2, `suspendTimeoutMillis` | the pull may be held that long |
-# | answer code 0, 19, 20, 21 | found; nothing new; nothing wanted, go on; not an offset of this queue |
-# | `nextBeginOffset`, `minOffset`, `maxOffset` | where to go on, and the queue's ends |
+# | answer code 0, 19, 20, 21 | found; nothing new; nothing wanted, continue; not an offset of this queue |
+# | `nextBeginOffset`, `minOffset`, `maxOffset` | where to continue, and the queue's ends |
 # | `suggestWhichBrokerId` | 0, the master |
 
 # %% [exercise] lab16.handlers
@@ -281,9 +281,9 @@ check("lab16.handlers")
 # refutation: None, while MyPulls holds the pull.
 
 # %% [belief] lab16.sent_back_by_itself
-# question: CONSUMER_SEND_MSG_BACK was answered with 0. Who brings the message again?
+# question: CONSUMER_SEND_MSG_BACK was answered with 0. Which process delivers the message again?
 # claim: The client does.
-# refutation: The broker, with the copy that MyRetries keeps. Nobody else remembers it.
+# refutation: The broker, with the copy that MyRetries keeps. No other process remembers it.
 
 # %% [belief] lab16.received_is_stored
 # question: When may a send be answered with 0?
@@ -402,9 +402,9 @@ answer("lab16.answers_zero", 5, new_group_reads)
 # - version: by the version in each answer
 #   > A frame has a version, which your handlers do not even see. Clients decide nothing by it here.
 # - check: it asks the name server, which knows
-#   > The name server knows an address and a list of topics. It asks no broker for its papers.
+#   > The name server knows an address and a list of topics. It does not check what a broker is.
 # - never: it does not
-#   = It sees frames. Whoever answers as RocketMQ does is RocketMQ to it.
+#   = It sees frames. A broker that answers as RocketMQ does is RocketMQ to it.
 # note: That is how brokers are replaced, tested and faked at work: by the interface, not by the name.
 
 
@@ -489,8 +489,8 @@ popped = apaches_client(addresses["grpc"]) if has_grpc else "the client is not h
 popped
 
 # %% [markdown]
-# Java's client does the same: `make interop` in a clone of mqlab runs it on three brokers of other learners. The frames
-# that your handlers answered, as they passed:
+# Java's client does the same: `make interop` in a clone of mqlab runs it on three brokers of other learners. Here are
+# the frames that your handlers answered:
 
 # %% tags=["nbval-ignore-output"]
 process.terminate()
@@ -503,7 +503,7 @@ Table(rows[:12], columns=["at_ms", "frame", "opaque", "bytes", "fields"])
 # ## Random faults
 #
 # Your broker has passed every check. So had others that lost messages. `mqlab sim --mine --seeds 100` plays a hundred
-# days that nobody has thought of: kills, power cuts, lost frames, members that come and go. Here are the first few:
+# days that no author has thought of: kills, power cuts, lost frames, members that come and go. Here are the first few:
 
 # %% tags=["parameter"]
 SEEDS = 6
@@ -520,7 +520,7 @@ Bars(
 )
 
 # %% [prediction] lab16.found_by
-# A group class whose `save` does nothing is exchanged for yours. A promise is broken only if the broker crashes after a
+# Your group class is replaced by one whose `save` does nothing. A promise is broken only if the broker crashes after a
 # commit that was "saved". How many random days does it take until one notices?
 #
 # - hundreds: hundreds; the right accident is rare
@@ -559,8 +559,8 @@ Table(
 )
 
 # %% [markdown]
-# And in the time machine. It opens at the beginning. Its last stop is the step at which the promise was broken: go there,
-# and back from it.
+# Here is the day in the time machine. It opens at the beginning. Its last stop is the step at which the promise was
+# broken: go there, and back from it.
 
 # %% tags=["explorer"]
 with contextlib.chdir(forgetful):
@@ -636,11 +636,11 @@ answer("lab16.how_small", len(left.events), day, left)
 # Say your answer aloud or write it down, then open the model answer.
 
 # %% [reflection] lab16.which_promise
-# **1.** Which of your 400 lines would you let nobody change without a review, and why?
+# **1.** Which of your 400 lines must not change without a review, and why?
 #
 # answer: Those that decide what is written before an answer: `put` before SEND_OK, the copy before "retry", `sync` in
 #   `flush`, and the offset that is saved unchanged. A mistake elsewhere makes the broker slow or repeats a message. A
-#   mistake there loses one, and nobody notices.
+#   mistake there loses one without notice.
 
 # %% [reflection] lab16.what_is_left
 # **2.** What would you need for a second machine, and which promise changes first?
