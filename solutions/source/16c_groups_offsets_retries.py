@@ -603,8 +603,8 @@ reveal("lab16.put_or_note", "both" if len(safe) == 2 else safe[0].split()[0])
 # %% [exercise] lab16.retries
 # ### Exercise 2: your retries
 #
-# Write `MyRetries`, with the methods of `MemoryRetries`, for all levels. Where copies wait is up to you: a file that is replaced, or a
-# topic of your own that you `put` into and read with `store.get(topic, queue_id, offset, most)`.
+# Write `MyRetries`, with the methods of `MemoryRetries`, for all levels. Where copies wait is up to you: a file that is
+# replaced, or a topic of your own that you `put` into and read with `store.get(topic, queue_id, offset, most)`.
 #
 # - Level 0 means 3 plus the retries so far; a level past the table's end means the last one.
 # - A retry comes once, not earlier than its delay, and also in the next life.

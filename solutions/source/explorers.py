@@ -57,7 +57,7 @@ def day(lab, orders=4, bad="order-2"):
 # ## Time machine
 #
 # The story under a slider: which node sent what to which, next to the log, the queues and the offsets at that moment. A
-# click on a moment or on a message lights up everything that belongs to it.
+# click on a moment or on a message highlights everything that belongs to it.
 #
 # **Try:** drag *Stop* to the first failure and look for the copy of `order-2` in the log. Then go to an early stop. Under
 # *More settings* choose *kill* and `billing-1`, press *Make this fault*, and see what differs first. Or write another
@@ -98,7 +98,7 @@ clock
 # ## Allocation board
 #
 # Eight queues and three members of a group; then one joins and one leaves. The grid shows the owner of each queue and
-# what has just moved, the ring where CONSISTENT_HASH looks.
+# what has just moved; the ring shows where CONSISTENT_HASH looks.
 #
 # **Try:** restart `billing-1` under the name `billing-9`, as a deployment does, and see how many queues move under each
 # strategy. Choose CONSISTENT_HASH and, under *More settings*, drag *Virtual nodes* from 1 to 100. Then untick *Members
@@ -141,7 +141,7 @@ trap
 # ## Long-poll scope
 #
 # Two readers of one queue, for half a minute. The broker holds the pulls of the first until a message arrives; the
-# second asks every second. Dashed bars are held pulls, the mark at their end shows what woke them.
+# second asks every second. Dashed bars are held pulls; the mark at their end shows what woke them.
 #
 # **Try:** let the second ask so often that its messages wait no longer than those of held pulls. How many requests does
 # that take? Then make the tag rare (every 20th of 4 a second): what wakes the pull now? Look at a mark with *100 ms
@@ -181,11 +181,11 @@ lanes
 # %% [markdown]
 # ## What each process believes
 #
-# Two brokers, a shop that sends, billing that reads. Something happens to broker-b; the bars show what each process
-# believes about it, until it learns something else.
+# There are two brokers, a shop that sends, and billing, which reads. Something happens to broker-b; the bars show what
+# each process believes about it, until it learns something else.
 #
-# **Try:** kill broker-b, then cut its power. Which processes learn of it how much later? Take two name servers, and let
-# one of them not hear broker-b: which is right, and where are orders that no consumer reads?
+# **Try:** kill broker-b, then cut its power. Which process learns of it, and how much later? Take two name servers, and
+# let one of them not hear from broker-b: which of them is right, and where are orders that no consumer reads?
 
 # %% tags=["explorer"]
 knows = knows_board()
@@ -281,7 +281,7 @@ def paid(lab):
     (count,) = (
         lab.database("bank").connect().execute("select count(*) from paid").fetchone()
     )
-    return f"paid {count} times"
+    return f"paid {count} times" if count != 1 else "paid once"
 
 
 # %% tags=["explorer"]

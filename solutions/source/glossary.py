@@ -117,7 +117,7 @@
 # | machine room | 机房 | a data centre or zone with brokers and members; two strategies keep reading within it | `AllocateMessageQueueByMachineRoom` | [03](03a-who-reads-which-queue.ipynb) |
 # | message queue selector | 队列选择器 | the function by which a producer chooses the queue of a message, so that all events of an order are in one | `MessageQueueSelector` | [05](05b-one-at-a-time.ipynb) |
 # | orderly consumption | 顺序消费 | the messages of a queue are handled one after another, under a lock that the broker grants | `MessageListenerOrderly` | [05](05b-one-at-a-time.ipynb) |
-# | POP | POP 消费 | to consume without owning queues: messages are leased to whoever asks, and acknowledged one by one | `POP_MESSAGE` | [15](15a-leased-not-owned.ipynb) |
+# | POP | POP 消费 | to consume without owning queues: messages are leased to any member that asks, and acknowledged one by one | `POP_MESSAGE` | [15](15a-leased-not-owned.ipynb) |
 # | process queue | 处理队列 | the messages of one queue that a consumer has pulled and not yet finished; the smallest of their offsets is the group's progress | `ProcessQueue` | [04](04a-how-far-have-we-read.ipynb) |
 # | pull | 拉取 | the request for messages of a queue from an offset on; the answer has messages and the next offset to ask for | `PULL_MESSAGE`, `nextBeginOffset` | [00](00-a-messages-day.ipynb) |
 # | queue lock | 队列锁 | the broker's promise that for the next 60 s only one client reads a queue, for orderly consumption | `RebalanceLockManager` | [05](05b-one-at-a-time.ipynb) |

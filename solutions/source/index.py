@@ -22,7 +22,7 @@
 #   says "not started", or that your answer passes, or which rule it breaks and where this shows first.
 # - `hint("lab00.find")` gives the first of three hints; run it again for the next one.
 # - After a failed check, `show_me("lab00.find")` shows the call that went wrong, with expected and found side by side.
-#   After a passed one, `check("lab00.find", more=20)` tries twenty worlds that nobody has seen.
+#   After a passed one, `check("lab00.find", more=20)` tries twenty worlds that you have not seen.
 # - *Your turn* cells have something to change: a time, a fault, a seed. Then `answer(...)` checks what you say about
 #   your own run.
 # - A run is a **story** with a seed: the same story and seed give the same world again, to the byte. So try things out.
@@ -47,7 +47,7 @@
 # | [01a Commit log: what the broker writes](01a-what-the-broker-writes.ipynb) | queue and commit log, byte by byte; what is written when | lab 00 | {minutes:01a} |
 # | [01b Offsets and index: finding a message](01b-finding-a-message.ipynb) | offsets, files that roll, the index and its chains | lab 01a | {minutes:01b} |
 # | [01c Durability: what survives](01c-what-survives.ipynb) | flush, power cut, torn pages, recovery, retention; a real broker's files | lab 01a | {minutes:01c} |
-# | [02a Routes: who knows what](02a-who-knows-what.ipynb) | name servers, routes, a broker that crashes, falls silent or joins; topics that nobody created | lab 00 | {minutes:02a} |
+# | [02a Routes: who knows what](02a-who-knows-what.ipynb) | name servers, routes, a broker that crashes, falls silent or joins; topics that no operator created | lab 00 | {minutes:02a} |
 # | [02b Sending: what a send costs](02b-what-a-send-costs.ipynb) | which queue, four ways to send, what is retried, what an answer means, an outbox | lab 02a | {minutes:02b} |
 # | [02c Queue numbers: sixteen queues, then eight](02c-sixteen-queues-then-eight.ipynb) | one queue per order, permissions, queues taken away under traffic, a real server | lab 02a | {minutes:02c} |
 # | [03a Queue allocation: who reads which queue](03a-who-reads-which-queue.ipynb) | AVG, AVG_BY_CIRCLE, rooms; who does too much, and why | lab 00 | {minutes:03a} |
@@ -62,7 +62,7 @@
 # | [07a Retries: failure takes time](07a-failure-takes-time.ipynb) | retries and their eighteen levels, where a message waits, dead letters and the way back | lab 00 | {minutes:07a} |
 # | [07b Giving up: stop in time](07b-stop-in-time.ipynb) | a listener that gives up, orderly failure, a call that hangs, an order that kills its process | lab 07a | {minutes:07b} |
 # | [08a Delayed messages: later](08a-later.ipynb) | where a delayed message waits, crashes and tables of levels, any delay out of eighteen, cancelling what is unpaid | lab 04b | {minutes:08a} |
-# | [08b Transactions: or not at all](08b-or-not-at-all.ipynb) | half messages, when the broker asks whom, every crash of shop and broker, compared with an outbox | lab 08a | {minutes:08b} |
+# | [08b Transactions: or not at all](08b-or-not-at-all.ipynb) | half messages, when the broker asks which process, every crash of shop and broker, compared with an outbox | lab 08a | {minutes:08b} |
 # | [08c Timed messages: at any second](08c-at-any-second.ipynb) | the timer wheel and its three files, long delays, recall, a wheel that is lost | lab 08a | {minutes:08c} |
 # | [09a Capacity: falling behind](09a-falling-behind.ipynb) | threads for two times of a call, instances and queues, when a lag is over, a size for a day | labs 03a and 05a | {minutes:09a} |
 # | [09b Overload: what gives way](09b-what-gives-way.ipynb) | one database for all, time limits that make an overload stay, the client's brake, cold reads, slow steps | lab 09a | {minutes:09b} |

@@ -11,7 +11,7 @@
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
 # | **POP** on RocksDB, limits of messages in flight | a second implementation of POP; a limit on what one group has out | the classic implementation, which is the default; both are off in RocketMQ |
-# | **orderly pop** by clients of a Lab | the proxy pops the messages of a group one after another | an orderly push consumer locks its queues and pulls, as RocketMQ's does, also where its group pops; `mqlab serve --grpc` pops in order |
+# | **orderly pop** by clients of a Lab | the proxy pops the messages of a group one after another | an orderly push consumer locks its queues and pulls, as RocketMQ's does, even where its group pops; `mqlab serve --grpc` pops in order |
 # | **proxy** in a Lab | a server between clients that speak gRPC and brokers, which speaks POP for them | clients in a Lab talk to brokers in the remoting protocol; `mqlab serve --grpc` answers the others |
 # | **request-reply** | a producer sends a message and waits for another program's answer, which is also a message | a broker pushes replies to a waiting client of another language; mqlab's own producer does not wait for one: two ordinary topics do the same and show how it works |
 # | **automatic batches** | a producer collects small messages and sends them as one request | off in RocketMQ by default; `send` sends at once |
@@ -51,7 +51,7 @@
 #
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
-# | **ACL** | requests are signed; there are permissions per user and resource | in a Lab every client may do everything, because a Lab has no attacker; `mqlab serve` checks signatures, and no permissions |
+# | **ACL** | requests are signed; there are permissions per user and resource | in a Lab every client may do everything, because a Lab has no attacker; `mqlab serve` checks signatures, but no permissions |
 # | **TLS** | connections are encrypted; HAProxy headers are understood | plain frames, so that students can look at them |
 # | **HTTP** or DNS lists of name servers | a client looks up its name servers under an address | clients get their name servers when they are created |
 # | heartbeat **V2** | a short heartbeat has a digest instead of the whole list of subscriptions | the broker's answer does not offer V2, so clients send whole heartbeats |
