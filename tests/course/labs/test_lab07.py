@@ -216,7 +216,7 @@ def test_a_wrong_answer_file_exists_for_each_exercise_and_none_is_empty() -> Non
             "redrive",
             "redrive",
             "def redrive(dead, producer, group):\n    producer.send(dead[0])",
-            "nobody reads %DLQ%group",
+            "no group reads %DLQ%group",
         ),
     ],
 )
