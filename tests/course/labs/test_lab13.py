@@ -352,7 +352,7 @@ class Shown:
     [
         (700, "14:00", "good", "no offset divides them"),
         (30, "14:00", "bad", "for the first time"),
-        (730, "14:00", "bad", "How much of it"),
+        (730, "14:00", "bad", "How many of them"),
         (700, "12:30", "open", "change MOMENT first"),
     ],
 )
