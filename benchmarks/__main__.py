@@ -14,6 +14,7 @@ BENCHMARKS = (
     "grading",
     "traffic",
     "columns",
+    "pipeline",
     "served",
     "grpc",
     "site",
