@@ -81,6 +81,7 @@ OF_PLACES = (
 OFFSET_KINDS = ("offset.updated", "offset.committed", "offset.reset")
 
 
+@collecting_rarely()
 def moments(
     journal: Journal, message: str | None = None, first_step: int = 0, last_step: int | None = None
 ) -> MomentsOnDemand:
@@ -91,8 +92,7 @@ def moments(
     """
     last = len(journal) - 1 if last_step is None else last_step
     choose = _Follower(message) if message is not None else _Overview()
-    with collecting_rarely():
-        return _chosen(journal, message, choose).moments(first_step, last, earlier=True)
+    return _chosen(journal, message, choose).moments(first_step, last, earlier=True)
 
 
 def _chosen(journal: Journal, message: str | None, choose: _Follower | _Overview) -> _Collected:
@@ -111,6 +111,7 @@ def _chosen(journal: Journal, message: str | None, choose: _Follower | _Overview
     return collected
 
 
+@collecting_rarely()
 def space_time(
     journal: Journal,
     first_step: int = 0,
@@ -125,14 +126,13 @@ def space_time(
     """
     last = len(journal) - 1 if last_step is None else last_step
     collected = _Collected(journal)
-    with collecting_rarely():
-        for record in journal:
-            collected.see(record)
-            if only and record.about is not None and collected.request_name(record) not in only:
-                continue
-            collected.frame(record)
-            collected.changes(record, [change for change in record.changes if change.kind in SENTENCES])
-            collected.faults(record)
+    for record in journal:
+        collected.see(record)
+        if only and record.about is not None and collected.request_name(record) not in only:
+            continue
+        collected.frame(record)
+        collected.changes(record, [change for change in record.changes if change.kind in SENTENCES])
+        collected.faults(record)
     title = f"steps {max(first_step, journal.dropped)} to {last}"
     return Timeline(collected.moments(first_step, last), title=title, scale=scale)
 
@@ -208,9 +208,10 @@ class _Collected:
 
     def changes(self, record: StepRecord, changes: Sequence[Change]) -> None:
         """Add some changes of a step."""
-        self.items += [(record, change.kind, change.values) for change in changes]
-        if any(change.kind in HELD for change in changes):
-            self._held.add(record.step)
+        for kind, values in changes:
+            self.items.append((record, kind, values))
+            if kind in HELD:
+                self._held.add(record.step)
 
     def faults(self, record: StepRecord) -> None:
         """Add the faults that the notebook caused or repaired in this step."""
@@ -231,7 +232,9 @@ class _Collected:
         start_ms = chosen[0][0].now_ms if chosen else None
         lanes: dict[str, None] = {}
         for record, kind, values in chosen:
-            lanes.update(dict.fromkeys((values[0], record.node) if kind == FRAME else (record.node,)))
+            if kind == FRAME:
+                lanes[values[0]] = None
+            lanes[record.node] = None
         # 2. Each request whose answer is shown, and whether it was held.
         for step in self._requests:
             if step >= self._first:
@@ -240,7 +243,7 @@ class _Collected:
                 if step not in self._held:
                     self.changes(request, [change for change in request.changes if change.kind in HELD])
         # 3. In the order of the journal; the frame of a step comes before what it changed.
-        self.items.sort(key=lambda item: (item[0].step, item[1] != FRAME))
+        self.items.sort(key=lambda item: 2 * item[0].step + (item[1] != FRAME))
         shown = [
             (record, kind, (values, self._answered.get(record.step))) if kind in HELD else (record, kind, values)
             for record, kind, values in self.items
