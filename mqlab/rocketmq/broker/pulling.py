@@ -60,7 +60,7 @@ PULL_CODES = {
 BROKER_FORBIDDEN, GROUP_FORBIDDEN, TOPIC_FORBIDDEN, BROADCASTING_DISABLE_FORBIDDEN, SUBSCRIPTION_FORBIDDEN = range(1, 6)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PullHeader:
     """The header of a pull request. Mirrors PullMessageRequestHeader."""
 

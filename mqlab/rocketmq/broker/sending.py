@@ -62,7 +62,7 @@ WITH_LONG_NAMES = (RequestCode.SEND_MESSAGE, RequestCode.SEND_REPLY_MESSAGE)
 _LONG_NAMES = {name: name for name in LETTERS}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SendHeader:
     """The header of a send request, in long or in short field names. Mirrors SendMessageRequestHeader."""
 

@@ -64,7 +64,7 @@ class ConsumeService(Protocol):
     def unlock_all(self) -> Promise[None]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ListenerCallUnderWay:
     """One call that began. ``batch`` numbers the calls of a consumer from 1; ``noted`` is what its notes share."""
 
@@ -76,7 +76,7 @@ class ListenerCallUnderWay:
     hook_context: ConsumeHookContext | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ListenerOutcome:
     """How a call ended: the status as RocketMQ takes it (None and exceptions have become the failing one)."""
 

@@ -55,7 +55,7 @@ class Invoke(Protocol):
     def __call__(self, address: str, request: RemotingCommand, timeout_ms: int = 3_000) -> Promise[RemotingCommand]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PullAnswer:
     """A broker's answer to a pull as it came; offsets are queue offsets. ``body``: whole stored units."""
 
@@ -69,7 +69,7 @@ class PullAnswer:
     address: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PullCall:
     """What a pull asks for. Offsets are queue offsets but for ``commit_offset``; times ms."""
 
