@@ -53,14 +53,17 @@ def kind_of_topic(topic: str) -> str:
 def normal_topic(topic: str, group: str | None = None) -> str:
     """The topic that a retry topic belongs to; without the group, only v2 can be told. Mirrors parseNormalTopic.
 
+    Whether the topic is one of this group is not looked at.
+
     >>> normal_topic("%RETRY%g+orders"), normal_topic("%RETRY%g_orders"), normal_topic("%RETRY%g_orders", "g")
     ('orders', '%RETRY%g_orders', 'orders')
     """
-    if kind_of_topic(topic) == RETRY_V2:
-        return topic.partition("+")[2]
-    if group is not None and topic.startswith(f"{RETRY_PREFIX}{group}_"):
+    if not topic.startswith(RETRY_PREFIX):
+        return topic
+    if group is not None:
         return topic[len(RETRY_PREFIX) + len(group) + 1 :]
-    return topic
+    parts = topic.rstrip("+").split("+")
+    return parts[1] if len(parts) == 2 else topic
 
 
 def real_topic(topic: str, group: str, kind: str) -> str:

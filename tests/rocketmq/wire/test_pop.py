@@ -37,6 +37,27 @@ def test_names_and_handles(vector: dict[str, Any]) -> None:
         assert normal_topic(topic, "g") == vector["parseNormalTopicOfGroupG"]
 
 
+@pytest.mark.parametrize(
+    ("topic", "without_group", "of_group_g"),
+    [
+        ("a+b", "a+b", "a+b"),
+        ("%RETRY%g_", "%RETRY%g_", ""),
+        ("%RETRY%g+", "%RETRY%g+", ""),
+        ("%RETRY%g+a+b", "%RETRY%g+a+b", "a+b"),
+        ("%RETRY%g++a", "%RETRY%g++a", "+a"),
+        ("%RETRY%g+a+", "a", "a+"),
+        ("%RETRY%+a", "a", ""),
+        ("%RETRY%gg_orders", "%RETRY%gg_orders", "_orders"),
+        ("%RETRY%gg+orders", "orders", "+orders"),
+        ("%RETRY%g_a+b", "b", "a+b"),
+        ("%RETRY%x_orders", "%RETRY%x_orders", "orders"),
+        ("%retry%g_orders", "%retry%g_orders", "%retry%g_orders"),
+    ],
+)
+def test_odd_names_of_retry_topics_as_key_builder_reads_them(topic: str, without_group: str, of_group_g: str) -> None:
+    assert (normal_topic(topic), normal_topic(topic, "g")) == (without_group, of_group_g)
+
+
 def test_check_points() -> None:
     assert POINT.encode().decode() == VECTORS["checkPoint"] and CheckPoint.decode(POINT.encode()) == POINT
     assert CheckPoint.decode(VECTORS["checkPointPutAgain"].encode()).encode().decode() == VECTORS["checkPointPutAgain"]

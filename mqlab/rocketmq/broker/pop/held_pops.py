@@ -24,7 +24,7 @@ from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.remoting.requests import Answer, Refused
 from mqlab.rocketmq.store.getting import MessageFilter
 from mqlab.rocketmq.wire.command import RemotingCommand
-from mqlab.rocketmq.wire.pop import RETRY_V2, kind_of_topic, normal_topic
+from mqlab.rocketmq.wire.pop import normal_topic
 
 CHECK_MS = 20
 EARLY_MS = 50
@@ -122,7 +122,7 @@ class HeldPops:
         """A message can be read. Mirrors notifyMessageArrivingWithRetryTopic."""
         if not self.groups:
             return
-        notified = normal_topic(topic) if kind_of_topic(topic) == RETRY_V2 else topic
+        notified = normal_topic(topic)
         every = self._state.config.pop_long_polling_force_notify_interval
         force = every > 0 and (next_queue_offset - 1) % every == 0
         for group in list(self.groups.get(notified, ())):

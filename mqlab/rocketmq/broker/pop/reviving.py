@@ -188,8 +188,7 @@ class Reviving:
     def _settle(self, point: CheckPoint, acked: int) -> None:
         """Put every message without an ack to the retry topic. Mirrors reviveMsgFromCk."""
         state = self._state
-        topic, group = normal_topic(point.topic, point.group), point.group
-        if state.topics.get(point.topic) is None or state.groups.get(group) is None:
+        if state.topics.get(normal_topic(point.topic, point.group)) is None or state.groups.get(point.group) is None:
             return
         for index in range(point.count):
             if acked >> index & 1:
@@ -199,14 +198,14 @@ class Reviving:
             record = state.store.message_at(unit.physical_offset) if unit is not None else None
             if record is None:
                 continue
-            if not self._revive(point, record, topic):
+            if not self._revive(point, record):
                 self._put_again(point, offset)
 
-    def _revive(self, point: CheckPoint, record: Record, topic: str) -> bool:
+    def _revive(self, point: CheckPoint, record: Record) -> bool:
         state, group = self._state, point.group
         retry = point.topic
         if not retry.startswith(RETRY_PREFIX):
-            retry = pop_retry_topic(topic, group, v2=state.config.enable_retry_topic_v2)
+            retry = pop_retry_topic(retry, group, v2=state.config.enable_retry_topic_v2)
         if state.topics.get(retry) is None:
             state.topics.create_on_send_back(retry, 1)
             if state.offset_table.query(group, retry, 0) < 0:
