@@ -28,6 +28,7 @@ from mqlab.cluster.serving.users import of_one_broker
 from mqlab.errors import LimitReached, MqlabError
 from mqlab.rocketmq.broker import Broker
 from mqlab.rocketmq.broker.plug_in import NOTHING_PLUGGED_IN, PlugIn
+from mqlab.rocketmq.broker.request_table import NOT_AT_THE_SECOND_PORT
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.nameserver import NameServer
 from mqlab.rocketmq.promises import Promise
@@ -144,7 +145,7 @@ class Server:
         broker.state.told_name_servers = self.plan.name_servers
         self.brokers.append(broker)  # before it starts: a start that fails is ended, too
         broker.start()
-        broker.remoting.listen(plan.vip_address)
+        broker.remoting.listen(plan.vip_address, without=NOT_AT_THE_SECOND_PORT)
         role = "slave" if broker.is_slave else plan.store.broker_role
         log.info("%s (%s) listens at %s, store in %s", name, role, plan.address, plan.directory)
 

@@ -37,6 +37,18 @@ from mqlab.rocketmq.remoting.endpoint import Handler
 from mqlab.rocketmq.remoting.requests import Answering, answering
 from mqlab.rocketmq.wire.codes import RequestCode
 
+NOT_AT_THE_SECOND_PORT = frozenset(
+    (
+        RequestCode.PULL_MESSAGE,
+        RequestCode.LITE_PULL_MESSAGE,
+        RequestCode.PEEK_MESSAGE,
+        RequestCode.POP_MESSAGE,
+        RequestCode.NOTIFICATION,
+        RequestCode.POLLING_INFO,
+    )
+)
+"""Whatever waits for messages is unknown at a broker's second ("VIP") port. Mirrors fastRemotingServer."""
+
 
 def request_table(
     state: BrokerState,

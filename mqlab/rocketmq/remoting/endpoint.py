@@ -13,7 +13,7 @@ Left out: a pool of threads per request code (a node has one mailbox), and closi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from mqlab.errors import CorruptionError, RemotingError
 from mqlab.rocketmq.ports import NOT_OPENED, Access, Connection, Deadline, Ports
@@ -37,7 +37,7 @@ class Channel:
     Compared and hashed by identity. Mirrors Netty's Channel plus the part of ResponseFuture tables that belongs to it.
     """
 
-    __slots__ = ("_connection", "_pending", "_reader", "_remoting", "_signer", "_unanswered")
+    __slots__ = ("_connection", "_pending", "_reader", "_remoting", "_signer", "_unanswered", "_unknown")
 
     def __init__(self, remoting: Remoting, connection: Connection, signer: Access | None = None) -> None:
         self._remoting = remoting
@@ -46,6 +46,7 @@ class Channel:
         self._reader = FrameReader()
         self._pending: dict[int, tuple[Promise[RemotingCommand], Deadline]] = {}
         self._unanswered = 0
+        self._unknown: Collection[int] = ()  # codes that are not answered here
 
     @property
     def remote_address(self) -> str:
@@ -146,9 +147,13 @@ class Remoting:
         self._by_address: dict[str, Channel] = {}
         self._opaque = 0
 
-    def listen(self, address: str) -> None:
-        """Accept connections at ``"ip:port"``."""
-        self.ports.network.listen(address, self._accepted, self._on_data, self.lose)
+    def listen(self, address: str, *, without: Collection[int] = ()) -> None:
+        """Accept connections at ``"ip:port"``; the codes ``without`` are unknown there."""
+
+        def accepted(connection: Connection) -> None:
+            self.join(connection)._unknown = without
+
+        self.ports.network.listen(address, accepted, self._on_data, self.lose)
 
     def invoke(self, address: str, command: RemotingCommand, timeout_ms: int = 3_000) -> Promise[RemotingCommand]:
         """Ask the node at an address, over the one channel to it (opened if need be); see Channel.invoke."""
@@ -189,9 +194,6 @@ class Remoting:
         except Exception as error:
             self._failed(command, error, answered.resolve)
         return answered
-
-    def _accepted(self, connection: Connection) -> None:
-        self.join(connection)
 
     def _on_data(self, connection: Connection, data: bytes) -> None:
         if connection not in self._channels:
@@ -245,7 +247,7 @@ class Remoting:
         if channel._unanswered > MOST_UNANSWERED:
             reply(command.reply(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while"))
             return
-        handler = self._handlers.get(command.code)
+        handler = self._handlers.get(command.code) if command.code not in channel._unknown else None
         if handler is None:
             reply(command.reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {command.code} not supported"))
             return

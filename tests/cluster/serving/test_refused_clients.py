@@ -12,10 +12,11 @@ import pytest
 
 import mqlab
 from mqlab.cluster.serving import Server
+from mqlab.cluster.serving.plan import VIP_DISTANCE
 from mqlab.cluster.serving.planning import Wanted, plan_of
 from mqlab.errors import MqlabError
 from mqlab.rocketmq.wire.codes import RequestCode
-from mqlab.rocketmq.wire.command import encode, request
+from mqlab.rocketmq.wire.command import decode, encode, request
 from tests.cluster.serving.served import server_in
 
 
@@ -60,6 +61,20 @@ def test_a_heartbeat_of_a_group_that_may_not_be_called_so(server: Server, caplog
         peer.sendall(encode(request(RequestCode.HEART_BEAT, heartbeat("g" * 256))))
         assert peer.recv(4096)
     assert any("consumer.refused" in line and "longer than 255" in line for line in said(caplog))
+
+
+def test_the_second_port_knows_nothing_that_waits_for_messages(server: Server) -> None:
+    """Asked of a real 5.3.3: those six are answered with 3 there, and everything else as at the first port."""
+    port = server.plan.brokers[0].config.listen_port - VIP_DISTANCE
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as peer:
+        answers = {}
+        for code in (11, 361, 200050, 200052, 200054, 200055, RequestCode.GET_ALL_TOPIC_CONFIG):
+            peer.sendall(encode(request(code)))
+            size = int.from_bytes(peer.recv(4, socket.MSG_WAITALL), "big")
+            answer = decode(size.to_bytes(4, "big") + peer.recv(size, socket.MSG_WAITALL))
+            answers[int(code)] = answer.code, answer.remark
+        assert answers.pop(int(RequestCode.GET_ALL_TOPIC_CONFIG)) == (0, None)
+    assert answers == {code: (3, f" request type {code} not supported") for code in answers} and len(answers) == 6
 
 
 def test_a_frame_that_is_broken(server: Server, caplog: pytest.LogCaptureFixture) -> None:
