@@ -133,7 +133,7 @@ class BrokerPlug(PlugIn):
             state.topics.create_on_send_back(names.dlq_topic(group), 1)
 
         def wanted_tags(channel: Channel, request: RemotingCommand) -> list[str]:
-            return pulling.tags_of(request)
+            return pulling.tags_of(channel, request)
 
         before = {SEND: make_topic, PULL: wanted_tags, int(RequestCode.CONSUMER_SEND_MSG_BACK): make_retry_topic}
         return {code: answering(handle) for code, handle in own_table.handlers(before).items()}

@@ -156,7 +156,7 @@ class PartPulling(Pulling):
     def pull_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """PULL_MESSAGE: the checks are mqlab's, what is read and what is held the part's."""
         header, state = PullHeader.of(request), self._state
-        group, _ = self._checked(header, request)
+        group, _ = self._checked(header, request, channel)
         subscription, _ = self._subscription(header, group)
         is_reset = state.offset_table.has_reset(header.group, header.topic, header.queue_id)
         if subscription.expression_type not in TAG_TYPES or is_reset:
@@ -178,10 +178,10 @@ class PartPulling(Pulling):
         state.ports.note("pull.held", **queue_place, queue_offset=header.queue_offset)
         return None
 
-    def tags_of(self, request: RemotingCommand) -> list[str]:
+    def tags_of(self, channel: Channel, request: RemotingCommand) -> list[str]:
         """The tags that a pull's group wants; [] for all. Refused for a group or topic that may not be read."""
         header = PullHeader.of(request)
-        group, _ = self._checked(header, request)
+        group, _ = self._checked(header, request, channel)
         return sorted(self._subscription(header, group)[0].tags_set)
 
     def _wire(self, request: RemotingCommand, header: PullHeader, answer: tuple[list[bytes], int]) -> RemotingCommand:

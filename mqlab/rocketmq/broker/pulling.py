@@ -33,7 +33,7 @@ from mqlab.rocketmq.broker.tables.offsets import OFFSETS_FILE
 from mqlab.rocketmq.broker.tables.stats import GROUP_GET_LATENCY
 from mqlab.rocketmq.filter import tags
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
-from mqlab.rocketmq.remoting.requests import Answer, Refused, text, whole, whole_long, whole_long_or
+from mqlab.rocketmq.remoting.requests import Answer, Refused, text, whole, whole_long, whole_long_if_there
 from mqlab.rocketmq.wire import names, sys_flag
 from mqlab.rocketmq.wire.bodies import SubscriptionData, SubscriptionGroupConfig, TopicConfig
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
@@ -87,10 +87,10 @@ class PullHeader:
             whole_long(request, "queueOffset"),
             whole(request, "maxMsgNums"),
             whole(request, "sysFlag"),
-            whole_long_or(request, "commitOffset", 0) or 0,
-            whole_long_or(request, "suspendTimeoutMillis", 0) or 0,
+            whole_long_if_there(request, "commitOffset", 0),
+            whole_long_if_there(request, "suspendTimeoutMillis", 0),
             fields.get("subscription"),
-            whole_long_or(request, "subVersion", 0) or 0,
+            whole_long_if_there(request, "subVersion", 0),
             fields.get("expressionType"),
         )
 
@@ -134,7 +134,7 @@ class Pulling:
     def _pull(self, channel: Channel, request: RemotingCommand, reply: Reply, *, first: bool) -> Answer:
         # 1. May this client read here, and with which filter?
         header = PullHeader.of(request)
-        group, topic = self._checked(header, request)
+        group, topic = self._checked(header, request, channel)
         subscription, consumer_filter = self._subscription(header, group)
         self._check_filter_allowed(header, subscription, channel)
         message_filter = self._filter(header, subscription, consumer_filter)
@@ -167,7 +167,9 @@ class Pulling:
             groupSysFlag=group.group_sys_flag,
         )
 
-    def _checked(self, header: PullHeader, request: RemotingCommand) -> tuple[SubscriptionGroupConfig, TopicConfig]:
+    def _checked(
+        self, header: PullHeader, request: RemotingCommand, channel: Channel
+    ) -> tuple[SubscriptionGroupConfig, TopicConfig]:
         state, config = self._state, self._state.config
         # 1. The broker itself: an operator may have closed it for reading.
         if not topics.is_readable(config.broker_permission):
@@ -188,11 +190,8 @@ class Pulling:
         if not topics.is_readable(topic.perm):
             raise _forbidden(f"the topic[{header.topic}] pulling message is forbidden", TOPIC_FORBIDDEN)
         if not 0 <= header.queue_id < topic.read_queue_nums:
-            raise Refused(
-                ResponseCode.INVALID_PARAMETER,
-                f"queueId[{header.queue_id}] is illegal, topic[{header.topic}] has {topic.read_queue_nums} read "
-                f"queues, consumer group {header.group}",
-            )
+            remark = topics.no_such_queue(topic, header.queue_id, channel.remote_address)
+            raise Refused(ResponseCode.INVALID_PARAMETER, remark)
         return group, topic
 
     def _subscription(

@@ -26,7 +26,7 @@ from mqlab.rocketmq.broker.tables import topics
 from mqlab.rocketmq.broker.tables.stats import TOPIC_PUT_LATENCY
 from mqlab.rocketmq.broker.transactions import Transactions
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
-from mqlab.rocketmq.remoting.requests import Answer, Refused, text, truth, whole, whole_long, whole_or
+from mqlab.rocketmq.remoting.requests import Answer, Refused, truth, whole, whole_if_there, whole_long, whole_or
 from mqlab.rocketmq.store.put_result import PutResult
 from mqlab.rocketmq.wire import batch, names, properties, sys_flag
 from mqlab.rocketmq.wire import property_names as p
@@ -69,7 +69,7 @@ class SendHeader:
     producer_group: str
     topic: str
     default_topic: str
-    default_topic_queue_nums: int
+    default_topic_queue_nums: int | None
     queue_id: int
     sys_flag: int
     born_timestamp: int
@@ -83,21 +83,23 @@ class SendHeader:
     @classmethod
     def of(cls, request: RemotingCommand) -> SendHeader:
         """Read it from a request; Refused when a needed field is missing."""
-        name = _LONG_NAMES if request.code in WITH_LONG_NAMES else LETTERS
+        name, optional, fields = LETTERS, whole_if_there, request.ext_fields
+        if request.code in WITH_LONG_NAMES:
+            name, optional = _LONG_NAMES, whole_or
         return cls(
-            text(request, name["producerGroup"]),
-            text(request, name["topic"]),
-            text(request, name["defaultTopic"]),
-            whole(request, name["defaultTopicQueueNums"]),
+            fields.get(name["producerGroup"], ""),
+            fields.get(name["topic"], ""),
+            fields.get(name["defaultTopic"], ""),
+            optional(request, name["defaultTopicQueueNums"], None),
             whole(request, name["queueId"]),
             whole(request, name["sysFlag"]),
             whole_long(request, name["bornTimestamp"]),
             whole(request, name["flag"]),
-            request.ext_fields.get(name["properties"]) or "",
-            whole_or(request, name["reconsumeTimes"], 0) or 0,
+            fields.get(name["properties"]) or "",
+            optional(request, name["reconsumeTimes"], 0) or 0,
             truth(request, name["unitMode"]),
-            whole_or(request, name["maxReconsumeTimes"], None),
-            request.code == RequestCode.SEND_BATCH_MESSAGE or truth(request, name["batch"]),
+            optional(request, name["maxReconsumeTimes"], None),
+            truth(request, name["batch"]),
         )
 
 
@@ -122,13 +124,19 @@ class Sending:
             else:
                 self._store_one(header, topic, queue_id, channel, request, reply)
             return None
-        except Refused as refusal_answer:
-            refusal_answer.fields = {**refusal_answer.fields, **self.stamp}
-            raise
+        except Refused as refused:
+            raise self._stamped(refused) from None
 
     def checked_queue(self, header: SendHeader, channel: Channel) -> int:
         """The queue that a message goes to, after all checks of its topic. Refused if it must not be sent there."""
-        return self._queue(header, self._checked_topic(header, channel))
+        try:
+            return self._queue(header, self._checked_topic(header, channel))
+        except Refused as refused:
+            raise self._stamped(refused) from None
+
+    def _stamped(self, refused: Refused) -> Refused:
+        refused.fields = {**refused.fields, **self.stamp}
+        return refused
 
     def _queue(self, header: SendHeader, topic: TopicConfig) -> int:
         return header.queue_id if header.queue_id >= 0 else self._random_queue(topic.write_queue_nums)
@@ -160,9 +168,11 @@ class Sending:
         unit_flag = 0
         if header.unit_mode:
             unit_flag = topics.UNIT_SUB_FLAG if is_retry else topics.UNIT_FLAG
-        topic = self._state.topics.create_on_send(
-            header.topic, header.default_topic, header.default_topic_queue_nums, unit_flag
-        )
+        queues = header.default_topic_queue_nums
+        if queues is None:
+            reason = f"a new topic needs a whole number in the field defaultTopicQueueNums: {header.topic}"
+            raise Refused(ResponseCode.INVALID_PARAMETER, reason)
+        topic = self._state.topics.create_on_send(header.topic, header.default_topic, queues, unit_flag)
         if topic is None and is_retry:
             topic = self._state.topics.create_on_send_back(header.topic, 1, topic_sys_flag=unit_flag)
         if topic is None:

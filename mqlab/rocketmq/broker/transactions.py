@@ -89,7 +89,7 @@ class Transactions:
     def resume_check_half_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """RESUME_CHECK_HALF_MESSAGE: a half message that was given up is stored as a new one, to be checked again."""
         try:
-            message = self._state.store.message_at(parse_offset_msg_id(text(request, "msgId"))[1])
+            message = self._state.store.message_at(parse_offset_msg_id(request.ext_fields.get("msgId", ""))[1])
             if message is None:
                 raise UsageError("there is no message at this place")
         except MqlabError as error:

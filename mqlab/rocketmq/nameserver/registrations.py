@@ -34,11 +34,11 @@ class Registrations:
 
     def register_broker(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """REGISTER_BROKER."""
-        content = body(request)
+        content = request.body or b""
         checksum = whole_or(request, "bodyCrc32", 0)
         if checksum and checksum != crc32(content):
             raise Refused(ResponseCode.SYSTEM_ERROR, "crc32 not match")
-        topics = RegisterBrokerBody.from_json(content)
+        topics = RegisterBrokerBody.from_json(content) if content else RegisterBrokerBody()  # a broker without topics
         registered = self._state.routes.register(
             BrokerRegistration(
                 cluster=text(request, "clusterName"),

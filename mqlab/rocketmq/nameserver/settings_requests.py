@@ -10,7 +10,7 @@ import dataclasses
 from mqlab.errors import UsageError
 from mqlab.rocketmq.nameserver.state import NameServerState
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
-from mqlab.rocketmq.remoting.requests import Answer, Refused, text
+from mqlab.rocketmq.remoting.requests import Answer, Refused, text, text_or_null
 from mqlab.rocketmq.remoting.settings import changes_to, lines_of, parsed_lines, refuse_black_listed
 from mqlab.rocketmq.wire import bodies
 from mqlab.rocketmq.wire.codes import ResponseCode
@@ -28,12 +28,14 @@ class SettingsRequests:
 
     def put_kv_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """PUT_KV_CONFIG."""
+        if not {"namespace", "key"} <= request.ext_fields.keys():
+            raise Refused(ResponseCode.SYSTEM_ERROR, "namespace or key is null")
         self._state.kv_config.put(text(request, "namespace"), text(request, "key"), text(request, "value"))
         return request.reply()
 
     def get_kv_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_KV_CONFIG."""
-        namespace, key = text(request, "namespace"), text(request, "key")
+        namespace, key = text_or_null(request, "namespace"), text_or_null(request, "key")
         value = self._state.kv_config.get(namespace, key)
         if value is None:
             raise Refused(ResponseCode.QUERY_NOT_FOUND, f"No config item, Namespace: {namespace} Key: {key}")
@@ -46,7 +48,7 @@ class SettingsRequests:
 
     def get_kvlist_by_namespace(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_KVLIST_BY_NAMESPACE."""
-        namespace = text(request, "namespace")
+        namespace = text_or_null(request, "namespace")
         values = self._state.kv_config.namespace(namespace)
         if values is None:
             raise Refused(ResponseCode.QUERY_NOT_FOUND, f"No config item, Namespace: {namespace}")

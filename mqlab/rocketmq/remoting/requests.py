@@ -64,6 +64,11 @@ def text(request: RemotingCommand, name: str) -> str:
     return fields[name]
 
 
+def text_or_null(request: RemotingCommand, name: str) -> str:
+    """A header field that RocketMQ lets be missing, as its remarks show it then: "null"."""
+    return request.ext_fields.get(name, "null")
+
+
 def whole(request: RemotingCommand, name: str) -> int:
     """A header field that is a required Integer."""
     try:
@@ -100,6 +105,22 @@ def whole_long_or(request: RemotingCommand, name: str, default: int | None) -> i
         return parse_long(request.ext_fields[name])
     except (KeyError, ValueError):
         return default
+
+
+def whole_if_there(request: RemotingCommand, name: str, default: int | None) -> int | None:
+    """An Integer or the default when it is missing; RocketMQ reads the frequent headers so (FastCodesHeader)."""
+    try:
+        return parse_int(request.ext_fields[name]) if name in request.ext_fields else default
+    except ValueError:
+        raise _no_number(request, name) from None
+
+
+def whole_long_if_there(request: RemotingCommand, name: str, default: int) -> int:
+    """Likewise a Long."""
+    try:
+        return parse_long(request.ext_fields[name]) if name in request.ext_fields else default
+    except ValueError:
+        raise _no_number(request, name) from None
 
 
 def truth(request: RemotingCommand, name: str, default: bool = False) -> bool:

@@ -248,6 +248,30 @@ def test_a_topic_that_is_gone_revives_nothing(world: PopWorld) -> None:
     assert "%RETRY%g_t" not in world.broker.topics
 
 
+def test_retries_of_a_topic_that_is_gone_are_not_revived_again(world: PopWorld) -> None:
+    world.pop(maxMsgNums=1, invisibleTime=3_000)
+    world.run_for(10_000)
+    retry = "%RETRY%g_t"
+    again, _ = world.pop(topic=retry, invisibleTime=3_000)
+    assert again.ext_fields["msgOffsetInfo"] == "1 0 0"
+    world.broker.topics.delete("t")
+    world.run_for(20_000)
+    assert [record.reconsume_times for record in world.messages(retry)] == [1]
+
+
+@pytest.mark.parametrize("code", [200051, 200053])
+def test_an_ack_without_an_offset_acknowledges_nothing(world: PopWorld, code: int) -> None:
+    answer, _ = world.pop(invisibleTime=3_000)
+    fields = {"consumerGroup": "g", "topic": "t", "queueId": 0, "extraInfo": handle(answer, 0), "invisibleTime": 60_000}
+    for missing in ("offset", "queueId"):
+        asked = {"offset": 0, **fields}
+        del asked[missing]
+        refusal = world.popper.ask(code, **asked)
+        assert refusal.remark.endswith(f"needs a whole number in the field {missing}, found None")
+    world.run_for(15_000)
+    assert len(world.messages("%RETRY%g_t")) == 5
+
+
 def test_check_points_acks_and_revived_messages_are_stored_as_by_the_real_broker(tmp_path: Path) -> None:
     world = PopWorld(tmp_path, messages=1)
     answer, _ = world.pop(invisibleTime=5_000)

@@ -72,6 +72,7 @@ class BareClient:
             "flag": 0,
             "properties": properties.to_text(named),
             "reconsumeTimes": 0,
+            "batch": code == 320,
             **(more or {}),
         }
         if code != 10:

@@ -13,13 +13,13 @@ from typing import Any
 
 from mqlab.errors import CorruptionError
 from mqlab.rocketmq.broker.pop.buffer import PopBuffer, queue_key
-from mqlab.rocketmq.broker.pop.checks import check_given_out, handle_of, java_error, number
+from mqlab.rocketmq.broker.pop.checks import check_given_out, handle_of, java_error
 from mqlab.rocketmq.broker.pop.held_pops import HeldPops
 from mqlab.rocketmq.broker.pop.revive_log import ReviveLog
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables.order_infos import NOT_POPPED, OrderInfos
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
-from mqlab.rocketmq.remoting.requests import Answer, Refused
+from mqlab.rocketmq.remoting.requests import Answer, Refused, whole_long
 from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import NOT_SET, RemotingCommand
@@ -163,8 +163,8 @@ class Acking:
     def _change(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         state, now_ms = self._state, self._state.now_ms()
         topic, queue_id, offset = check_given_out(state, request, channel, may_be_the_end=False)
-        handle, group = handle_of(request), request.ext_fields.get("consumerGroup", "")
-        invisible_time = number(request, "invisibleTime")
+        handle = handle_of(request, revive_queue_first=True)
+        group, invisible_time = request.ext_fields.get("consumerGroup", ""), whole_long(request, "invisibleTime")
         if handle.revive_queue == ORDERLY_REVIVE_QUEUE:
             if offset < state.offset_table.query(group, topic, queue_id):
                 return request.reply(ResponseCode.SUCCESS, NOT_SET, popTime=0, invisibleTime=0, reviveQid=0)

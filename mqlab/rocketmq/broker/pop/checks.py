@@ -14,7 +14,7 @@ from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables import topics
 from mqlab.rocketmq.broker.tables.consumer_filters import TAG_TYPES, PullFilter
 from mqlab.rocketmq.remoting.endpoint import Channel
-from mqlab.rocketmq.remoting.requests import Refused, truth, whole_long_or
+from mqlab.rocketmq.remoting.requests import Refused, truth, whole, whole_long, whole_long_or
 from mqlab.rocketmq.wire.bodies import SubscriptionData, TopicConfig
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
@@ -23,6 +23,15 @@ from mqlab.rocketmq.wire.pop import Handle
 FAQ = " \nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 MOST_MESSAGES = 32
 LATE_MS = 500
+
+
+EXTRA_INFO_METHODS = {
+    "split": ("split", 35),
+    "getReviveQid": ("getReviveQid", 63),
+    "getRetry": ("getRealTopic", 89),
+    "getBrokerName": ("getBrokerName", 102),
+}
+"""How a message of ExtraInfoUtil begins -> the method that threw it, and its line."""
 
 
 def number(request: RemotingCommand, name: str) -> int:
@@ -58,7 +67,7 @@ class PopHeader:
             number(request, "maxMsgNums"),
             number(request, "invisibleTime"),
             number(request, "pollTime"),
-            number(request, "bornTime") or now_ms,
+            now_ms if fields.get("bornTime", "0") == "0" else number(request, "bornTime"),
             number(request, "initMode"),
             fields.get("expType"),
             fields.get("exp"),
@@ -73,13 +82,6 @@ def known_topic(state: BrokerState, topic: str) -> TopicConfig:
     if config is None:
         raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!{FAQ}")
     return config
-
-
-def _illegal_queue(config: TopicConfig, queue_id: int, channel: Channel) -> str:
-    return (
-        f"queueId[{queue_id}] is illegal, topic:[{config.topic_name}] "
-        f"topicConfig.readQueueNums:[{config.read_queue_nums}] consumer:[/{channel.remote_address}]"
-    )
 
 
 def check_popping(state: BrokerState, header: PopHeader, channel: Channel) -> TopicConfig:
@@ -103,7 +105,9 @@ def check_reading(state: BrokerState, header: PopHeader, channel: Channel) -> To
     if not topics.is_readable(config.perm):
         raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{header.topic}] peeking message is forbidden")
     if header.queue_id >= config.read_queue_nums:
-        raise Refused(ResponseCode.INVALID_PARAMETER, _illegal_queue(config, header.queue_id, channel))
+        raise Refused(
+            ResponseCode.INVALID_PARAMETER, topics.no_such_queue(config, header.queue_id, channel.remote_address)
+        )
     group = state.groups.find(header.group)
     if group is None:
         reason = f"subscription group [{header.group}] does not exist,{FAQ}"
@@ -130,10 +134,11 @@ def check_given_out(
     state: BrokerState, request: RemotingCommand, channel: Channel, *, may_be_the_end: bool
 ) -> tuple[str, int, int]:
     """Topic, queue and offset of an ack or a change. Refused for those that the store cannot have given out."""
-    topic, queue_id, offset = request.ext_fields.get("topic", ""), number(request, "queueId"), number(request, "offset")
+    topic = request.ext_fields.get("topic", "")
     config = known_topic(state, topic)
+    queue_id, offset = whole(request, "queueId"), whole_long(request, "offset")
     if not 0 <= queue_id < config.read_queue_nums:
-        raise Refused(ResponseCode.MESSAGE_ILLEGAL, _illegal_queue(config, queue_id, channel))
+        raise Refused(ResponseCode.MESSAGE_ILLEGAL, topics.no_such_queue(config, queue_id, channel.remote_address))
     first, end = state.store.min_offset(topic, queue_id), state.store.max_offset(topic, queue_id)
     if offset < first or offset > end or (offset == end and not may_be_the_end):
         remark = f"offset is illegal, key:{topic}@{queue_id}, commit:{offset}, store:{first}~{end}"
@@ -141,21 +146,25 @@ def check_given_out(
     return topic, queue_id, offset
 
 
-def handle_of(request: RemotingCommand) -> Handle:
+def handle_of(request: RemotingCommand, *, revive_queue_first: bool = False) -> Handle:
     """The handle of an ack or a change. Refused with Java's exception for one that cannot be read."""
+    text = request.ext_fields.get("extraInfo")
+    if text is None:
+        raise Refused(ResponseCode.SYSTEM_ERROR, java_error("split extraInfo is null"))
+    fields = text.count(" ") + 1
+    if revive_queue_first and fields < 4:
+        raise Refused(ResponseCode.SYSTEM_ERROR, java_error(f"getReviveQid fail, extraInfoStrs length {fields}"))
     try:
-        return Handle.parse(request.ext_fields.get("extraInfo", ""))
+        return Handle.parse(text)
     except ValueError as error:
         raise Refused(ResponseCode.SYSTEM_ERROR, java_error(str(error))) from error
 
 
 def java_error(text: str) -> str:
     """What a client sees of the exception that RocketMQ throws."""
-    if text.startswith("getBrokerName fail"):
-        frame = "org.apache.rocketmq.remoting.protocol.header.ExtraInfoUtil.getBrokerName(ExtraInfoUtil.java:102)"
-        return f"java.lang.IllegalArgumentException: {text}, {frame}"
-    if text.startswith("getRetry fail"):
-        frame = "org.apache.rocketmq.remoting.protocol.header.ExtraInfoUtil.getRealTopic(ExtraInfoUtil.java:89)"
+    method, line = EXTRA_INFO_METHODS.get(text.partition(" ")[0], ("", 0))
+    if method:
+        frame = f"org.apache.rocketmq.remoting.protocol.header.ExtraInfoUtil.{method}(ExtraInfoUtil.java:{line})"
         return f"java.lang.IllegalArgumentException: {text}, {frame}"
     frame = "java.base/java.lang.NumberFormatException.forInputString(NumberFormatException.java:67)"
     return f"java.lang.NumberFormatException: {text}, {frame}"

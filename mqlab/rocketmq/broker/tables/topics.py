@@ -42,6 +42,12 @@ def is_writeable(perm: int) -> bool:
     return bool(perm & PERM_WRITE)
 
 
+def no_such_queue(topic: TopicConfig, queue_id: int, consumer: str) -> str:
+    """The remark for a consumer at this address that reads a queue which its topic has not."""
+    queues = f"topic:[{topic.topic_name}] topicConfig.readQueueNums:[{topic.read_queue_nums}]"
+    return f"queueId[{queue_id}] is illegal, {queues} consumer:[/{consumer}]"
+
+
 def system_topics(config: BrokerConfig, has_timer: bool = False) -> list[TopicConfig]:
     """The topics that every broker creates at its start, in RocketMQ's order."""
 

@@ -12,7 +12,7 @@ coldDataFlowControlEnable, which is off by default, and the read mode is advice 
 from __future__ import annotations
 
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
-from mqlab.rocketmq.remoting.requests import Answer, Refused, whole
+from mqlab.rocketmq.remoting.requests import Answer, Refused, whole_or
 from mqlab.rocketmq.remoting.settings import parsed_lines
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
@@ -57,7 +57,11 @@ class ColdReads:
 
     def set_read_mode(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """SET_COMMITLOG_READ_MODE."""
-        mode = whole(request, READ_AHEAD_MODE)
+        if not request.ext_fields:
+            raise Refused(ResponseCode.SYSTEM_ERROR, "set commitlog readahead mode param error")
+        mode = whole_or(request, READ_AHEAD_MODE, None)
+        if mode is None:
+            raise Refused(ResponseCode.SYSTEM_ERROR, "set commitlog readahead mode failed")
         if mode not in MODES:
             raise Refused(ResponseCode.INVALID_PARAMETER, "set commitlog readahead mode param value error")
         return request.reply(ResponseCode.SUCCESS, f"set commitlog readahead mode success, mode: {mode}")

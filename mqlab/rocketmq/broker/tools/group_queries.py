@@ -22,11 +22,11 @@ from mqlab.rocketmq.broker.tables.consumer_filters import PullFilter
 from mqlab.rocketmq.broker.tables.consumers import Member
 from mqlab.rocketmq.broker.tables.stats import GROUP_GET_NUMS, TOPIC_PUT_NUMS
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
-from mqlab.rocketmq.remoting.requests import Answer, Refused, text, truth, whole
+from mqlab.rocketmq.remoting.requests import Answer, Refused, text, truth, whole_long_or, whole_or
 from mqlab.rocketmq.wire.bodies import TopicConfig
 from mqlab.rocketmq.wire.body import queue_key, queue_to_value
 from mqlab.rocketmq.wire.codes import ResponseCode
-from mqlab.rocketmq.wire.command import RemotingCommand
+from mqlab.rocketmq.wire.command import NOT_SET, RemotingCommand
 from mqlab.rocketmq.wire.java_json import pretty, to_json
 from mqlab.rocketmq.wire.message import MessageQueue
 
@@ -145,8 +145,8 @@ class GroupQueries:
 
     def query_consume_queue(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """QUERY_CONSUME_QUEUE: the index entries of a queue."""
-        topic, queue_id = text(request, "topic"), whole(request, "queueId")
-        first, count = whole(request, "index"), whole(request, "count")
+        topic, queue_id = text(request, "topic"), whole_or(request, "queueId", 0) or 0
+        first, count = whole_long_or(request, "index", 0) or 0, whole_or(request, "count", 0) or 0
         store = self._state.store
         if queue_id not in store.topics().get(topic, ()):
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
@@ -178,7 +178,7 @@ class GroupQueries:
             "queueData": rows,
             **more,
         }
-        return request.reply(body=to_json(answer))
+        return request.reply(ResponseCode.SUCCESS, NOT_SET, to_json(answer))
 
     def get_consumer_connection_list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_CONSUMER_CONNECTION_LIST."""

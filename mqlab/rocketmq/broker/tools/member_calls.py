@@ -13,7 +13,7 @@ from __future__ import annotations
 from mqlab.errors import CorruptionError, RemotingError
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
-from mqlab.rocketmq.remoting.requests import Answer, Refused, text
+from mqlab.rocketmq.remoting.requests import Answer, Refused, text, text_or_null
 from mqlab.rocketmq.wire import ids, record
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
@@ -55,7 +55,7 @@ class MemberCalls:
         return None
 
     def _call(self, request: RemotingCommand, content: bytes | None, fields: dict[str, str], reply: Reply) -> None:
-        group, client_id = text(request, "consumerGroup"), text(request, "clientId")
+        group, client_id = text(request, "consumerGroup"), text_or_null(request, "clientId")
         # 1. The member must be connected, and new enough to know the request.
         members = self._state.consumers.get(group)
         member = members.member(client_id) if members is not None else None

@@ -17,7 +17,17 @@ from __future__ import annotations
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.tables.offsets import OFFSETS_FILE
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
-from mqlab.rocketmq.remoting.requests import Answer, Refused, text, truth, whole, whole_long
+from mqlab.rocketmq.remoting.requests import (
+    Answer,
+    Refused,
+    text,
+    text_or_null,
+    truth,
+    whole,
+    whole_long,
+    whole_long_or,
+    whole_or,
+)
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.java_json import to_json
@@ -43,7 +53,7 @@ class OffsetQueries:
             raise Refused(ResponseCode.QUERY_NOT_FOUND, "Not found, do not set to zero, maybe this group boot first")
         if self._starts_at_message_zero(topic, queue_id):
             return request.reply(offset=0)
-        raise Refused(ResponseCode.QUERY_NOT_FOUND, "Not found, maybe this group consumer boot first")
+        raise Refused(ResponseCode.QUERY_NOT_FOUND, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first")
 
     def _starts_at_message_zero(self, topic: str, queue_id: int) -> bool:
         """True if a new group gets the answer 0, as if it were stored: message 0 is there and in memory."""
@@ -56,12 +66,15 @@ class OffsetQueries:
     def update_consumer_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """UPDATE_CONSUMER_OFFSET."""
         state = self._state
-        group, topic = text(request, "consumerGroup"), text(request, "topic")
+        group, topic = text_or_null(request, "consumerGroup"), text(request, "topic")
         if group not in state.groups:
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
         if topic not in state.topics:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
-        queue_id, offset = whole(request, "queueId"), whole_long(request, "commitOffset")
+        queue_id, offset = whole_or(request, "queueId", None), whole_long_or(request, "commitOffset", None)
+        if queue_id is None or offset is None:
+            name = "QueueId" if queue_id is None else "Offset"
+            raise Refused(ResponseCode.INVALID_PARAMETER, f"{name} is null, topic is {topic}")
         if state.config.use_server_side_reset_offset and state.offset_table.has_reset(group, topic, queue_id):
             return request.reply(ResponseCode.SUCCESS, RESET_REMARK)
         if state.store.failures.reasons:
@@ -76,7 +89,8 @@ class OffsetQueries:
 
     def get_min_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_MIN_OFFSET."""
-        return request.reply(offset=self._state.store.min_offset(text(request, "topic"), whole(request, "queueId")))
+        offset = self._state.store.min_offset(text(request, "topic"), whole(request, "queueId"))
+        return request.reply(ResponseCode.SUCCESS, "", offset=offset)
 
     def search_offset_by_timestamp(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """SEARCH_OFFSET_BY_TIMESTAMP."""

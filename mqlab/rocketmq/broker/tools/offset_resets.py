@@ -17,12 +17,12 @@ from __future__ import annotations
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.promises import Promise, gather
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
-from mqlab.rocketmq.remoting.requests import Answer, Refused, text, truth, whole_long, whole_long_or, whole_or
+from mqlab.rocketmq.remoting.requests import Answer, Refused, text, text_or_null, truth, whole_long_or, whole_or
 from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.bodies import TopicConfig
 from mqlab.rocketmq.wire.body import queue_key, queue_to_value
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
-from mqlab.rocketmq.wire.command import RemotingCommand
+from mqlab.rocketmq.wire.command import NOT_SET, RemotingCommand
 from mqlab.rocketmq.wire.command import request as make_request
 from mqlab.rocketmq.wire.java_json import to_json
 from mqlab.rocketmq.wire.message import MessageQueue
@@ -40,9 +40,9 @@ class OffsetResets:
     def invoke_broker_to_reset_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """INVOKE_BROKER_TO_RESET_OFFSET."""
         group, topic_name, timestamp_ms = (
-            text(request, "group"),
+            text_or_null(request, "group"),
             text(request, "topic"),
-            whole_long(request, "timestamp"),
+            whole_long_or(request, "timestamp", 0) or 0,
         )
         if self._state.config.use_server_side_reset_offset:
             offsets = self._reset_here(group, topic_name, timestamp_ms, request)
@@ -148,7 +148,8 @@ class OffsetResets:
                 if answer.error is None and answer.value.code == ResponseCode.SUCCESS and answer.value.body:
                     value = java_json.loads(answer.value.body.decode("utf-8", "replace"))
                     table[client_id] = value.get("messageQueueTable") or {}
-            reply(request.reply(body=to_json({"consumerTable": table, "messageQueueTable": {}})))
+            body = to_json({"consumerTable": table, "messageQueueTable": {}})
+            reply(request.reply(ResponseCode.SUCCESS, NOT_SET, body))
 
         gather([promise for _, promise in questions]).then(answered)
         return None

@@ -17,7 +17,7 @@ import dataclasses
 from mqlab.errors import UsageError
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
-from mqlab.rocketmq.remoting.requests import Answer, Refused, body, text
+from mqlab.rocketmq.remoting.requests import Answer, Refused, body, text_or_null
 from mqlab.rocketmq.remoting.settings import changes_to, lines_of, parsed_lines, refuse_black_listed, typed
 from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire.body import camel_case
@@ -110,7 +110,7 @@ class RuntimeInfo:
 
     def view_broker_stats_data(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """VIEW_BROKER_STATS_DATA."""
-        name, key = text(request, "statsName"), text(request, "statsKey")
+        name, key = text_or_null(request, "statsName"), text_or_null(request, "statsKey")
         windows = self._state.stats.snapshots(name, key)
         if windows is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"The stats <{name}> <{key}> not exist")

@@ -26,7 +26,7 @@ from mqlab.rocketmq.remoting.requests import Answer, Refused, body, text, truth,
 from mqlab.rocketmq.wire import java_json
 from mqlab.rocketmq.wire.bodies import SubscriptionGroupConfig, TopicConfig
 from mqlab.rocketmq.wire.codes import ResponseCode, request_name
-from mqlab.rocketmq.wire.command import RemotingCommand
+from mqlab.rocketmq.wire.command import NOT_SET, RemotingCommand
 from mqlab.rocketmq.wire.java_json import to_json
 from mqlab.rocketmq.wire.pop import pop_retry_topic
 
@@ -51,7 +51,7 @@ class TopicAdmin:
             order=truth(request, "order"),
         )
         self._update_topic(config, request.ext_fields.get("attributes") or "")
-        return request.reply()
+        return request.reply(ResponseCode.SUCCESS, NOT_SET)
 
     def update_and_create_topic_list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """UPDATE_AND_CREATE_TOPIC_LIST: all topics, or none if one is wrong."""
@@ -61,7 +61,7 @@ class TopicAdmin:
             self._check_topic(config, config.attributes)
         for config in configs:
             self._put_topic(config, config.attributes)
-        return request.reply()
+        return request.reply(ResponseCode.SUCCESS, NOT_SET)
 
     def _update_topic(self, config: TopicConfig, attributes: str) -> None:
         try:
@@ -94,7 +94,7 @@ class TopicAdmin:
 
     def delete_topic_in_broker(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """DELETE_TOPIC_IN_BROKER. It is not an error if there is no such topic."""
-        topic = text(request, "topic")
+        topic = request.ext_fields.get("topic", "")
         if not topic.strip():
             raise Refused(ResponseCode.INVALID_PARAMETER, "The specified topic is blank.")
         if self._state.topics.is_system(topic):

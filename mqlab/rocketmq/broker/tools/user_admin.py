@@ -38,7 +38,7 @@ class UserAdmin:
 
     def create(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """AUTH_CREATE_USER."""
-        users, name, said = self._table(), _name(request), _said(request)
+        name, users, said = _name(request), self._table(), _said(request)
         if said["userType"] == SUPER and self._is_normal(request):
             raise Refused(ResponseCode.SYSTEM_ERROR, ONLY_SUPER % "create")
         user = User(name, said["password"], said["userType"] or NORMAL, said["userStatus"] or ENABLED)
@@ -46,7 +46,7 @@ class UserAdmin:
 
     def update(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """AUTH_UPDATE_USER."""
-        users, name, said = self._table(), _name(request), _said(request)
+        name, users, said = _name(request), self._table(), _said(request)
         if said["userType"] == SUPER and self._is_normal(request):
             raise Refused(ResponseCode.SYSTEM_ERROR, ONLY_SUPER % "update")
         self._must_not_be_above(request, name)
@@ -55,13 +55,17 @@ class UserAdmin:
 
     def delete(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """AUTH_DELETE_USER."""
-        users, name = self._table(), _name(request)
+        name = request.ext_fields.get("username", "")
+        if not name.strip():
+            raise Refused(ResponseCode.NO_PERMISSION, "username can not be blank")
+        users = self._table()
         self._must_not_be_above(request, name)
         return _done(request, lambda: users.delete(name))
 
     def get(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """AUTH_GET_USER."""
-        user = self._table().find(_name(request))
+        name = _name(request)
+        user = self._table().find(name)
         return request.reply() if user is None else request.reply(body=to_json(shown(user)))
 
     def list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
