@@ -11,6 +11,7 @@ td,th{padding:.3em .8em .3em 0;text-align:left;vertical-align:top}
 PAGE = Markup(
     '<!doctype html>\n<html lang="en"{alone}><head><meta charset="utf-8">'
     '<meta name="viewport" content="width=device-width,initial-scale=1"><title>{title}</title>'
+    '<link rel="icon" href="{up}icon-120x120.png">'
     "<style>{style}</style></head>\n<body>{back}<h1>{title}</h1>\n{body}\n</body></html>\n"
 )
 
@@ -19,4 +20,4 @@ def page(title: str, body: Markup, *, up: str = "", alone: bool = False) -> str:
     """A whole page. ``up`` leads to the first page from a folder; ``alone``: its board has its state in the address."""
     back = Markup('<p><a href="{}index.html">mqlab</a></p>').format(up) if up else Markup("")
     mark = Markup(" data-mqlab-alone") if alone else Markup("")
-    return str(PAGE.format(alone=mark, title=title, style=Markup(STYLE), back=back, body=body))
+    return str(PAGE.format(alone=mark, up=up, title=title, style=Markup(STYLE), back=back, body=body))

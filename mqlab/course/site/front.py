@@ -10,6 +10,7 @@ from markupsafe import Markup
 from mqlab.course.site.board_pages import BOARDS
 from mqlab.course.site.frame import page
 from mqlab.course.site.lite import NO_JSPI
+from mqlab.course.site.repository import repository
 
 LAB = "lab/index.html?path=labs/"
 SETTINGS = Markup('<script id="jupyter-config-data" type="application/json" data-jupyter-lite-root=".">{}</script>\n')
@@ -23,9 +24,10 @@ WORDS = Markup(
     "<script>if (!('Suspending' in WebAssembly)) {{ document.getElementById('no-stacks').hidden = false;"
     " document.documentElement.classList.add('no-stacks'); }}</script>\n"
     "<style>.no-stacks .runs, .no-stacks #first {{ display: none }}</style>\n"
-    "<h2>The labs</h2>\n<p>Read a lab as a page, or work in it. The first start takes a minute.</p>\n"
-    "<table><thead><tr><th>lab<th>to read<th>to work in</tr></thead><tbody>\n{labs}</tbody></table>\n"
-    "<p>Labs 10 to 13 need Spark: install mqlab, then <code>make lab</code>.</p>\n"
+    "<h2>The labs</h2>\n<p>Read a lab as a page, or work in it: the first start loads 20 MB. The "
+    '<a href="pages/index.html">paths through the labs</a> say which ones lead where.</p>\n'
+    "<table><thead><tr><th>to read<th>to work in</tr></thead><tbody>\n{labs}</tbody></table>\n"
+    '<p>Labs 10 to 13 need Spark: <a href="{repository}#readme">install mqlab</a>, then <code>make lab</code>.</p>\n'
     "<h2>The boards</h2>\n<ul>{boards}</ul>\n"
     '<p>All boards side by side, over runs of your own: <a href="pages/explorers.html">a tour of the explorers</a>'
     '<span class="runs">, and the same <a href="{explorers}">to work in</a></span>.</p>\n'
@@ -33,10 +35,9 @@ WORDS = Markup(
     '<li class="runs"><a href="{progress}">How far am I?</a> reads the notebooks that you saved here.</li>\n'
     "<li>Save with Ctrl-S. <em>File &gt; Download</em> gives the notebook to hand in; clearing this site's data in the "
     "browser deletes your work.</li>\n</ul>\n"
-    '<p><a href="pages/glossary.html">Glossary</a> · <a href="pages/not-modelled.html">What is not modelled</a> · '
-    '<a href="pages/index.html">Paths through the labs</a></p>'
+    '<p><a href="pages/glossary.html">Glossary</a> · <a href="pages/not-modelled.html">What is not modelled</a></p>'
 )
-ROW = Markup('<tr><td>{number}<td><a href="pages/{stem}.html">{title}</a><td class="runs">{runs}</tr>\n')
+ROW = Markup('<tr><td><a href="pages/{stem}.html">{title}</a><td class="runs">{runs}</tr>\n')
 
 
 def front_page(root: Path, labs: tuple[str, ...]) -> str:
@@ -45,7 +46,7 @@ def front_page(root: Path, labs: tuple[str, ...]) -> str:
     for path in sorted((root / "labs").glob("[0-9]*.ipynb")):
         titles[path.name] = title = _title(path)
         runs = Markup('<a href="{}{}">run</a>').format(LAB, path.name) if path.name[:2] in labs else Markup("–")
-        rows += ROW.format(number=path.stem.partition("-")[0], stem=path.stem, title=title, runs=runs)
+        rows += ROW.format(stem=path.stem, title=title, runs=runs)
     boards = Markup("").join(
         Markup('<li><a href="boards/{0}.html">{0}</a>: {1}</li>').format(name, words)
         for name, (_, words) in BOARDS.items()
@@ -56,6 +57,7 @@ def front_page(root: Path, labs: tuple[str, ...]) -> str:
         title=titles[first],
         no_stacks=NO_JSPI,
         labs=rows,
+        repository=repository(),
         boards=boards,
         explorers=LAB + "explorers.ipynb",
         progress=LAB + "progress.ipynb",

@@ -206,7 +206,8 @@ def test_the_first_page_leads_to_every_lab_and_board() -> None:
     assert 'href="lab/index.html?path=labs/explorers.ipynb"' in page
     assert all(f'href="pages/{path.stem}.html"' in page for path in (ROOT / "labs").glob("*.ipynb"))
     assert all(f'href="boards/{name}.html"' in page for name in BOARDS)
-    assert 'href="http' not in page and 'src="http' not in page
+    assert re.findall('href="(http[^"]*)', page) == [f"{repository()}#readme"]
+    assert 'src="http' not in page
     assert "JSPI" in page
 
 
