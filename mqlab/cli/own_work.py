@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from mqlab.cli.grading import Folder, course_option
+from mqlab.counts import counted
 
 
 @click.command()
@@ -36,8 +37,12 @@ def check(notebooks: tuple[Path, ...], as_json: bool, course: Path | None) -> No
             click.echo(json.dumps(record.to_json(), ensure_ascii=False))
             continue
         for exercise in record.exercises:
-            passed, count = exercise.count("public")
-            said = f"{passed} of {count} public checks pass" if exercise.state == "passed" else exercise.reason
+            _, count = exercise.count("public")
+            said = (
+                counted(count, f"of {count} public checks pass", "of 1 public check passes")
+                if exercise.state == "passed"
+                else exercise.reason
+            )
             click.echo(f"{'✓' if exercise.state == 'passed' else '✗' if count else '○'} {exercise.id}: {said}")
             # The first case that failed is enough: the later ones often fail for the same reason.
             wrong_case = next((case for case in exercise.cases if not case.passed), None)

@@ -11,7 +11,7 @@ import pytest
 from tests.tidy.sources import Module, assert_none, in_rooms, modules, parse
 
 CORE = frozenset(
-    {"errors", "durations"}
+    {"counts", "durations", "errors"}
     | {
         f"rocketmq.{room}"
         for room in ("answers", "ports", "promises", "settings", "signals", "state_table", "stats_item")

@@ -22,7 +22,10 @@ assert set(MAY_USE) == {*WINGS, "cli"}
 # Bottom up. Rooms of one floor never import each other, except where the floor is one of those TOGETHER.
 TOGETHER, APART = False, True
 FLOORS = [
-    (TOGETHER, {"browser", "errors", "durations", "extras", "lazy_names", "notebook", "scales", "whole_files"}),
+    (
+        TOGETHER,
+        {"browser", "counts", "errors", "durations", "extras", "lazy_names", "notebook", "scales", "whole_files"},
+    ),
     (
         TOGETHER,
         {

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from mqlab.counts import counted
 from mqlab.course.teach import blocked
 from mqlab.course.teach.exercises import Answers, Call, Case, Exercise, Finding, exercise, why_unusable
 from mqlab.course.teach.failed_cells import failure_of
@@ -226,7 +227,8 @@ def not_started(asked: Exercise, missing: list[str]) -> Said:
 
 def passed(asked: Exercise, count: int) -> Said:
     """The result of a check that found nothing wrong."""
-    headline = f"{asked.id}: {count} of {count} public checks pass; hidden checks run at grading"
+    checks = counted(count, f"of {count} public checks pass", "of 1 public check passes")
+    headline = f"{asked.id}: {checks}; hidden checks run at grading"
     return Said("good", headline, note=asked.note)
 
 

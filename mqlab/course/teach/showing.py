@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from mqlab.counts import counted
 from mqlab.course.teach.exercises import Call, Finding, exercise
 from mqlab.course.teach.said import Said
 from mqlab.lab.views.view import View
@@ -99,7 +100,7 @@ def sides_table(sides: list[tuple[str, str, str]], *, caption: str | Markup = ""
         Markup("<tr>{}{}{}</tr>").format(
             mark.format("differs" if sign == "≠" else "same", sign), _side(left), _side(right)
         )
-        for sign, left, right in [*sides, *([("", f"… {more} more lines", "")] if more else [])]
+        for sign, left, right in [*sides, *([("", f"… {counted(more, 'more lines')}", "")] if more else [])]
     )
     head = Markup('<th scope="col" style="text-align:left">{}</th>')
     heads = Markup("").join(head.format(name) for name in ("", "expected", "found"))
@@ -200,7 +201,7 @@ def _clipped(value: object) -> str:
         return "\n".join([*lines, f"{len(value)} bytes"])
     lines = _lines(value)
     left_out = len(lines) - MAX_ARGUMENT_LINES
-    return "\n".join(lines if left_out <= 0 else [*lines[:MAX_ARGUMENT_LINES], f"… {left_out} more lines"])
+    return "\n".join(lines if left_out <= 0 else [*lines[:MAX_ARGUMENT_LINES], f"… {counted(left_out, 'more lines')}"])
 
 
 def side_by_side(expected: object, found: object) -> list[tuple[str, str, str]]:

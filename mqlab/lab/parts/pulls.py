@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.lab.parts.broken import ask, broken, is_whole
 from mqlab.lab.parts.doors import StoreToRead
 from mqlab.rocketmq.broker.broadcast_offsets import BroadcastOffsets
@@ -116,7 +117,7 @@ class PartPulls:
                 raise broken(name, OUTSIDE_RULE, arguments, ([], min(max(offset, 0), end)), answer)
             return offered, next_offset
         if len(offered) > asked["most"]:
-            raise broken(name, MOST_RULE, arguments, f"{asked['most']} messages", f"{len(offered)}")
+            raise broken(name, MOST_RULE, arguments, f"{counted(asked['most'], 'messages')}", f"{len(offered)}")
         for unit in offered:
             if not _wants(asked, unit):
                 raise broken(name, FILTER_RULE, arguments, f"tags {asked['tags']}", _tag(unit))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from wcwidth import ljust
 
+from mqlab.counts import counted
 from mqlab.errors import UsageError
 from mqlab.lab.views.picture import Canvas, Picture, legend_places, text_pixels
 from mqlab.lab.views.table import Row, Table, as_row
@@ -119,7 +120,7 @@ class Ribbon:
         if not self.units_behind:
             return "nothing behind"
         age = "" if self.seconds_behind is None else f", {self.seconds_behind:,.1f} s"
-        return f"{self.units_behind:,} {'unit' if self.units_behind == 1 else 'units'}{age} behind"
+        return f"{counted(self.units_behind, 'units')}{age} behind"
 
 
 class BatchStrip(Picture):

@@ -19,6 +19,7 @@ from typing import Any
 
 from wcwidth import ljust
 
+from mqlab.counts import counted
 from mqlab.errors import UsageError
 from mqlab.lab.views.picture import Canvas, Picture, text_pixels
 from mqlab.lab.views.plot import Plot
@@ -33,7 +34,6 @@ BAR_PIXELS, BAR_CHARACTERS = 320, 40
 BAR_ROW = 24
 MAX_LABEL_COLUMNS = 32
 MARGIN = 18
-LONGEST_ABBREVIATION = 3
 LINES = ((BLUE, False), (RED, True), (GREEN, False), (VIOLET, True), (AMBER, False))
 MOST_ROWS_OF_TEXT = 16
 BINS = 20
@@ -61,20 +61,6 @@ def _number(value: Any) -> float:
     return int(number) if number == int(number) else number
 
 
-def _words(value: float, unit: str) -> str:
-    """A number and its unit.
-
-    >>> _words(1, "messages"), _words(2, "messages"), _words(1, "retries"), _words(1, "ms")
-    ('1 message', '2 messages', '1 retry', '1 ms')
-    """
-    text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-    # A unit in the plural is a word; an abbreviation, such as ms, is none.
-    is_single = text == "1" and len(unit) > LONGEST_ABBREVIATION and unit.isalpha()
-    if is_single:
-        unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
-    return f"{text} {unit}".rstrip()
-
-
 class Bars(Picture):
     """One bar per label, in the order given; the longest has the full length, so that lengths can be compared.
 
@@ -96,7 +82,7 @@ class Bars(Picture):
 
     @property
     def alt(self) -> str:
-        said = "; ".join(f"{label} {_words(value, self.unit)}" for label, value in self._drawn[:6])
+        said = "; ".join(f"{label} {counted(value, self.unit)}" for label, value in self._drawn[:6])
         more = f"; {len(self.values) - 6} more" if len(self.values) > 6 else ""
         return f"{self.title or 'Bars'}: {said or 'nothing'}{more}"
 
@@ -119,18 +105,18 @@ class Bars(Picture):
         wide = max(map(width, names), default=0)
         for name, (_, value) in zip(names, self._drawn, strict=True):
             bar = "█" * _share(value, self._most, BAR_CHARACTERS)
-            lines.append(f"{ljust(name, wide)}  {bar:<{BAR_CHARACTERS}}  {_words(value, self.unit)}")
+            lines.append(f"{ljust(name, wide)}  {bar:<{BAR_CHARACTERS}}  {counted(value, self.unit)}")
         lines += [self._rest()] if self._rest() else []
         return "\n".join(lines if self.values else [*lines, "nothing to compare"])
 
     def _rest(self) -> str:
         more = len(self.values) - len(self._drawn)
-        return f"… {more} more bars; .table() has all {len(self.values)}" if more else ""
+        return f"… {counted(more, 'more bars')}; .table() has all {len(self.values):,}" if more else ""
 
     def svg(self) -> str:
         names = [cut(label, MAX_LABEL_COLUMNS) for label, _ in self._drawn]
         left = MARGIN + max(map(text_pixels, names), default=0) + 10
-        words = [_words(value, self.unit) for _, value in self._drawn]
+        words = [counted(value, self.unit) for _, value in self._drawn]
         longs = [_share(value, self._most, BAR_PIXELS) for _, value in self._drawn]
         # The words of a long bar stand in it, so that the picture fits a narrow page.
         right = max([BAR_PIXELS, *(_end_of(long, text) for long, text in zip(longs, words, strict=True))])
@@ -304,7 +290,7 @@ class Histogram(Picture):
         if not self.values:
             return f"{self.title or 'Histogram'}: no values"
         low, high, count = max(self.ranges, key=lambda span: span[2])
-        most = f"most ({count:,}) from {low:,.4g} to {_words(high, self.unit)}"
+        most = f"most ({count:,}) from {low:,.4g} to {counted(high, self.unit)}"
         return f"{self.title or 'Histogram'} of {len(self.values):,} values: {most}"
 
     def table(self) -> Table:
@@ -325,7 +311,7 @@ class Histogram(Picture):
         canvas = plot.canvas(0)
         for low, high, count in self.ranges:
             (left, top), (right, bottom) = plot.at(low, count), plot.at(high, 0)
-            title = f"{low:,.4g} to {_words(high, self.unit)}: {count:,}"
+            title = f"{low:,.4g} to {counted(high, self.unit)}: {count:,}"
             if count:
                 top = min(top, bottom - 1)
                 canvas.box(left, top, max(right - left - 1, 1), bottom - top, BLUE, title=title)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.durations import exact_text
 from mqlab.lab.views.picture import Canvas, Look, Picture, text_pixels
 from mqlab.lab.views.table import Table
@@ -59,7 +60,7 @@ class DelayQueues(Picture):
     def alt(self) -> str:
         came = sum(len(message.came_ms) for message in self.waiting)
         levels = len({message.level for message in self.waiting})
-        return f"{self.title or 'Delay queues'}: {len(self.waiting)} waited in {levels} levels, {came} came"
+        return f"{self.title or 'Delay queues'}: {len(self.waiting)} waited in {counted(levels, 'levels')}, {came} came"
 
     def table(self) -> Table:
         """One row per message that waited: level, message, and after how many ms it was due and came."""

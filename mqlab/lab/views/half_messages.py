@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.durations import exact_text
 from mqlab.lab.views.picture import Canvas, Look, Picture, text_pixels
 from mqlab.lab.views.table import Table
@@ -65,7 +66,9 @@ class HalfMessages(Picture):
     @property
     def alt(self) -> str:
         asked = sum(len(half.asked) for half in self.halves)
-        return f"{self.title or 'Half messages'}: {len(self.halves)} stored, {asked} questions of the broker"
+        return (
+            f"{self.title or 'Half messages'}: {len(self.halves)} stored, {counted(asked, 'questions')} of the broker"
+        )
 
     def table(self) -> Table:
         """One row per half message: its questions and how it ended, in ms after the first was stored."""

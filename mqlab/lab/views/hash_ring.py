@@ -13,6 +13,7 @@ import bisect
 import math
 from collections.abc import Iterable
 
+from mqlab.counts import counted
 from mqlab.errors import UsageError
 from mqlab.lab.views.owners_grid import MEMBER_COLOURS
 from mqlab.lab.views.picture import Canvas, Look, Picture, text_pixels
@@ -62,8 +63,9 @@ class HashRing(Picture):
     @property
     def alt(self) -> str:
         return (
-            f"{self.title or 'Hash ring'}: {len(self.points)} points of {len(self.members)} members, "
-            f"{len(self.queues)} queues"
+            f"{self.title or 'Hash ring'}: "
+            f"{counted(len(self.points), 'points')} of {counted(len(self.members), 'members')}, "
+            f"{counted(len(self.queues), 'queues')}"
         )
 
     def table(self) -> Table:

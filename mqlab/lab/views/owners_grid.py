@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.lab.views.picture import Canvas, Picture, text_pixels
 from mqlab.lab.views.table import Table
 from mqlab.lab.views.theme import AMBER, BLUE, GREEN, INK, MUTED, RED, RULE, VIOLET, colour
@@ -81,7 +82,10 @@ class OwnersGrid(Picture):
     @property
     def alt(self) -> str:
         moved = sum(len(self.moved(number)) for number in range(len(self.moments)))
-        words = f"{len(self.queues)} queues, {len(self.members)} members, {len(self.moments)} moments, {moved} moves"
+        words = (
+            f"{counted(len(self.queues), 'queues')}, {counted(len(self.members), 'members')}, "
+            f"{counted(len(self.moments), 'moments')}, {counted(moved, 'moves')}"
+        )
         return f"{self.title or 'Owners of queues'}: {words}"
 
     def table(self) -> Table:

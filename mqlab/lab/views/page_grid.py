@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from wcwidth import ljust
 
+from mqlab.counts import counted
 from mqlab.lab.views.picture import Canvas, Look, Picture, text_pixels
 from mqlab.lab.views.table import Table
 from mqlab.lab.views.text_width import cut, printable, width
@@ -89,7 +90,7 @@ class PageGrid(Picture):
     @property
     def alt(self) -> str:
         count = sum(1 if file.whole else len(file.unsynced) for file in self.files)
-        return f"{self.title or 'Pages'}: {count} written and not synced, in {len(self.files)} files"
+        return f"{self.title or 'Pages'}: {count} written and not synced, in {counted(len(self.files), 'files')}"
 
     def table(self) -> Table:
         """One row per unsynced page, whole file or other change: file, what, page, from_byte, to_byte."""
@@ -119,7 +120,7 @@ class PageGrid(Picture):
 
     def _rest(self) -> list[str]:
         more = len(self.files) - MAX_FILES
-        lines = [f"… {more} more files; .table() has all unsynced pages"] if more > 0 else []
+        lines = [f"… {counted(more, 'more files')}; .table() has all unsynced pages"] if more > 0 else []
         return lines + [f"name not synced: {printable(other)}" for other in self.others[:MAX_FILES]]
 
     def svg(self) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from wcwidth import ljust
 
+from mqlab.counts import counted
 from mqlab.lab.views.picture import Canvas, Look, Picture, text_pixels
 from mqlab.lab.views.table import Table, as_row
 from mqlab.lab.views.text_width import cut
@@ -51,7 +52,7 @@ class QueueView(Picture):
     @property
     def alt(self) -> str:
         where = ", ".join(f"{group} reads {offset} next" for group, offset in self.groups.items())
-        return f"{self.name}: {len(self.entries)} entries{'; ' + where if where else ''}"
+        return f"{self.name}: {counted(len(self.entries), 'entries')}{'; ' + where if where else ''}"
 
     @property
     def next_offset(self) -> int:
@@ -86,7 +87,7 @@ class QueueView(Picture):
         head = [self.name]
         earlier = len(self.entries) - len(slots) + 1
         if earlier > 0:
-            head.append(f"… {earlier} earlier entries; .table() has all")
+            head.append(f"… {counted(earlier, 'earlier entries')}; .table() has all")
         behind = {g: o for g, o in self.groups.items() if o < slots[0][0]}
         head += [f"{group} reads {offset} next, before what is shown" for group, offset in behind.items()]
         # One line per entry; groups that read it next are named after it.

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from mqlab.counts import counted
 from mqlab.durations import exact_text, rounded_text
 from mqlab.lab.views.picture import Canvas, Picture, text_pixels
 from mqlab.lab.views.table import Table
@@ -99,7 +100,10 @@ class QueueOwners(Picture):
     @property
     def alt(self) -> str:
         queues = {span.queue for span in self.spans}
-        words = f"{len(queues)} queues, {len(self.calls)} calls, {len(self.twice())} messages given to two members"
+        words = (
+            f"{counted(len(queues), 'queues')}, {counted(len(self.calls), 'calls')}, "
+            f"{counted(len(self.twice()), 'messages')} given to two members"
+        )
         return f"{self.title or 'Owners of queues over time'}: {words}"
 
     def table(self) -> Table:
@@ -241,7 +245,7 @@ class QueueOwners(Picture):
             x += 48 + text_pixels(words)
         more = len(self.lanes()) - MOST_LANES
         if more > 0:
-            canvas.text(x, y, f"… {more} more lanes; .table() has all", MUTED, size=11)
+            canvas.text(x, y, f"… {counted(more, 'more lanes')}; .table() has all", MUTED, size=11)
 
     def __repr__(self) -> str:
         return f"<QueueOwners {self.alt}>"

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from mqlab.counts import counted
 from mqlab.lab.views.picture import Canvas, Picture, text_pixels
 from mqlab.lab.views.table import Table
 from mqlab.lab.views.text_width import cut, printable
@@ -80,8 +81,11 @@ class StoreMap(Picture):
     @property
     def alt(self) -> str:
         entries = sum(map(len, self.queues.values()))
-        lit = f"; the highlighted message has {len(self.lit)} units" if self.lit else ""
-        words = f"{len(self.units)} units, {entries} queue entries, {len(self.index)} index entries"
+        lit = f"; the highlighted message has {counted(len(self.lit), 'units')}" if self.lit else ""
+        words = (
+            f"{counted(len(self.units), 'units')}, {counted(entries, 'queue entries')}, "
+            f"{counted(len(self.index), 'index entries')}"
+        )
         return f"{self.title or 'A store'}: {words}{lit}"
 
     def table(self) -> Table:
@@ -118,7 +122,7 @@ class StoreMap(Picture):
 
     def _rest(self) -> str:
         more = len(self.units) - len(self._drawn)
-        return f"… {more} earlier units; .table() has all {len(self.units)}" if more else ""
+        return f"… {counted(more, 'earlier units')}; .table() has all {len(self.units):,}" if more else ""
 
     def text(self) -> str:
         lines = [self.title] if self.title else []

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, overload
 from markupsafe import Markup
 from wcwidth import ljust, rjust
 
+from mqlab.counts import counted
 from mqlab.durations import calendar
 from mqlab.errors import UsageError
 from mqlab.lab.views.on_demand import OnDemand
@@ -224,7 +225,7 @@ class Table(View):
 
     def _rest(self, shown: int = MAX_ROWS_SHOWN) -> list[str]:
         more = len(self._rows) - shown
-        return [f"… {more} more rows; .to_pandas() has all {len(self._rows)}"] if more > 0 else []
+        return [f"… {counted(more, 'more rows')}; .to_pandas() has all {len(self._rows):,}"] if more > 0 else []
 
     def _is_number(self, name: str) -> bool:
         values = [row._values[name] for row in self._rows[:MAX_ROWS_SHOWN] if row._values[name] is not None]

@@ -20,6 +20,7 @@ from typing import Any
 
 from wcwidth import ljust
 
+from mqlab.counts import counted
 from mqlab.durations import calendar, exact_text
 from mqlab.errors import UsageError
 from mqlab.lab.views.on_demand import OnDemand
@@ -147,7 +148,10 @@ class Timeline(Picture):
 
     @property
     def alt(self) -> str:
-        return f"{self.title or 'Timeline'}: {len(self.moments)} moments in {', '.join(self.lanes) or 'no lane'}"
+        return (
+            f"{self.title or 'Timeline'}: "
+            f"{counted(len(self.moments), 'moments')} in {', '.join(self.lanes) or 'no lane'}"
+        )
 
     @property
     def start_ms(self) -> int:
@@ -227,11 +231,11 @@ class Timeline(Picture):
         if not more:
             return []
         choice = "a message's id, first_step= or last_step= choose"
-        return [f"… {more} more moments; .table() has all {len(self.moments)}; {choice}"]
+        return [f"… {counted(more, 'more moments')}; .table() has all {len(self.moments):,}; {choice}"]
 
     def __repr__(self) -> str:
         lanes = ", ".join(self.lanes)
-        return f"<Timeline of {len(self.moments)} moments from {calendar(self.start_ms)}, lanes {lanes}>"
+        return f"<Timeline of {counted(len(self.moments), 'moments')} from {calendar(self.start_ms)}, lanes {lanes}>"
 
 
 def after(elapsed_ms: int) -> str:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from mqlab.counts import counted
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.lab.runtime.collector import collecting_rarely
@@ -133,13 +134,14 @@ class Verdict(View):
     def _headline(self) -> str:
         if not self.topics:
             return f"{self.group}: no such group subscribed to anything, so there is nothing to judge"
-        counted = ", ".join(f"{count} {kind}" for kind, count in self.counts().items()) or "nothing is wrong"
+        by_kind = ", ".join(f"{count} {kind}" for kind, count in self.counts().items()) or "nothing is wrong"
         dead = f", {self.dead} dead" if self.dead else ""
-        whole = f"{self.group}: {self.messages} messages{dead}: {counted}"
+        whole = f"{self.group}: {counted(self.messages, 'messages')}{dead}: {by_kind}"
         if self.dropped:
             whole += f" (the first {self.dropped} steps were dropped; messages stored in them are not judged)"
         elif self.stored_before:
-            whole += f" (not judged: {self.stored_before} deliveries of messages stored before the journal begins)"
+            earlier = counted(self.stored_before, "deliveries")
+            whole += f" (not judged: {earlier} of messages stored before the journal begins)"
         return whole
 
     def text(self) -> str:
@@ -309,9 +311,7 @@ class _Judge:
                         done.setdefault(reader.client, []).append((ended.step, copy, ended))
             for finished in done.values():
                 for _, copy, ended in sorted(finished, key=lambda ending: ending[0])[1:]:
-                    why = (
-                        f"its producer stored it {len(copies)} times, under one unique id; {len(finished)} are finished"
-                    )
+                    why = f"its producer stored it {len(copies)} times, under one unique id; {len(finished)} finished"
                     yield _anomaly(DUPLICATED, copy, ended, why, [step for other in copies for step in other.steps])
 
     def out_of_order(self, messages: Sequence[MessageHistory]) -> Iterator[Anomaly]:

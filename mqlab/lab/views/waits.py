@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from mqlab.counts import counted
 from mqlab.durations import exact_text, rounded_text
 from mqlab.errors import UsageError
 from mqlab.lab.views.picture import Canvas, Look, Picture, text_pixels
@@ -119,7 +120,10 @@ class MessageWaits(Picture):
     def alt(self) -> str:
         longest = max((self._long(wait) for wait in self.waits), default=0)
         end = f", dead after {exact_text(self.dead_ms - self.start_ms)}" if self.dead_ms is not None else ""
-        words = f"{len(self.calls)} deliveries, {len(self.waits)} waits, the longest {exact_text(longest)}{end}"
+        words = (
+            f"{counted(len(self.calls), 'deliveries')}, {counted(len(self.waits), 'waits')}, "
+            f"the longest {exact_text(longest)}{end}"
+        )
         return f"{self.title or 'Deliveries and waits'}: {words}"
 
     def table(self) -> Table:
@@ -162,7 +166,7 @@ class MessageWaits(Picture):
     @staticmethod
     def _rest(rows: Sequence[object]) -> str:
         more = len(rows) - MAX_ROWS_DRAWN
-        return f"… {more} more rows; .table() has all {len(rows)}" if more > 0 else ""
+        return f"… {counted(more, 'more rows')}; .table() has all {len(rows):,}" if more > 0 else ""
 
     def _axis(self) -> Scale:
         """An axis of durations: logarithmic over the lengths of the waits, or linear over the whole time."""

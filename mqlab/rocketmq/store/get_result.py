@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.counts import counted
 from mqlab.errors import CorruptionError
 from mqlab.rocketmq.wire.record import Record, decode
 
@@ -92,7 +93,7 @@ class GetResult:
 
     def __repr__(self) -> str:
         bounds = f"{self.next_begin_offset} of {self.min_offset}..{self.max_offset}"
-        return f"<GetResult {self.status} {len(self.units)} messages, next {bounds}>"
+        return f"<GetResult {self.status} {counted(len(self.units), 'messages')}, next {bounds}>"
 
 
 class QueryResult:
@@ -122,4 +123,5 @@ class QueryResult:
         return len(self.records)
 
     def __repr__(self) -> str:
-        return f"<QueryResult {len(self.records)} messages, indexed up to {self.index_last_update_phyoffset}>"
+        messages = counted(len(self.records), "messages")
+        return f"<QueryResult {messages}, indexed up to {self.index_last_update_phyoffset}>"

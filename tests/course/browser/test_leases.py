@@ -35,6 +35,6 @@ def test_a_narrow_dark_page_without_a_kernel_shows_recorded_runs(chromium: Any, 
     recorded = {"happens": ("works", "hangs"), "members": (2,), "lease_s": (10,), "work_s": (2,)}
     page = still_page(chromium, lease_board(recorded=recorded), tmp_path, dark=True, width=420)
     page.get_by_label("billing-1").select_option(label="hangs in its first call")
-    page.get_by_text("8 of 8 orders done; 1 calls repeated.").wait_for()
+    page.get_by_text("8 of 8 orders done; 1 call repeated.").wait_for()
     assert page.get_by_label("A lease lasts").locator("option").all_text_contents() == ["10 s"]
     assert fits(page) and page.problems == []

@@ -262,7 +262,7 @@ def test_check_tells_a_student_what_is_wrong(course: Path, submissions: Path) ->
     result = mqlab("check", "--course", course, submissions / "陈_1_2_99-tiny.ipynb")
     assert result.exit_code == 1
     assert "✗ lab99.total: The total is the sum of all numbers" in result.stdout
-    assert "expected: " in result.stdout and "✓ lab99.box: 1 of 1 public checks pass" in result.stdout
+    assert "expected: " in result.stdout and "✓ lab99.box: 1 of 1 public check passes" in result.stdout
     assert "hidden" not in result.stdout
 
 

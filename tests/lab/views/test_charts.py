@@ -68,7 +68,7 @@ def test_one_of_very_many_is_still_a_bar() -> None:
 
 def test_many_bars_are_cut_with_a_word_and_the_table_has_all() -> None:
     many = CHARTS[3]
-    assert len(many.table()) == 5_000 and "… 4960 more bars; .table() has all 5000" in str(many)
+    assert len(many.table()) == 5_000 and "… 4,960 more bars; .table() has all 5,000" in str(many)
     assert len(bars(many)) == MAX_BARS_DRAWN - 1  # that of 0 is not drawn
 
 

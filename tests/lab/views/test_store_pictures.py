@@ -77,7 +77,7 @@ def test_one_message_is_lit_up_everywhere_by_a_sign_and_by_thick_lines() -> None
 
 def test_a_long_log_is_drawn_from_its_newest_units_and_the_table_has_all() -> None:
     long = PICTURES[2]
-    assert f"… {3_000 - MAX_UNITS_DRAWN} earlier units" in str(long) and len(long.table()) == 3_000
+    assert f"… {3_000 - MAX_UNITS_DRAWN:,} earlier units" in str(long) and len(long.table()) == 3_000
 
 
 def test_a_page_has_a_sign_and_a_colour_for_what_a_power_cut_does_to_it() -> None:
@@ -125,4 +125,4 @@ def test_a_wait_that_is_not_over_and_a_death_are_told() -> None:
 
 
 def test_a_message_delivered_thousands_of_times_is_cut_with_a_word() -> None:
-    assert f"… {4_000 - MAX_ROWS_DRAWN} more rows; .table() has all 4000" in str(PICTURES[12])
+    assert f"… {4_000 - MAX_ROWS_DRAWN:,} more rows; .table() has all 4,000" in str(PICTURES[12])

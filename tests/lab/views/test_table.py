@@ -100,7 +100,7 @@ def test_missing_values_empty_tables_slices_and_status() -> None:
 
 def test_long_tables_say_how_much_more_there_is() -> None:
     table = Table([{"n": n} for n in range(MAX_ROWS_SHOWN + 940)])
-    assert str(table).splitlines()[-1] == "… 940 more rows; .to_pandas() has all 1000"
+    assert str(table).splitlines()[-1] == "… 940 more rows; .to_pandas() has all 1,000"
     assert "940 more rows" in table.html()
     assert len(table.to_pandas()) == 1000
 

@@ -95,7 +95,7 @@ def test_a_pop_that_begins_one_too_low_leases_twice() -> None:
 def test_a_message_that_its_client_drops_is_lost() -> None:
     verdict = played(lambda messages, context: RECONSUME_LATER, last="90s", max_reconsume_times=0).verify("billing")
     (first, *_) = verdict.of("LOST")
-    assert first.why == "billing-1 dropped it after 1 deliveries: POP has no dead letters"
+    assert first.why == "billing-1 dropped it after 1 delivery: POP has no dead letters"
     assert [row["what"].split()[0] for row in first.steps()][-1] == "message.given_up"
 
 

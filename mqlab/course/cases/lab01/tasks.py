@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.teach.tasks import Task
 from mqlab.rocketmq.store.config import StoreConfig
 from mqlab.rocketmq.wire.java_hash import index_key_hash, tags_code
@@ -101,7 +102,10 @@ def _orders_are_large(lab: Any) -> str:
 
 def _nothing_is_left(lab: Any) -> str:
     left = _orders(lab)
-    left_over = f"In your last run {left} orders are left. Set MISSING, run the two cells above, and answer then."
+    left_over = (
+        f"In your last run {counted(left, 'orders are left', 'order is left')}. Set MISSING, "
+        "run the two cells above, and answer then."
+    )
     return left_over if left else ""
 
 

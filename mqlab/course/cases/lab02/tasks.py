@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.cases.lab02.clusters import TOPIC
 from mqlab.course.teach.tasks import Task
 
@@ -40,7 +41,7 @@ def _a_minute_and_few(lab: Any) -> str:
     if healed_ms - cut_ms < CUT_MS:
         return f"Your cable is out for {(healed_ms - cut_ms) / 1000:.0f} s: make it at least a minute."
     if lab.waiting > FEW:
-        return f"With your CUT_FOR {lab.waiting} orders waited: take a shorter one, and run the cell again."
+        return f"With your CUT_FOR {counted(lab.waiting, 'orders')} waited: take a shorter one, and run the cell again."
     return ""
 
 
@@ -120,13 +121,18 @@ def _shop_goes_on(lab: Any) -> str:
     if all(row["the shop is told"] == "SEND_OK" for row in lab.said) and lab.read < len(lab.said):
         return ""
     outcome = lab.said[-1]["the shop is told"]
-    return f"In your last run the shop is told {outcome!r} in the end, and {lab.read} orders are read."
+    return (
+        f"In your last run the shop is told {outcome!r} in the end, "
+        f"and {counted(lab.read, 'orders are read', 'order is read')}."
+    )
 
 
 def _reads_all(lab: Any) -> str:
     if lab.left == 0:
         return ""
-    return f"In your last run {lab.left} orders are left: change READ and run the cell again."
+    return (
+        f"In your last run {counted(lab.left, 'orders are left', 'order is left')}: change READ and run the cell again."
+    )
 
 
 THIRD_PART = (

@@ -15,6 +15,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.cases.lab03.histories import counts, owners_of
 from mqlab.course.teach.tasks import Task
 from mqlab.rocketmq.client.allocate import strategy
@@ -124,7 +125,7 @@ def _is_bad(board: Any) -> str:
     if board.state["strategy"] != "AVG_BY_CIRCLE":
         return "The board shows another strategy: choose AVG_BY_CIRCLE."
     if board.position < LEAST_CHANGES:
-        return f"The history has {board.position} changes so far: it needs {LEAST_CHANGES} or more."
+        return f"The history has {counted(board.position, 'changes')} so far: it needs {LEAST_CHANGES} or more."
     if (board.churn or 0) < LEAST_CHURN:
         return f"So far {board.churn or 0:.2f} times as many moved as had to: try another history."
     return ""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.kit import World
 from mqlab.course.kit.days import Day, Does, Played
@@ -134,7 +135,7 @@ def _why_not(story: OwnStory, rows: list[Any]) -> Finding:
     keys = [row.msg_id for row in rows]
     if len(set(keys)) < len(keys):
         return Finding(COPIES_RULE, where, expected, "two entries with one id", lab=story.lab)
-    return Finding(NEVER_TWICE_RULE, where, expected, f"{len(rows)} deliveries, no pair", lab=story.lab)
+    return Finding(NEVER_TWICE_RULE, where, expected, f"{counted(len(rows), 'deliveries')}, no pair", lab=story.lab)
 
 
 def seen(lab: Lab) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.cases.lab04.offsets import GROUP, NODE, TOPIC
 from mqlab.course.teach.tasks import Task
 from mqlab.rocketmq.client.settings import PushConsumerConfig
@@ -44,7 +45,10 @@ def _four_again(strip: Any) -> str:
     count = len(strip.redelivered())
     if count == READ_AGAIN:
         return ""
-    return f"On your board {count} finished orders are redelivered after the last crash. Make it {READ_AGAIN}."
+    return (
+        f"On your board {counted(count, 'finished orders are redelivered', 'finished order is redelivered')} "
+        f"after the last crash. Make it {READ_AGAIN}."
+    )
 
 
 SPAN_OF_A_PULL = PushConsumerConfig().pull_batch_size - 1
@@ -115,7 +119,8 @@ def _reads_nothing_old(lab: Any) -> str:
     if len(_calls(lab)) == _sent_after_the_start(lab):
         return ""
     return (
-        f"Your last run has read {len(_calls(lab))} orders, old ones among them: put the verb into before_the_start "
+        f"Your last run has read {counted(len(_calls(lab)), 'orders')}, "
+        "old ones among them: put the verb into before_the_start "
         "and run the cell again."
     )
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.cases.lab05.events import GROUP, TOPIC
 from mqlab.course.teach.tasks import Task
 
@@ -34,7 +35,7 @@ def _nothing_overtakes(board: Any) -> str:
     if now.mode != "concurrent" or now.queues != 1 or now.batch != 1:
         return "The question is about a concurrent listener, one queue and a batch of 1: set those on the board."
     if board.overtaken:
-        return f"On your board {board.overtaken} events overtake: take fewer threads."
+        return f"On your board {counted(board.overtaken, 'events overtake', 'event overtakes')}: take fewer threads."
     return ""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.cases.lab08.relay import fewest
 from mqlab.course.teach.tasks import Task
 from mqlab.rocketmq.wire import names
@@ -64,7 +65,8 @@ def _questions(lab: Any) -> int:
 
 
 def _few_questions(lab: Any) -> str:
-    return "" if _questions(lab) == FEW else f"The broker asked {_questions(lab)} times: set MOST to {FEW} first."
+    times = counted(_questions(lab), "times")
+    return "" if _questions(lab) == FEW else f"The broker asked {times}: set MOST to {FEW} first."
 
 
 def _seconds_after_stored(lab: Any, kind: str) -> int:
@@ -109,7 +111,8 @@ def _late_ms(lab: Any) -> int:
 
 def _five_copies(lab: Any) -> str:
     count = sum(1 for _ in lab.store().messages(names.TIMER_TOPIC))
-    return "" if count == COPIES else f"Your last run has {count} copies: change WINDOW until there are {COPIES}."
+    copies = counted(count, "copies")
+    return "" if count == COPIES else f"Your last run has {copies}: change WINDOW until there are {COPIES}."
 
 
 def _recalled_from(lab: Any) -> str:

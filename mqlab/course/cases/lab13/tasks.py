@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.teach.tasks import Task
 
 FIRST_NIGHT = "night 2410"
@@ -27,7 +28,7 @@ def _same_night(_night: Night, name: str) -> str:
 
 def _unjudged(board: Any) -> str:
     left = len(board.claims) - len(board.verdicts)
-    return f"{left} claims have no verdict yet: ask and judge them first" if left else ""
+    return f"{counted(left, 'claims have', 'claim has')} no verdict yet: ask and judge them first" if left else ""
 
 
 def _same_moment(_shown: Any, moment: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.teach.tasks import Task
 from mqlab.rocketmq.wire.pop import pop_retry_topic
 
@@ -46,7 +47,8 @@ def _repeated(lab: Any) -> int:
 
 def _sold_more(lab: Any) -> str:
     more = len(list(lab.store().messages(TOPIC))) - BEFORE
-    return "" if more == MORE else f"In your last run {more} more orders were sold: set MORE to {MORE}."
+    sold = counted(more, "more orders were sold", "more order was sold")
+    return "" if more == MORE else f"In your last run {sold}: set MORE to {MORE}."
 
 
 def _of_the_second(lab: Any) -> int:

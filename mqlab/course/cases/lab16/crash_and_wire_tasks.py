@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.teach.tasks import Task
 from mqlab.rocketmq.store.config import parse_delay_levels
 
@@ -30,9 +31,8 @@ def _twice(lab: Any) -> int:
 
 def _not_worst(lab: Any) -> str:
     twice = _twice(lab)
-    return (
-        "" if twice >= WORST_OF_BOTH else f"In your last run {twice} orders were paid twice; another second costs more."
-    )
+    paid = counted(twice, "orders were paid", "order was paid")
+    return "" if twice >= WORST_OF_BOTH else f"In your last run {paid} twice; another second costs more."
 
 
 def _delays_s(clock: Any) -> list[int]:
@@ -70,10 +70,11 @@ def _reports(lab: Any) -> int:
 
 
 def _more_than_pulls(lab: Any) -> str:
-    counted = _requests(lab)
-    if counted["UPDATE_CONSUMER_OFFSET"] < counted["PULL_MESSAGE"]:
+    requests = _requests(lab)
+    if requests["UPDATE_CONSUMER_OFFSET"] < requests["PULL_MESSAGE"]:
         return ""
-    return f"In your last run there are {_reports(lab)} reports and {counted['PULL_MESSAGE']} pulls: increase PERSIST."
+    reports, pulls = counted(_reports(lab), "reports"), counted(requests["PULL_MESSAGE"], "pulls")
+    return f"In your last run there are {reports} and {pulls}: increase PERSIST."
 
 
 TASKS_OF_CRASHES = (

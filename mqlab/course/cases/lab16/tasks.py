@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.teach.tasks import Task
 
 FILE_BYTES, IN_A_FILE = 2048, 4
@@ -25,7 +26,8 @@ def _in_first_file(lab: Any) -> list[Any]:
 
 def _four_to_a_file(lab: Any) -> str:
     count = len(_in_first_file(lab))
-    return "" if count == IN_A_FILE else f"In your last run {count} orders are in the first file: change BODY."
+    orders = counted(count, "orders are", "order is")
+    return "" if count == IN_A_FILE else f"In your last run {orders} in the first file: change BODY."
 
 
 def _blank(lab: Any) -> int:
@@ -40,7 +42,7 @@ def _most_lost(matrix: Any) -> int:
 def _smallest_pause(paused: Any) -> str:
     less, pause = sorted(paused)
     if (lost := _most_lost(paused[pause])) > 1:
-        return f"In your last run a power cut lost {lost} orders: increase PAUSE."
+        return f"In your last run a power cut lost {counted(lost, 'orders')}: increase PAUSE."
     if (lost := _most_lost(paused[less])) <= 1:
         return f"In your last run no power cut lost more than {lost} with {less} ms either: decrease PAUSE."
     return ""
@@ -77,7 +79,7 @@ def _a_third(rows: Any) -> int:
 
 
 def _three_pulls(rows: Any) -> str:
-    return "" if len(rows) == THREE_PULLS else f"Your last run needed {len(rows)} pulls: change MOST."
+    return "" if len(rows) == THREE_PULLS else f"Your last run needed {counted(len(rows), 'pulls')}: change MOST."
 
 
 def _rare_ones(scope: Any) -> str:

@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.data.traffic.model import ON_REQUEST, Asked, TrafficModel
 from mqlab.data.traffic.trouble.incidents import incidents_of
 from mqlab.data.traffic.writing.broker_store import BrokerStore
@@ -72,7 +73,7 @@ class TrafficSummary:
         asked = self.asked
         return (
             f"<traffic {self.directory}: {asked.messages:,} messages, {self.log_bytes:,} bytes, "
-            f"{asked.brokers} broker{'s' * (asked.brokers > 1)}, seed {asked.seed}>"
+            f"{counted(asked.brokers, 'brokers')}, seed {asked.seed}>"
         )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mqlab.counts import counted
 from mqlab.lab.runtime.journal import StepRecord
 from mqlab.lab.views.histories.message_deliveries import ACKED, REVIVED, RUNS, SETTLED, MessageHistory, MessageReader
 
@@ -34,7 +35,7 @@ def lease_findings(
         yield (
             LOST,
             message.given_up,
-            f"{message.given_up.node} dropped it after {times} deliveries: POP has no dead letters",
+            f"{message.given_up.node} dropped it after {counted(times, 'deliveries')}: POP has no dead letters",
         )
         return
     if lease.how == SETTLED and lease.end is not None:

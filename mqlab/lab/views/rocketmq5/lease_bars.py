@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.durations import exact_text
 from mqlab.lab.views.picture import Canvas, Look, Picture, text_pixels
 from mqlab.lab.views.table import Table
@@ -66,7 +67,7 @@ class LeaseBars(Picture):
     @property
     def alt(self) -> str:
         leases = sum(len(message.spans) for message in self.messages)
-        return f"{self.title or 'Leases'}: {leases} leases of {len(self.messages)} messages"
+        return f"{self.title or 'Leases'}: {counted(leases, 'leases')} of {counted(len(self.messages), 'messages')}"
 
     def table(self) -> Table:
         """One row per lease: message, from_ms and until_ms after the first pop, and what ended it."""

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.lab.views.picture import Canvas, Picture, text_pixels
 from mqlab.lab.views.table import Table
 from mqlab.lab.views.theme import AMBER, BLUE, MUTED, RED, RULE
@@ -59,7 +60,10 @@ class WheelSlots(Picture):
     @property
     def alt(self) -> str:
         units = sum(len(slot.units) for slot in self.slots)
-        return f"{self.title or 'Timer wheel'}: {len(self.slots)} slots with {units} units of the timer log"
+        return (
+            f"{self.title or 'Timer wheel'}: "
+            f"{counted(len(self.slots), 'slots')} with {counted(units, 'units')} of the timer log"
+        )
 
     def table(self) -> Table:
         """One row per unit: slot, moment, position in the log, message, and what becomes of it."""

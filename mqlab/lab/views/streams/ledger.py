@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable
 
+from mqlab.counts import counted
 from mqlab.lab.views.charts import Bars
 from mqlab.lab.views.picture import Picture
 from mqlab.lab.views.table import Table
@@ -46,7 +47,7 @@ class Ledger(Picture):
             return "✓ each message is there once"
         phrases = [f"first missing: {_name(self.missing[0])}"] if self.missing else []
         if self.doubles:
-            phrases.append(f"first double: {_name(self.doubles[0])}, {self.sink[self.doubles[0]]} times")
+            phrases.append(f"first double: {_name(self.doubles[0])}, {counted(self.sink[self.doubles[0]], 'times')}")
         if self.unknown:
             phrases.append(f"not in the log: {_name(self.unknown[0])}")
         return f"✗ {'; '.join(phrases)}"

@@ -15,6 +15,7 @@ from typing import Any
 
 from wcwidth import ljust
 
+from mqlab.counts import counted
 from mqlab.errors import UsageError
 from mqlab.lab.views.picture import Canvas, Look, Picture, text_pixels
 from mqlab.lab.views.table import Row, Table, as_row
@@ -115,5 +116,5 @@ def _words(row: dict[str, Any]) -> list[str]:
     """What is kept, the watermark, and, if there are any, the rows that were dropped."""
     kept, dropped = row["rows_in_state"], row["dropped"]
     mark = f"watermark {row['watermark'][11:]}" if row["watermark"] else "no watermark"
-    late = [f"{dropped:,} {'row' if dropped == 1 else 'rows'} dropped"] if dropped else []
-    return [f"{kept:,} {'row' if kept == 1 else 'rows'} kept", mark, *late]
+    late = [f"{counted(dropped, 'rows')} dropped"] if dropped else []
+    return [f"{counted(kept, 'rows')} kept", mark, *late]

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.errors import BrokerError, ClientError, MqlabError, RemotingError
 from mqlab.rocketmq.client import statuses
 from mqlab.rocketmq.client.instance.background import call_hooks
@@ -132,7 +133,7 @@ class Sender:
             left_ms = timeout_ms - (clock.now_ms() - began_ms)
             if left_ms <= 0:  # RocketMQ asks for < 0; in virtual time a time-out ends in the very ms it was set for
                 raise RemotingError(
-                    f"sendDefaultImpl call timeout: {timeout_ms} ms were used up after {attempt} attempts",
+                    f"sendDefaultImpl call timeout: {timeout_ms} ms were used up after {counted(attempt, 'attempts')}",
                     code="too_much_request",
                 )
             brokers_sent.append(queue.broker_name)

@@ -19,5 +19,5 @@ test("leases: an order is handed out, then on lease, done, or coming back", () =
 });
 
 test("leases: a run counts what was done and what was called again", () => {
-  assert.equal(resultText(RUN), "2 of 3 orders done; 1 calls repeated.");
+  assert.equal(resultText(RUN), "2 of 3 orders done; 1 call repeated.");
 });

@@ -2,6 +2,7 @@
 // All owners come from the data, which mqlab.rocketmq.client.allocate has made; only what is counted of them is counted here.
 import { buttonControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
 import { count, divisions } from "./divisions.js";
+import { counted } from "../../frame/page/counted.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { handover } from "./handover.js";
 import { inKnobWords, moreSettings, onceChanged, toTry } from "../../frame/page/settings.js";
@@ -261,9 +262,9 @@ class Allocation {
     if (!step.owners) return `${this.momentWords(at)}. ${this.model.get("strategy")} fails for these members.`;
     const lonely = step.owners.filter((mask) => mask === 0).length;
     const several = step.owners.filter((mask) => mask & (mask - 1)).length;
-    return `${this.momentWords(at)}. ${this.divided.members(moments[at]).length} members, difference ${step.difference}` +
+    return `${this.momentWords(at)}. ${counted(this.divided.members(moments[at]).length, "member")}, difference ${step.difference}` +
       (at ? `, ${step.moved} of ${this.data.queues.length} queues moved, ${step.fewest} would do for a fair division` : "") +
-      (lonely ? `, ${lonely} queues without a reader` : "") + (several ? `, ${several} queues with several readers` : "") + ".";
+      (lonely ? `, ${counted(lonely, "queue")} without a reader` : "") + (several ? `, ${counted(several, "queue")} with several readers` : "") + ".";
   }
 
   drawGrid(moments, steps, at) {
@@ -352,8 +353,8 @@ class Allocation {
     }
     this.ring.replaceChildren(ringPicture({ points, hashes: this.data.ring.queues, chosen: queue,
       names: this.data.queues.map(([, , id]) => id), onChoose: (number) => this.put({ queue: number }),
-      label: `Ring with ${points.length} points of ${this.divided.members(now).length} members and ` +
-        `${this.data.queues.length} queues` }));
+      label: `Ring with ${counted(points.length, "point")} of ${counted(this.divided.members(now).length, "member")} and ` +
+        `${counted(this.data.queues.length, "queue")}` }));
   }
 
   knowledge() {
@@ -361,7 +362,7 @@ class Allocation {
     const names = this.data.every_set ? `${this.data.known.join(", ")} may join, leave and be renamed in any order`
       : "the moments of this history and one change after each";
     return `Without a kernel this page has, computed beforehand: all strategies, ${this.data.virtual_nodes.join(", ")} virtual ` +
-      `nodes, ${this.data.queues.length} queues; ${names}; ${this.data.runs.length} running groups. Run the cell for other numbers, names and times.`;
+      `nodes, ${counted(this.data.queues.length, "queue")}; ${names}; ${counted(this.data.runs.length, "running group")}. Run the cell for other numbers, names and times.`;
   }
 }
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from mqlab.counts import counted
 from mqlab.course.widgets.boards.allocation.division import (
     HIGHEST,
     MOST_VIRTUAL_NODES,
@@ -172,8 +173,9 @@ class AllocationBoard(Board):
         """The history in one line: strategy, fairness, moves."""
         nodes = f", {self.state['virtual_nodes']} virtual nodes" if self.state["strategy"] == "CONSISTENT_HASH" else ""
         churn = self.churn
-        return f"{self.state['strategy']}{nodes}: largest difference {self.fairness}, {self.moved} queues moved" + (
-            f", {churn:.2f} times the fewest" if churn is not None else ""
+        return (
+            f"{self.state['strategy']}{nodes}: largest difference {self.fairness}, "
+            f"{counted(self.moved, 'queues moved')}" + (f", {churn:.2f} times the fewest" if churn is not None else "")
         )
 
     def overlaps(self) -> Table:

@@ -1,5 +1,6 @@
 // The backlog tank: a curve of traffic to draw, the lag that it leaves behind, and the limit that binds.
 import { buttonControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
+import { counted } from "../../frame/page/counted.js";
 import { durationText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { inKnobWords, moreSettings, toTry } from "../../frame/page/settings.js";
@@ -122,11 +123,11 @@ class Backlog {
     this.settings.put(this.run.settings);
     this.moment.input.max = Math.max(1, this.run.seconds.length);
     const now = this.run.settings;
-    const full = now.batch > 1 ? ` A call has up to ${now.batch} messages (${this.run.per_call} on average).` : "";
+    const full = now.batch > 1 ? ` A call has up to ${counted(now.batch, "message")} (${this.run.per_call} on average).` : "";
     const pulled = now.pull_interval_ms ? ` A queue is pulled again ${durationText(now.pull_interval_ms)} after its last pull.` : "";
-    this.set.textContent = `${now.instances} instance${now.instances === 1 ? "" : "s"} with ${now.threads} threads and ` +
-      `${now.cores} core${now.cores === 1 ? "" : "s"} each; a call computes ${durationText(now.compute_ms)} and waits ` +
-      `${durationText(now.wait_ms)}; ${now.queues} queues; ` + (now.slots ? `a database of ${now.slots} slots.` : "no limit at the database.") + full + pulled;
+    this.set.textContent = `${counted(now.instances, "instance")} with ${counted(now.threads, "thread")} and ` +
+      `${counted(now.cores, "core")} each; a call computes ${durationText(now.compute_ms)} and waits ` +
+      `${durationText(now.wait_ms)}; ${counted(now.queues, "queue")}; ` + (now.slots ? `a database of ${counted(now.slots, "slot")}.` : "no limit at the database.") + full + pulled;
     const most = Math.max(0, ...this.run.seconds.map((each) => each.lag));
     const binds = this.run.limits.find((each) => each.binds)?.name ?? "nothing";
     const behind = this.run.behind ? `Messages wait from ${clock(this.run.behind[0])} to ${clock(this.run.behind[1])}. ` : "";

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.widgets.boards.backlog.runs import BatchCall, TankRun, TankSettings
 
 BUSY, UNEVEN = 0.9, 0.8
@@ -57,7 +58,12 @@ def limits(run: TankRun) -> list[dict[str, Any]]:
         (DATABASE, settings.slots or "no limit", slots, _mean(c.entered_ms - c.computed_ms for c in run.calls)),
         (CORES, settings.cores, max(cores), _mean(computes_from(c, settings) - c.begun_ms for c in run.calls)),
         (THREADS, settings.threads, max(threads), _mean(c.begun_ms - c.stored_ms for c in run.calls)),
-        (QUEUES, f"{settings.queues}: {owners} of {len(threads)} instances own one", owners / len(threads), None),
+        (
+            QUEUES,
+            f"{settings.queues}, read by {owners} of {counted(len(threads), 'instances')}",
+            owners / len(threads),
+            None,
+        ),
     ]
     return [
         {

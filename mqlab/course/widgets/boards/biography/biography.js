@@ -1,5 +1,6 @@
 // The biography board: a message's events in their order, a line for the log and one for each group, and the event looked at.
 import { textControl } from "../../frame/page/controls.js";
+import { counted } from "../../frame/page/counted.js";
 import { element, freshId, svgElement } from "../../frame/page/element.js";
 import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
@@ -122,7 +123,7 @@ class Biography {
     const y = (row) => TOP + LANE * (lane(row) + 0.5);
     const svg = svgElement("svg", { class: "bi-life", width: wide, height: high, viewBox: `0 0 ${wide} ${high}`,
       role: "img",
-      "aria-label": `${rows.length} events of ${this.model.get("key")}` });
+      "aria-label": `${counted(rows.length, "event")} of ${this.model.get("key")}` });
     ["log", ...groups.map((group) => this.name(group) ?? "no group")].forEach((title, at) => {
       svg.append(svgElement("text", { x: 6, y: TOP + LANE * (at + 0.5) + 4 }, title),
         svgElement("line", { x1: LEFT, x2: wide - 6, y1: TOP + LANE * (at + 0.5), y2: TOP + LANE * (at + 0.5),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.counts import counted
 from mqlab.course.widgets.boards.console.section import PageSection, found_row
 from mqlab.durations import moment_ms
 from mqlab.errors import UsageError
@@ -49,7 +50,7 @@ def _by_time(admin: Admin, topic: str, begin: str, end: str) -> PageSection:
     if not limits:
         stored = sum(stat.max_offset - stat.min_offset for stat in admin.examine_topic_stats(topic))
         if stored > READ_AT_ONCE:
-            raise UsageError(f"{topic} has {stored} messages", hint="give a time to begin or to end with")
+            raise UsageError(f"{topic} has {counted(stored, 'messages')}", hint="give a time to begin or to end with")
     words = "".join(f", {name}={value}" for name, value in limits.items())
     return _found(f"query_message_by_time({topic!r}{words})", list(admin.query_message_by_time(topic, **limits)))
 

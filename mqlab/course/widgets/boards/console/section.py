@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mqlab.counts import counted
 from mqlab.errors import MqlabError
 from mqlab.lab.views.table import Table, shown_value
 from mqlab.lab.views.text_width import cut
@@ -41,7 +42,10 @@ class PageSection:
         columns = self.table.columns
         rows = [[cut(shown_value(name, row[name]), MAX_TEXT) for name in columns] for row in self.table[:MAX_ROWS]]
         more = len(self.table) - MAX_ROWS
-        notes = [*self.notes, *([f"{more} more rows are not shown here."] if more > 0 else [])]
+        notes = [
+            *self.notes,
+            *([f"{counted(more, 'more rows are not shown', 'more row is not shown')} here."] if more > 0 else []),
+        ]
         numbers = [all(_is_number(row[name]) for row in self.table) for name in columns]
         opens = [OPENS.get(name, "") for name in columns]
         return {

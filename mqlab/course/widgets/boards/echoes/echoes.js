@@ -1,5 +1,6 @@
 // The echo chart: calls by when their message was stored and when they came; the calls of a cell are listed next to it.
 import { choiceControl } from "../../frame/page/controls.js";
+import { counted } from "../../frame/page/counted.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { toTry } from "../../frame/page/settings.js";
 
@@ -102,7 +103,7 @@ class Echoes {
     const all = [...cells.values()].reduce((sum, calls) => sum + calls.length, 0);
     const { group: name, cause: why, stretch_s: long } = { group: this.model.get("group"),
       cause: this.model.get("cause"), stretch_s: this.model.get("stretch_s") };
-    this.said.textContent = `${all} calls of ${name}${why === this.data.every ? "" : `, ${why}`}: ${all - later} within the ${unit(long)} in which ` +
+    this.said.textContent = `${counted(all, "call")} of ${name}${why === this.data.every ? "" : `, ${why}`}: ${all - later} within the ${unit(long)} in which ` +
       `their message was stored, ${later} later.`;
     const svg = svgElement("svg", { class: "ec-cells", viewBox: `0 0 ${wide} ${high}`, style: `max-width:${wide}px`,
       role: "img",
@@ -125,7 +126,7 @@ class Echoes {
       svg.append(svgElement("rect", { x: LEFT + column * size + 0.5, y: TOP + row * size + 0.5, width: size - 1,
         height: size - 1,
         fill: row === column ? "var(--mq-1)" : "var(--mq-4)", opacity: strength },
-      svgElement("title", {}, `stored in ${row}, called in ${column}: ${calls.length} calls`)));
+      svgElement("title", {}, `stored in ${row}, called in ${column}: ${counted(calls.length, "call")}`)));
       if (size >= 18) {
         svg.append(svgElement("text", { x: LEFT + (column + 0.5) * size, y: TOP + (row + 0.5) * size + 4,
           "text-anchor": "middle",
@@ -153,7 +154,7 @@ class Echoes {
 
   list(calls, off) {
     const [row, column] = [this.model.get("row"), this.model.get("column")];
-    const words = `Stored in ${row}, called in ${column}: ${calls.length} call${calls.length === 1 ? "" : "s"}`;
+    const words = `Stored in ${row}, called in ${column}: ${counted(calls.length, "call")}`;
     off.sort((one, other) => other[1].length - one[1].length);
     const largest = off.slice(0, 5).map(([key, each]) => {
       const [stored, called] = key.split(" ").map(Number);

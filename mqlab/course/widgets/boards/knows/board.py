@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from mqlab.counts import counted
 from mqlab.course.widgets.boards.knows.runs import (
     AFTER_MS,
     BROKERS,
@@ -97,7 +98,10 @@ class KnowsBoard(RecordedBoard[KnowsSettings, KnowsRun]):
     def summary(self) -> str:
         """The run in one line."""
         said = [f"{name} {'never' if s is None else f'after {s:g} s'}" for name, s in self.learned().items()]
-        return f"{self.settings.happens}: {', '.join(said)}; {self.wasted} sends did not reach it, {self.failed} failed"
+        return (
+            f"{self.settings.happens}: {', '.join(said)}; "
+            f"{counted(self.wasted, 'sends')} did not reach it, {self.failed} failed"
+        )
 
     def table(self) -> Table:
         """Each change of a belief: the text twin."""

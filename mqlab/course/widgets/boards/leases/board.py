@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from mqlab.counts import counted
 from mqlab.course.widgets.boards.leases.runs import (
     HAPPENS,
     ORDERS,
@@ -71,7 +72,10 @@ class LeaseBoard(RecordedBoard[LeaseSettings, LeaseRun]):
     @property
     def summary(self) -> str:
         """The run in one line."""
-        return f"{self.done} of {ORDERS} orders done within {WATCHED_MS // 1000} s; {self.repeats} calls repeated"
+        return (
+            f"{self.done} of {ORDERS} orders done within {WATCHED_MS // 1000} s; "
+            f"{counted(self.repeats, 'calls')} repeated"
+        )
 
     def table(self) -> Table:
         """One row per lease: the text twin."""

@@ -1,4 +1,5 @@
 // How many orders of a run are handed out, on lease, done and coming back at a moment.
+import { counted } from "../../frame/page/counted.js";
 export function standing(run, ms) {
   const counts = { handed: 0, out: 0, done: 0, back: 0 };
   for (const order of run) {
@@ -20,5 +21,5 @@ export function standingText(run, ms) {
 export function resultText(run) {
   const done = run.filter((order) => order.done !== null).length;
   const repeats = run.reduce((sum, order) => sum + Math.max(0, order.calls.length - 1), 0);
-  return `${done} of ${run.length} orders done; ${repeats} calls repeated.`;
+  return `${done} of ${run.length} orders done; ${counted(repeats, "call")} repeated.`;
 }

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.widgets.frame.acting import arguments_of
 from mqlab.course.widgets.frame.whole_numbers import must_be_whole
 from mqlab.durations import exact_text, milliseconds
@@ -217,7 +218,9 @@ def _recover(lab: Lab) -> str:
     store = lab.broker().store
     store.dispatching.auto_dispatch = False
     report = store.recovery_report
-    words = f"{report.units_scanned} units read from byte {max(report.start_offset, 0)} on, the log ends at "
+    words = (
+        f"{counted(report.units_scanned, 'units')} read from byte {max(report.start_offset, 0)} on, the log ends at "
+    )
     words += f"{report.end_offset}, {report.units_dispatched} dispatched again, {report.cut_bytes} bytes cut"
     return words + (f" ({report.stop_reason})" if report.stop_reason else "")
 

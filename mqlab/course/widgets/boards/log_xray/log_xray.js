@@ -1,6 +1,7 @@
 // The log X-ray: log, queues, index, pages and bytes of a real store after each action; one message lit up everywhere.
 import { buttonControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
 import { bytesOf, placesOf } from "./bytes.js";
+import { counted } from "../../frame/page/counted.js";
 import { element } from "../../frame/page/element.js";
 import { inTurn } from "../../frame/page/in_turn.js";
 import { roving } from "../../frame/page/roving.js";
@@ -279,7 +280,7 @@ class LogXray {
   drawIndex(picture) {
     const rows = [];
     for (const file of picture.index) {
-      rows.push(element("p", { class: "mq-note" }, `${file.name}: ${file.slots} slots, ${file.entries} entries`));
+      rows.push(element("p", { class: "mq-note" }, `${file.name}: ${counted(file.slots, "slot")}, ${counted(file.entries, "entry", "entries")}`));
       for (const { slot, head, entries } of file.chains) {
         rows.push(element("div", { class: "lx-chain" }, element("b", {}, `slot ${slot} [${head}]`),
           entries.flatMap(([number, hash, place, seconds, previous]) => ["→", this.spot(`index-${file.name}-${number}`,

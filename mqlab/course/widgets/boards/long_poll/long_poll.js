@@ -1,5 +1,6 @@
 // The long-poll scope: arrivals, pulls that are held until they are woken, and a reader that asks every n ms, over time.
 import { choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
+import { counted } from "../../frame/page/counted.js";
 import { afterText, durationText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { inKnobWords, moreSettings, onceChanged, toTry } from "../../frame/page/settings.js";
@@ -137,8 +138,8 @@ class LongPoll {
     this.problem.hidden = true;
     const now = this.run.settings;
     this.settings.put(now);
-    this.set.textContent = `${now.rate} message${now.rate === 1 ? "" : "s"} a second on average; held for ${durationText(now.suspend_ms)} at most; up to ` +
-      `${now.batch} message${now.batch === 1 ? "" : "s"} an answer; ${durationText(now.latency_ms)} each way; the other asks every ` +
+    this.set.textContent = `${counted(now.rate, "message")} per second on average; held for ${durationText(now.suspend_ms)} at most; up to ` +
+      `${counted(now.batch, "message")} per answer; ${durationText(now.latency_ms)} each way; the other asks every ` +
       `${durationText(now.interval_ms)}; ` + (now.rare ? `only one message of ${now.rare} is wanted.` : "all are wanted.");
     this.pull.input.max = Math.max(1, this.run.held.length);
     this.listCosts();
@@ -190,7 +191,7 @@ class LongPoll {
     const held = here.woken ? `The broker held it for ${durationText(here.left - here.arrived)}, ${WOKEN[here.woken]}. `
       : "The broker answered at once. ";
     return `${words}${held}Answer at ${afterText(here.answered)}: ${here.status}, ` +
-      `${here.messages} message${here.messages === 1 ? "" : "s"}, go on at ${here.next}.`;
+      `${counted(here.messages, "message")}, go on at ${here.next}.`;
   }
 
   draw() {

@@ -19,6 +19,7 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mqlab.counts import counted
 from mqlab.course.widgets.boards.long_poll.runs import SPAN_MS, PollRun, PollSettings, play_polls, play_polls_on
 from mqlab.course.widgets.frame.board import Board
 from mqlab.course.widgets.frame.kept_runs import KeptRuns
@@ -118,7 +119,8 @@ class LongPollScope(Board):
         held, asking = self.requests()
         count = sum(arrival["wanted"] for arrival in self.run.arrivals)
         return (
-            f"{len(self.run.arrivals)} messages, {count} wanted; held: {held.requests} requests, "
+            f"{counted(len(self.run.arrivals), 'messages')}, {count} wanted; "
+            f"held: {counted(held.requests, 'requests')}, "
             f"asking every {exact_text(self.settings.interval_ms)}: {asking.requests}"
         )
 

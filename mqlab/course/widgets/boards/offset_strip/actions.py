@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mqlab.counts import counted
 from mqlab.course.widgets.boards.time_machine.facts import OFFSETS_FILE
 from mqlab.course.widgets.frame.acting import arguments_of
 from mqlab.course.widgets.frame.whole_numbers import must_be_whole
@@ -234,13 +235,16 @@ def _finish_all(world: OffsetLab, but: Sequence[int]) -> str:
         ended += len(ready)
     if not ended:
         raise UsageError("no call of the listener can be ended", hint="all that run are in but=, or none runs")
-    return f"{ended} messages finished{f', all but {ranges(but)}' if but else ''}; {_memory_words(world, before)}"
+    return (
+        f"{counted(ended, 'messages')} finished{f', all but {ranges(but)}' if but else ''}; "
+        f"{_memory_words(world, before)}"
+    )
 
 
 def _why_not(world: OffsetLab, offset: int) -> str:
     queue = world.process_queue
     if queue is not None and offset in queue.msg_tree_map:
-        return f"it waits in the cache for a thread: {world.settings.threads} threads, each with one call"
+        return f"it waits in the cache for a thread: {counted(world.settings.threads, 'threads')}, each with one call"
     if not 0 <= offset < world.settings.messages:
         return f"the messages are 0 to {world.settings.messages - 1}"
     if queue is not None and offset > queue.queue_offset_max:

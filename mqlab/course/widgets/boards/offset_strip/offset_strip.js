@@ -1,6 +1,7 @@
 // The offset strip: every message of one queue, the ProcessQueue over it, and the offset in memory, at the broker and in
 // the file, after each action; a click ends the call of a message.
 import { buttonControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
+import { counted } from "../../frame/page/counted.js";
 import { durationText } from "../../frame/page/durations.js";
 import { element } from "../../frame/page/element.js";
 import { inTurn } from "../../frame/page/in_turn.js";
@@ -282,7 +283,7 @@ class OffsetStrip {
   drawAgain(now) {
     const count = now.again.length;
     this.again.replaceChildren(element("p", {}, now.life === 1 ? "The client has not crashed yet."
-      : `The client's life ${now.life} reads from ${now.first_read} on: ${count} message${count === 1 ? "" : "s"} that ` +
+      : `The client's life ${now.life} reads from ${now.first_read} on: ${counted(count, "message")} that ` +
         `${count === 1 ? "was" : "were"} finished ${count === 1 ? "comes" : "come"} again${count ? `: ${now.again.join(", ")}` : ""}.`));
   }
 

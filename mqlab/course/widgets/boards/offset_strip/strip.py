@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
+from mqlab.counts import counted
 from mqlab.course.widgets.boards.offset_strip.actions import CRASHES, LIMITS, OffsetAction, OffsetLab, OffsetSettings
 from mqlab.course.widgets.boards.offset_strip.picture import picture
 from mqlab.course.widgets.frame.acting import ActingBoard
@@ -239,6 +240,7 @@ def _settings(changes: Mapping[str, Any], before: OffsetSettings) -> OffsetSetti
 
 def _settings_words(settings: OffsetSettings) -> str:
     return (
-        f"{settings.messages} messages, {settings.threads} threads, batches of {settings.batch}; the client persists "
+        f"{counted(settings.messages, 'messages')}, {counted(settings.threads, 'threads')}, "
+        f"batches of {settings.batch}; the client persists "
         f"every {exact_text(settings.persist_ms)}, the broker every {exact_text(settings.broker_persist_ms)}"
     )

@@ -16,6 +16,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mqlab.counts import counted
 from mqlab.course.widgets.boards.retry_clock.runs import (
     DELAY_LEVELS,
     MAX_LEVEL,
@@ -111,9 +112,8 @@ class RetryClock(Board):
         """The run in one line: deliveries, end, units written."""
         units, run = len(self.run.units), self.run
         ended = f"{run.end} after {exact_text(max(run.end_ms, 0))}"
-        plural = "y" if len(run.deliveries) == 1 else "ies"
         size = sum(unit["bytes"] for unit in run.units)
-        return f"{len(run.deliveries)} deliver{plural}, {ended}, {units} unit{'s' * (units > 1)} ({size} bytes)"
+        return f"{counted(len(run.deliveries), 'deliveries')}, {ended}, {counted(units, 'units')} ({size} bytes)"
 
     def data(self) -> dict[str, Any]:
         """The current run and the recorded ones; those of other settings than ``RECORDED`` are played now."""

@@ -1,5 +1,6 @@
 // The retry clock: deliveries, waits and units of one order on an axis of log time, and the learner's pin.
 import { buttonControl, checkControl, choiceControl, numberControl, textControl } from "../../frame/page/controls.js";
+import { counted } from "../../frame/page/counted.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { inKnobWords, moreSettings, toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
@@ -164,8 +165,8 @@ class RetryClock {
     this.fillSettings();
     this.delivery.input.max = this.run.deliveries.length;
     const bytes = this.run.units.reduce((sum, unit) => sum + unit[3], 0);
-    this.end.textContent = `${this.run.deliveries.length} deliveries; ${this.run.end} after ${timeText(this.run.end_ms)}; ` +
-      `${this.run.units.length} units written (${bytes} bytes).` +
+    this.end.textContent = `${counted(this.run.deliveries.length, "delivery", "deliveries")}; ${this.run.end} after ${timeText(this.run.end_ms)}; ` +
+      `${counted(this.run.units.length, "unit")} written (${bytes} bytes).` +
       (this.run.end === "still failing" ? " The clock stops here." : "");
     this.list();
     this.placePin();

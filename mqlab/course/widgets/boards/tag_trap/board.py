@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mqlab.counts import counted
 from mqlab.course.widgets.boards.tag_trap.runs import (
     MEMBERS,
     NOBODY,
@@ -130,7 +131,7 @@ class TagTrapBoard(Board):
         """The run in one line: what each member received, what nobody did, and the lag."""
         every = len(dict.fromkeys(lane["message"] for lane in self.run.lanes))
         got = ", ".join(f"{member['member']} received {member['received']}" for member in self.run.members)
-        return f"{every} orders: {got}; nobody received {len(self.nobody())}; lag {self.lag}"
+        return f"{counted(every, 'orders')}: {got}; nobody received {len(self.nobody())}; lag {self.lag}"
 
     def table(self) -> Table:
         """The lanes with the summary as title: the text twin."""

@@ -1,5 +1,6 @@
 // The tag-trap board: a lane for each order through the broker's filter and the client's, and the popular picture of it.
 import { checkControl, choiceControl, textControl } from "../../frame/page/controls.js";
+import { counted } from "../../frame/page/counted.js";
 import { afterText, durationText } from "../../frame/page/durations.js";
 import { element, svgElement } from "../../frame/page/element.js";
 import { moreSettings, onceChanged, toTry } from "../../frame/page/settings.js";
@@ -129,7 +130,7 @@ class TagTrap {
     this.settings.put(this.run.settings);
     this.order.input.max = Math.max(1, this.run.lanes.length);
     const messages = [...new Set(this.run.lanes.map((lane) => lane.message))];
-    this.result.textContent = `${messages.length} orders. ` +
+    this.result.textContent = `${counted(messages.length, "order")}. ` +
       this.run.members.map((each) => `${each.name} received ${each.received}`).join(", ") +
       `. Nobody received ${this.without(messages, (lane) => lane.outcome === DELIVERED)}. Lag in monitoring: ${this.run.lag}.`;
     this.listBeats();

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.data.traffic.day_facts import DayFacts
 from mqlab.data.traffic.playing.repairing import Plan, preview
 from mqlab.lab.views.picture import Canvas, Picture, text_pixels
@@ -51,10 +52,9 @@ class Replay(Picture):
 
     @property
     def alt(self) -> str:
-        messages = "message" if self.first == 1 else "messages"
         return (
-            f"The plan would deliver {self.first:,} {messages} for the first time and {self.again:,} again, pass over "
-            f"{self.skipped:,}, and leave {self.missing:,} undelivered"
+            f"The plan would deliver {counted(self.first, 'messages')} for the first time and {self.again:,} again, "
+            f"pass over {self.skipped:,}, and leave {self.missing:,} undelivered"
         )
 
     def rows(self) -> list[dict[str, Any]]:

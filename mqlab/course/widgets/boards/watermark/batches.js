@@ -1,8 +1,4 @@
 // What a stream that counts by time keeps, gives and drops, batch by batch. A group is a window and a broker, "start broker".
-export function countOf(count, thing) {
-  return `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;
-}
-
 export function ledgerOf({ inLog, counted }) {
   const missing = inLog - counted;
   const words = missing === 0 ? "✓ each is counted." : missing === 1 ? "✗ 1 is in no count."

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from markupsafe import Markup
 
+from mqlab.counts import counted
 from mqlab.course.widgets.frame.board import Board
 from mqlab.errors import UsageError
 from mqlab.lab.views.streams.state_board import StateBoard
@@ -129,8 +130,11 @@ class WatermarkBoard(Board):
         """Whether each message of the log is counted, in one line."""
         last = self.batches()[-1]
         missing = last.in_log - last.counted
-        missed = "1 message is" if missing == 1 else f"{missing:,} messages are"
-        verdict = f"✗ {missed} in no count" if missing else "✓ each message is counted"
+        verdict = (
+            f"✗ {counted(missing, 'messages are', 'message is')} in no count"
+            if missing
+            else "✓ each message is counted"
+        )
         return f"in the log {last.in_log:,}, counted {last.counted:,}: {verdict}"
 
     def data(self) -> dict[str, Any]:

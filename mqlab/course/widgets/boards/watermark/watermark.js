@@ -1,7 +1,8 @@
 // The watermark board: what a count by time keeps, gives and drops, batch by batch, for the delay, window and mode chosen.
 import { batchesPicture } from "./picture.js";
-import { countOf, ledgerOf, reckoned } from "./batches.js";
+import { ledgerOf, reckoned } from "./batches.js";
 import { choiceControl } from "../../frame/page/controls.js";
+import { counted } from "../../frame/page/counted.js";
 import { element } from "../../frame/page/element.js";
 import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
@@ -92,11 +93,11 @@ class Watermark {
   }
 
   sentence(chosen, batches) {
-    const lost = chosen.dropped ? `, ${countOf(chosen.dropped, "message")} of ${countOf(chosen.late.size, "group")} dropped: ` +
+    const lost = chosen.dropped ? `, ${counted(chosen.dropped, "message")} of ${counted(chosen.late.size, "group")} dropped: ` +
       `${chosen.late.size === 1 ? "its window" : "their windows"} ended before the ` +
       `watermark of the batch before, ${this.clock(batches[chosen.number - 1].watermark)}` : "";
-    return `Batch ${chosen.number}: ${countOf(chosen.fresh, "new message")}, ${this.waterText(chosen)}, ` +
-      `${countOf(chosen.kept.size, "row")} kept, ${chosen.given} given to the sink${lost}.`;
+    return `Batch ${chosen.number}: ${counted(chosen.fresh, "new message")}, ${this.waterText(chosen)}, ` +
+      `${counted(chosen.kept.size, "row")} kept, ${chosen.given} given to the sink${lost}.`;
   }
 }
 

@@ -1,4 +1,5 @@
 // The three pictures of the wheel board: the ring of slots, the timer log, and the reminders over time.
+import { counted } from "../../frame/page/counted.js";
 import { afterText } from "../../frame/page/durations.js";
 import { svgElement } from "../../frame/page/element.js";
 import { SHOWN_SLOTS, listOf } from "./reading.js";
@@ -50,7 +51,7 @@ export function logPicture(wheel, lit, width) {
   const height = Math.max(1, Math.ceil(units.length / perRow)) * 74 + 8;
   const place = new Map(units.map((unit, at) => [unit.position, [4 + (at % perRow) * step, 40 + Math.floor(at / perRow) * 74]]));
   const svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
-    "aria-label": `The timer log: ${units.length} units, ${chain.length} of them in the list of slot ${lit}` });
+    "aria-label": `The timer log: ${counted(units.length, "unit")}, ${chain.length} of them in the list of slot ${lit}` });
   for (const unit of units) {
     const [x, y] = place.get(unit.position);
     const letter = LETTERS[unit.kind];
