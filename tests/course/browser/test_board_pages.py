@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -69,3 +70,19 @@ def test_words_under_an_axis_do_not_lie_on_each_other(chromium: Any, tmp_path: P
     lowest = max(top for top, _, _ in spans)
     below = sorted((left, right) for top, left, right in spans if top == lowest)
     assert len(below) > 5 and all(right < left for (_, right), (left, _) in pairwise(below))
+
+
+def test_the_number_of_a_call_does_not_lie_on_a_bar(chromium: Any, tmp_path: Path) -> None:
+    page = still_page(chromium, widgets.lease_board(), tmp_path, width=700)
+    tops = "(nodes) => nodes.map((node) => node.getBoundingClientRect()).map((box) => [box.top, box.bottom])"
+    numbers = page.locator(".ls-time text", has_text=re.compile("^[12]$")).evaluate_all(tops)
+    bars = page.locator(".ls-time rect").evaluate_all(tops)
+    assert len(numbers) == 8 and not [(n, b) for n in numbers for b in bars if n[0] < b[1] and b[0] < n[1]]
+
+
+@pytest.mark.parametrize("name", ["knows", "lanes"])
+def test_a_table_fits_a_phone(chromium: Any, tmp_path: Path, name: str) -> None:
+    page = still_page(chromium, DRAWN[name](), tmp_path, width=420)
+    assert page.locator("table").first.evaluate(
+        "(table) => table.parentElement.scrollWidth <= table.parentElement.clientWidth"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +90,24 @@ def test_a_biography_is_found_by_its_key_and_its_events_are_looked_at(chromium: 
     page.keyboard.press("Enter")
     page.get_by_role("alert").get_by_text("No message has the key K-1.").wait_for()
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []
+
+
+def test_the_event_looked_at_is_in_view_with_the_names_of_the_lanes(chromium: Any, tmp_path: Path) -> None:
+    page = still_page(chromium, biography(key="k-1"), tmp_path)
+    page.get_by_role("slider", name="Event").focus()
+    page.keyboard.press("End")
+    page.get_by_text("Event 9 of 9").wait_for()
+    box, lit, name = (
+        page.locator(selector).bounding_box()
+        for selector in (".bi-scroll", ".bi-event rect[fill*=light]", "text:text-is('billing')")
+    )
+    assert (
+        box["x"] <= name["x"]
+        and name["x"] + name["width"] < lit["x"] < lit["x"] + lit["width"] <= box["x"] + box["width"]
+    )
+
+
+def test_what_was_dropped_has_its_sign_in_a_narrow_page(chromium: Any, tmp_path: Path) -> None:
+    page = still_page(chromium, watermark_board(LATE), tmp_path, width=330)
+    dropped = page.locator("rect[stroke='var(--mq-4)']")
+    assert 0 < dropped.count() == page.locator(".wm-picture text", has_text=re.compile("^✕( [0-9]+)?$")).count()

@@ -6,9 +6,10 @@ import { toTry } from "../../frame/page/settings.js";
 import { slider } from "../../frame/page/slider.js";
 
 const STYLE = `
-.bi-scroll { overflow-x: auto; }
-.bi-scroll .bi-life { display: block; max-width: none; }
-.bi-life text { font-size: 12px; fill: var(--mq-ink); }
+.bi-scroll { display: flex; overflow-x: auto; }
+.bi-scroll svg { flex: none; max-width: none; }
+.bi-scroll .bi-names { position: sticky; left: 0; background: var(--mq-paper); }
+.bi-scroll text { font-size: 12px; fill: var(--mq-ink); }
 .bi-life .bi-small { fill: var(--mq-muted); font-size: 11px; }
 .bi-life .bi-event { cursor: pointer; }
 .bi-said { font-weight: 600; margin: 4px 0; }
@@ -118,15 +119,16 @@ class Biography {
       other) => one - other);
     const lane = (row) => (IN_LOG.includes(row[WHAT]) ? 0 : 1 + groups.indexOf(row[GROUP]));
     const step = Math.max(STEP, ((this.box.clientWidth || 640) - LEFT - 20) / Math.max(rows.length, 8));
-    const [wide, high] = [LEFT + step * rows.length + 10, TOP + LANE * (groups.length + 1) + 10];
-    const x = (at) => LEFT + step * (at + 0.5);
+    const [wide, high] = [step * rows.length + 10, TOP + LANE * (groups.length + 1) + 10];
+    const x = (at) => step * (at + 0.5);
     const y = (row) => TOP + LANE * (lane(row) + 0.5);
     const svg = svgElement("svg", { class: "bi-life", width: wide, height: high, viewBox: `0 0 ${wide} ${high}`,
       role: "img",
       "aria-label": `${counted(rows.length, "event")} of ${this.model.get("key")}` });
+    const names = svgElement("svg", { class: "bi-names", "aria-hidden": "true", width: LEFT, height: high, viewBox: `0 0 ${LEFT} ${high}` });
     ["log", ...groups.map((group) => this.name(group) ?? "no group")].forEach((title, at) => {
-      svg.append(svgElement("text", { x: 6, y: TOP + LANE * (at + 0.5) + 4 }, title),
-        svgElement("line", { x1: LEFT, x2: wide - 6, y1: TOP + LANE * (at + 0.5), y2: TOP + LANE * (at + 0.5),
+      names.append(svgElement("text", { x: 6, y: TOP + LANE * (at + 0.5) + 4 }, title));
+      svg.append(svgElement("line", { x1: 0, x2: wide - 6, y1: TOP + LANE * (at + 0.5), y2: TOP + LANE * (at + 0.5),
         stroke: "var(--mq-rule)" }));
     });
     rows.forEach((row, at) => {
@@ -149,10 +151,18 @@ class Biography {
         svgElement("text", { x: x(at), y: y(row) + 13, "text-anchor": "middle", class: "bi-small" }, short(row, good)));
       svg.append(spot);
     });
-    this.box.replaceChildren(svg);
+    this.box.replaceChildren(names, svg);
+    this.bringIntoView(x(here), step);
     const ends = this.data.messages[this.model.get("key")].filter((row) => row[WHAT] === "became");
     this.became.replaceChildren(...ends.map((row) => element("li", {},
       `${this.name(row[GROUP]) ?? "no group"}: ${row[TOLD]}`)));
+  }
+
+  // The event looked at, with the names of the lanes left of it, wherever it is in a long life.
+  bringIntoView(middle, step) {
+    const seen = this.box.clientWidth - LEFT;
+    const [left, right] = [this.box.scrollLeft, this.box.scrollLeft + seen];
+    if (middle - step / 2 < left || middle + step / 2 > right) this.box.scrollLeft = middle - seen / 2;
   }
 }
 

@@ -8,7 +8,7 @@ const STYLE = `
 .ec-room { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
 .ec-chart { flex: 3 1 320px; min-width: 0; }
 .ec-side { flex: 1 1 220px; min-width: 0; }
-.ec-side ol { margin: 4px 0; padding-left: 22px; max-height: 260px; overflow: auto; }
+.ec-side ol { margin: 4px 0; padding-left: 32px; max-height: 260px; overflow: auto; }
 .ec-cells { width: 100%; display: block; cursor: pointer; }
 .ec-cells text { font-size: 11px; fill: var(--mq-ink); pointer-events: none; }
 .ec-cells .ec-small { fill: var(--mq-muted); }

@@ -13,7 +13,6 @@ const STYLE = `
 .kn-time .kn-on { fill: var(--mq-paper); font-weight: 600; }
 .kn-result { font-weight: 600; margin: 4px 0; }
 .kn-scroll { overflow-x: auto; }
-.kn-scroll th { white-space: nowrap; }
 `;
 const LABELS = { happens: "What happens to broker-b", name_servers: "Name servers", poll_s: "Clients poll every",
   register_s: "Brokers register every" };

@@ -15,7 +15,7 @@ const STYLE = `
 .ln-time .ln-on { fill: var(--mq-paper); font-weight: 600; }
 .ln-result { font-weight: 600; margin: 4px 0; }
 .ln-scroll { overflow-x: auto; }
-.ln-scroll th { white-space: nowrap; }
+.ln-scroll tbody th { white-space: nowrap; }
 `;
 const CALL = "row order step queue began ended ok over".split(" ");
 const MODE_WORDS = {

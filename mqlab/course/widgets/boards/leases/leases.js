@@ -15,7 +15,7 @@ const STYLE = `
 `;
 const LABELS = { happens: "billing-1", members: "Members", lease_s: "A lease lasts", work_s: "A call takes" };
 const HAPPENS = { works: "works", hangs: "hangs in its first call", dies: "is killed after 2.5 s" };
-const ROW = 26;
+const ROW = 32;
 const [LEFT, TOP, BOTTOM] = [64, 18, 24];
 
 function choiceText(name, value) {
@@ -121,7 +121,7 @@ function orderMarks(order, y, x, endMs) {
     marks.push(svgElement("rect", { x: x(from), y: y + 15, width: Math.max(2, x(to) - x(from)), height: 4,
       fill: member.endsWith("1") ? "var(--mq-2)" : "var(--mq-3)" },
     svgElement("title", {}, `${member}: ${afterText(from)} to ${until === null ? "?" : afterText(until)}, ${status}`)),
-    svgElement("text", { x: x(from), y: y + 26, class: "ls-small" }, member.slice(-1)));
+    svgElement("text", { x: x(from), y: y + 29, class: "ls-small" }, member.slice(-1)));
   }
   return [...marks, ...order.back.map((ms) => sign("▲", x(ms), y + 14)), ...order.late.map((ms) => sign("✕", x(ms), y + 14))];
 }

@@ -11,7 +11,7 @@ const STYLE = `
 .pb-curves text { font-size: 12px; fill: var(--mq-ink); }
 .pb-curves .pb-small { fill: var(--mq-muted); font-size: 11px; }
 .pb-curves .pb-halo { paint-order: stroke; stroke: var(--mq-paper); stroke-width: 3px; }
-.pb-count { min-width: 4em; text-align: right; font-variant-numeric: tabular-nums; }
+.pb-count { min-width: 3em; margin-left: auto; text-align: right; font-variant-numeric: tabular-nums; }
 .pb-result { font-weight: 600; margin: 4px 0; }
 `;
 class Percentiles {

@@ -93,8 +93,8 @@ class WarRoom {
         `${clock(one.minute)} ${one.group}`), ` ${one.words} `,
       element("button", { type: "button", "aria-label": `Remove finding ${at + 1}`,
         onclick: () => this.keep("notes", this.model.get("notes").filter((_, other) => other !== at)) }, "✕"))));
-    if (!this.model.get("notes").length) this.list.replaceChildren(element("li", { class: "mq-note" },
-      "nothing noted yet"));
+    if (!this.model.get("notes").length) this.list.replaceChildren(element("li",
+      { class: "mq-note", style: "list-style:none" }, "nothing noted yet"));
   }
 
   draw() {

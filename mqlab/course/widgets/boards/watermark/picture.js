@@ -63,9 +63,11 @@ function groups(batches, chosen, brokers, clock, placeOf) {
 
 function cell(place, fill, stroke, words, kind, title) {
   const box = svgElement("rect", { ...place, height: LANE - 8, fill, stroke, rx: 2 }, svgElement("title", {}, title));
-  if (place.width <= 7 * String(words).length + 2) return [box];
+  // In a narrow page the sign of what was dropped stands alone.
+  const shown = [String(words), String(words).split(" ")[0]].find((each) => place.width > 7 * each.length + 2);
+  if (!shown) return [box];
   return [box, svgElement("text", { x: place.x + place.width / 2, y: place.y + 17, "text-anchor": "middle", class: kind,
-    style: kind ? null : "fill:var(--mq-4)" }, words)];
+    style: kind ? null : "fill:var(--mq-4)" }, shown)];
 }
 
 function line(at, width, [top, bottom], words, ink, height, dashes) {
