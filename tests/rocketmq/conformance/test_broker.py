@@ -18,7 +18,7 @@ from mqlab.rocketmq.broker.tables.topics import TopicTable
 from mqlab.rocketmq.broker.tables.transaction_metrics import TransactionMetrics
 from mqlab.rocketmq.store.config import StoreConfig
 from mqlab.rocketmq.wire import command, java_json, names, properties, record
-from mqlab.rocketmq.wire.bodies import RegisterBrokerBody, TopicConfig
+from mqlab.rocketmq.wire.bodies import RegisterBrokerBody, SubscriptionData, TopicConfig
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.record import Record
 from tests.rocketmq.broker.world import BareClient, World
@@ -58,12 +58,16 @@ def answered(exchange: dict[str, Any]) -> RemotingCommand:
 
 
 def replay(client: BareClient, request: RemotingCommand, to: str | None = None) -> RemotingCommand:
-    answer = client.remoting.invoke(to or client.world.broker.address, request)
+    answer = client.remoting.invoke(to or client.world.broker.address, request, timeout_ms=30_000)
     client.world.sim.wait_for(answer)
     return answer.result()
 
 
-def of(exchanges: list[dict[str, Any]], *codes: int, code: int = 0) -> list[dict[str, Any]]:
+ONEWAY = None
+"""The response code of a request that is not answered."""
+
+
+def of(exchanges: list[dict[str, Any]], *codes: int, code: int | None = 0) -> list[dict[str, Any]]:
     found = [one for one in exchanges if one["to"] == "broker" and one["code"] in codes and one["responseCode"] == code]
     assert found
     return found
@@ -224,6 +228,82 @@ def test_pulls_find_what_the_real_broker_found(
         assert all(found[one.physical_offset] == one for one in wanted)
 
 
+def test_a_pull_with_another_subscription_and_one_at_the_end_get_the_real_answers(
+    world: World, client: BareClient, exchanges: list[dict[str, Any]]
+) -> None:
+    too_new, at_the_end = of(exchanges, 11, code=25), of(exchanges, 11, code=19)
+    for exchange, newer in [(one, True) for one in too_new] + [(one, False) for one in at_the_end]:
+        request, real = asked(exchange), answered(exchange)
+        group, topic = request.ext_fields["consumerGroup"], request.ext_fields["topic"]
+        version = int(request.ext_fields["subVersion"]) - newer
+        client.heartbeat(group, SubscriptionData(topic=topic, sub_string="*", sub_version=version))
+        answer = replay(client, request)
+        assert (answer.code, answer.ext_fields) == (real.code, real.ext_fields)
+        assert answer.remark.startswith(real.remark.partition("\n")[0])
+
+
+def test_offsets_are_asked_for_and_committed_as_by_the_real_client(
+    world: World, client: BareClient, exchanges: list[dict[str, Any]]
+) -> None:
+    """Those that were not found, or 0, have been committed since; a new group asks as theirs did."""
+    for exchange in of(exchanges, 14) + of(exchanges, 14, code=22):
+        request, real = asked(exchange), answered(exchange)
+        if real.code == 22:
+            request.ext_fields["topic"] += "-of-nobody"
+        request.ext_fields["consumerGroup"] += "-2"
+        answer = replay(client, request)
+        assert (answer.code, answer.remark, answer.ext_fields) == (real.code, real.remark, real.ext_fields)
+    for exchange in of(exchanges, 15, code=ONEWAY):
+        fields = asked(exchange).ext_fields
+        client.tell(15, **fields)
+        query = {name: fields[name] for name in ("consumerGroup", "topic", "queueId")}
+        assert client.ask(14, **query).ext_fields == {"offset": fields["commitOffset"]}
+
+
+def test_half_messages_are_ended_as_the_real_client_ended_them(
+    world: World, client: BareClient, exchanges: list[dict[str, Any]], expected: Callable[[str], dict[str, Any]]
+) -> None:
+    everything = [unit_of(world, one["physicalOffset"]) for one in expected("clean")["messages"]]
+    stored = {"8": 0, "12": 0, "0": 0}
+    for exchange in of(exchanges, 37, code=ONEWAY):
+        fields = asked(exchange).ext_fields
+        before = world.broker.store.max_physical_offset
+        client.tell(37, **fields)
+        world.run_for(10_000)  # the mark of an end is stored with others
+        new = newest(world, before)
+        real = [one for one in everything if one.prepared_transaction_offset == int(fields["commitLogOffset"])]
+        committed = [one for one in new if one.topic == "transfer"]
+        assert [meaning(one) for one in committed] == [
+            meaning(one) for one in real if fields["commitOrRollback"] == "8"
+        ]
+        stored[fields["commitOrRollback"]] += sum(one.topic == names.OP_HALF_TOPIC for one in new)
+    assert stored["0"] == 0 and stored["8"] >= 1 and stored["12"] >= 1
+
+
+def test_one_way_sends_are_stored_as_the_real_broker_stored_them(
+    world: World, client: BareClient, exchanges: list[dict[str, Any]], expected: Callable[[str], dict[str, Any]]
+) -> None:
+    originals = {
+        one.property_map.get("UNIQ_KEY"): one
+        for one in (unit_of(world, row["physicalOffset"]) for row in expected("clean")["messages"])
+        if one.topic == "flow"
+    }
+    for exchange in of(exchanges, 310, code=ONEWAY):
+        before = world.broker.store.max_physical_offset
+        client.tell(310, asked(exchange).body, **asked(exchange).ext_fields)
+        (stored,) = newest(world, before)
+        assert meaning(stored) == meaning(originals[stored.property_map["UNIQ_KEY"]])
+
+
+def test_every_exchange_is_replayed_here_or_elsewhere(exchanges: list[dict[str, Any]]) -> None:
+    here = {310, 320, 36, 11, 361, 12, 351, 202, 208, 34, 38, 41, 42, 46, 35, 17, 14, 15, 37}
+    runtime_info = {28}  # the names in it are compared in tests/rocketmq/broker/test_timed_exchanges.py
+    assert {one["code"] for one in exchanges if one["to"] == "broker"} == here | runtime_info
+    assert {one["code"] for one in exchanges if one["to"] == "name server"} == {103, 105, 106, 206}
+    # What a broker asks of its clients: tests/rocketmq/broker/test_transactions.py and test_membership.py.
+    assert {one["code"] for one in exchanges if one["to"] == "client"} == {39, 40}
+
+
 def test_questions_about_the_real_store_get_the_real_answers(
     world: World, client: BareClient, exchanges: list[dict[str, Any]]
 ) -> None:
@@ -252,6 +332,12 @@ def test_answers_have_the_fields_of_the_real_ones(
             answer = replay(client, asked(exchange), world.name_server.address)
             shown = java_json.loads(answer.body or b"{}")
             assert list(shown) == list(real)
+        if exchange["to"] == "name server" and exchange["responseCode"] == 17:
+            request, real = asked(exchange), answered(exchange)
+            request.ext_fields["topic"] += "-of-nobody"  # the one that was asked for is there by now
+            answer = replay(client, request, world.name_server.address)
+            assert (answer.code, answer.ext_fields) == (real.code, real.ext_fields)
+            assert answer.remark == real.remark.partition("\n")[0] + "-of-nobody"
 
 
 def test_the_broker_starts_with_the_topics_of_the_real_one(world: World, exchanges: list[dict[str, Any]]) -> None:
