@@ -24,6 +24,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
@@ -33,7 +34,10 @@ from mqlab.lab.runtime.sim_workers import called_in_threads, is_watched_sleep
 WAITS_S = 6.0  # longer than SQLite waits for a lock before it raises
 LOOK_EVERY_S = 0.5
 BUSY_SHARE = 0.02
-"""A thread that used less than this share of the time was waiting. One that computes on a busy machine gets more."""
+"""A thread that used more than this share of the time computes."""
+READY_SHARE = 0.5
+"""So does a thread that could have run for this share of it. A busy machine may have given it none."""
+SCHEDULED = "/proc/self/task/{}/schedstat"  # Linux: ns on a processor, ns ready to run without one, turns
 LONGER = 10
 """So many times as long may a thread wait while others compute."""
 
@@ -108,7 +112,7 @@ class BlockWatch:
         self.place: Place | None = None
         self._is_theirs = is_theirs
         self._waits_s = waits_s
-        self._watched = threading.get_ident()
+        self._watched, self._native_id = threading.get_ident(), threading.get_native_id()
         self._over = threading.Event()
         self._sending = threading.Lock()
         self._thread = threading.Thread(target=self._look, name="mqlab-block-watch", daemon=True)
@@ -145,7 +149,8 @@ class BlockWatch:
 
     def _look(self) -> None:
         seen: tuple[int, int] | None = None
-        own, all_threads = _Busy(_time_of(self._watched)), _Busy(time.process_time)
+        own = _Busy(_time_of(self._watched), _readiness_of(self._native_id))
+        all_threads = _Busy(time.process_time)
         since_s = time.monotonic()
         while not self._over.wait(min(LOOK_EVERY_S, self._waits_s)):
             frame = sys._current_frames().get(self._watched)
@@ -182,17 +187,20 @@ class BlockWatch:
 
 
 class _Busy:
-    """Whether a clock of processor time went on since ``begin``."""
+    """Whether a clock of processor time went on since ``begin``, or one of the time in which it should have."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._begun_s = clock()
+    def __init__(self, clock: Callable[[], float], ready: Callable[[], float] = float) -> None:
+        self._clock, self._ready = clock, ready
+        self.begin()
 
     def begin(self) -> None:
-        self._begun_s = self._clock()
+        self._begun_s, self._ready_since_s = self._clock(), self._ready()
 
     def in_the_last(self, length_s: float) -> bool:
-        return self._clock() - self._begun_s > BUSY_SHARE * (length_s + LOOK_EVERY_S)
+        return (
+            self._clock() - self._begun_s > BUSY_SHARE * (length_s + LOOK_EVERY_S)
+            or self._ready() - self._ready_since_s > READY_SHARE * length_s
+        )
 
 
 def _time_of(thread: int) -> Callable[[], float]:
@@ -201,6 +209,17 @@ def _time_of(thread: int) -> Callable[[], float]:
         return time.process_time
     clock = time.pthread_getcpuclockid(thread)
     return lambda: time.clock_gettime(clock)
+
+
+def _readiness_of(native_id: int) -> Callable[[], float]:
+    """The seconds in which a thread ran or was ready to run; nothing where the system does not tell."""
+    counters = Path(SCHEDULED.format(native_id))
+
+    def ready_s() -> float:
+        ran_ns, waited_ns, _ = counters.read_text("ascii").split()
+        return (int(ran_ns) + int(waited_ns)) / 1e9
+
+    return ready_s if counters.exists() else float
 
 
 def _may_wait_for_them(code: CodeType) -> bool:

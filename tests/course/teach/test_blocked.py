@@ -89,6 +89,30 @@ def test_what_computes_is_left_alone() -> None:
     assert watch.place is None
 
 
+def test_what_is_ready_but_gets_no_processor_computes() -> None:
+    """On a busy machine a thread that computes may get nothing for a while."""
+    ready_s = 0.0
+    busy = blocked._Busy(lambda: 0.0, lambda: ready_s)
+    ready_s = 0.3
+    assert not busy.in_the_last(1.0)
+    ready_s = 0.6
+    assert busy.in_the_last(1.0)
+    busy.begin()
+    assert not busy.in_the_last(1.0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how long a thread was ready to run")
+def test_a_thread_that_computes_is_ready_all_the_time() -> None:
+    ready_s = blocked._readiness_of(threading.get_native_id())
+    begun_s, ready_since_s = time.monotonic(), ready_s()
+    while time.monotonic() < begun_s + 0.2:
+        pass
+    assert ready_s() - ready_since_s > 0.75 * (time.monotonic() - begun_s)
+    begun_s, ready_since_s = time.monotonic(), ready_s()
+    time.sleep(0.5)
+    assert ready_s() - ready_since_s < 0.75 * (time.monotonic() - begun_s)
+
+
 @contextlib.contextmanager
 def another_thread_computes(seconds: float) -> Iterator[threading.Thread]:
     """For so many seconds, or until the block ends."""
