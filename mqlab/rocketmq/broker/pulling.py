@@ -19,6 +19,7 @@ Left out: cold data control, pulls forwarded by a proxy, class filters.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mqlab.errors import FilterError
@@ -116,12 +117,12 @@ class Pulling:
 
     def pull_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """PULL_MESSAGE and LITE_PULL_MESSAGE."""
-        return self._pull(channel, request, reply, first=True)
+        return self._pull(PullHeader.of(request), channel, request, reply, first=True)
 
-    def run_again(self, held: HeldPull) -> None:
+    def _run_again(self, header: PullHeader, held: HeldPull) -> None:
         """Answer a held pull that was woken, even if there is nothing. Mirrors executeRequestWhenWakeup."""
         try:
-            answer = self._pull(held.channel, held.request, held.reply, first=False)
+            answer = self._pull(header, held.channel, held.request, held.reply, first=False)
         except Refused as no:
             answer = no.answer_to(held.request)
         except Exception as error:  # nobody else would answer this pull, and who woke it has nothing to do with it
@@ -131,9 +132,10 @@ class Pulling:
         if answer is not None:
             held.reply(answer)
 
-    def _pull(self, channel: Channel, request: RemotingCommand, reply: Reply, *, first: bool) -> Answer:
+    def _pull(
+        self, header: PullHeader, channel: Channel, request: RemotingCommand, reply: Reply, *, first: bool
+    ) -> Answer:
         # 1. May this client read here, and with which filter?
-        header = PullHeader.of(request)
         group, topic = self._checked(header, request, channel)
         subscription, consumer_filter = self._subscription(header, group)
         self._check_filter_allowed(header, subscription, channel)
@@ -332,7 +334,7 @@ class Pulling:
                 message_filter,
                 self._state.now_ms(),
                 timeout_ms,
-                self.run_again,
+                partial(self._run_again, header),
             )
         )
 
