@@ -60,15 +60,16 @@ class Dispatching:
 
     def dispatch(self, max_units: int | None = None) -> int:
         """Dispatch what is confirmed, at most this many units. Returns how many."""
-        counts: list[int] = []
+        count = 0
 
         def run() -> None:
-            counts.append(self._dispatcher.run(self.confirm_offset, max_units))
-            if counts[-1]:
-                self._flusher.after_dispatch(counts[-1])
+            nonlocal count
+            count = self._dispatcher.run(self.confirm_offset, max_units)
+            if count:
+                self._flusher.after_dispatch(count)
 
         self._state.failures.attempt("store.dispatch", run)
-        return sum(counts)
+        return count
 
     def arm(self) -> None:
         """Dispatch in a millisecond, if there is anything to dispatch."""
