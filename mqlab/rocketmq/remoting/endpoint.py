@@ -247,12 +247,12 @@ class Remoting:
         if channel._unanswered > MOST_UNANSWERED:
             reply(command.reply(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while"))
             return
+        if self._access is not None and (problem := self._access.problem_of(command)) is not None:
+            reply(command.reply(ResponseCode.NO_PERMISSION, problem))
+            return
         handler = self._handlers.get(command.code) if command.code not in channel._unknown else None
         if handler is None:
             reply(command.reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {command.code} not supported"))
-            return
-        if self._access is not None and (problem := self._access.problem_of(command)) is not None:
-            reply(command.reply(ResponseCode.NO_PERMISSION, problem))
             return
         try:
             handler(channel, command, reply)

@@ -16,7 +16,7 @@ from mqlab.cluster.serving import Server
 from mqlab.errors import UsageError
 from mqlab.rocketmq.remoting.access import Credentials
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
-from mqlab.rocketmq.wire.command import request
+from mqlab.rocketmq.wire.command import NOT_SET, request
 from tests.cluster.serving.served import server_in
 from tests.cluster.serving.test_hostile_peers import Peer
 from tests.cluster.serving.test_users import INNER, ON, USER
@@ -58,7 +58,7 @@ def is_let_in(server: Server, user: tuple[str, str]) -> tuple[int, Any]:
 
 def test_a_user_who_is_made_is_let_in_until_he_is_deleted(served: Server) -> None:
     assert is_let_in(served, BILLING) == (ResponseCode.NO_PERMISSION, "User:billing is not found.")
-    assert create(served) == (ResponseCode.SUCCESS, None)
+    assert create(served) == (ResponseCode.SUCCESS, NOT_SET)
     assert is_let_in(served, BILLING)[0] == ResponseCode.SUCCESS
     assert create(served) == (ResponseCode.NO_PERMISSION, "The user is existed")
     assert ask(served, RequestCode.AUTH_DELETE_USER, username="billing")[0] == ResponseCode.SUCCESS
@@ -91,8 +91,8 @@ def test_users_are_listed_by_a_part_of_their_names(served: Server) -> None:
         ("slave", "Super"),
     ]
     assert [user["username"] for user in ask(served, RequestCode.AUTH_LIST_USER, filter="hop")[1]] == ["shop"]
-    assert ask(served, RequestCode.AUTH_LIST_USER, filter="nobody") == (ResponseCode.SUCCESS, None)
-    assert ask(served, RequestCode.AUTH_GET_USER, username="nobody") == (ResponseCode.SUCCESS, None)
+    assert ask(served, RequestCode.AUTH_LIST_USER, filter="nobody") == (ResponseCode.SUCCESS, NOT_SET)
+    assert ask(served, RequestCode.AUTH_GET_USER, username="nobody") == (ResponseCode.SUCCESS, NOT_SET)
 
 
 def test_a_normal_user_is_not_above_a_super_user(served: Server) -> None:

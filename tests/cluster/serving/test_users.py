@@ -106,6 +106,8 @@ def test_nobody_else_is_answered(served: Server, who: dict[str, str], words: str
         with pytest.raises(BrokerError, match=words) as caught:
             cluster.admin.get_broker_config("broker-a")
         assert caught.value.response_code == ResponseCode.NO_PERMISSION
+        with pytest.raises(BrokerError, match=words):  # not even whether a request is known is told
+            cluster.admin.ask(served.plan.brokers[0].address, 9999)
 
 
 def test_a_slave_needs_credentials_to_copy_its_masters_tables(served: Server, tmp_path: Path) -> None:

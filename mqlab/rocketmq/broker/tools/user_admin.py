@@ -23,7 +23,7 @@ from mqlab.rocketmq.remoting.access import ACCESS_KEY, User
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.remoting.requests import Answer, Refused, body
 from mqlab.rocketmq.wire.codes import ResponseCode
-from mqlab.rocketmq.wire.command import RemotingCommand
+from mqlab.rocketmq.wire.command import NOT_SET, RemotingCommand
 from mqlab.rocketmq.wire.java_json import loads, to_json
 
 NO_USERS = "this broker has no users: it was not started with authenticationEnabled=true"
@@ -66,12 +66,12 @@ class UserAdmin:
         """AUTH_GET_USER."""
         name = _name(request)
         user = self._table().find(name)
-        return request.reply() if user is None else request.reply(body=to_json(shown(user)))
+        return _answer(request, None if user is None else shown(user))
 
     def list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """AUTH_LIST_USER."""
         users = self._table().named_like(request.ext_fields.get("filter", ""))
-        return request.reply(body=to_json([shown(user) for user in users])) if users else request.reply()
+        return _answer(request, [shown(user) for user in users] or None)
 
     def _table(self) -> UserTable:
         if self._users is None:
@@ -93,7 +93,11 @@ def _done(request: RemotingCommand, change: Callable[[], None]) -> RemotingComma
         change()
     except UsageError as error:
         raise Refused(ResponseCode.NO_PERMISSION, error.text) from None
-    return request.reply()
+    return _answer(request, None)
+
+
+def _answer(request: RemotingCommand, value: object) -> RemotingCommand:
+    return request.reply(ResponseCode.SUCCESS, NOT_SET, None if value is None else to_json(value))
 
 
 def _name(request: RemotingCommand) -> str:
