@@ -493,6 +493,11 @@ check("lab16.pulls")
 # claim: All 100.
 # refutation: At most `most`: the client has made room for that many.
 
+# %% [belief] lab16.answers_with_nothing
+# question: A pull finds nothing new, and it may wait. What is wrong with an empty answer?
+# claim: Nothing; the client asks again.
+# refutation: Its client asks again at once, thousands of times. A pull that has nothing to say is held.
+
 # %% [belief] lab16.answered_stays_held
 # question: A held pull was answered. Is it still held?
 # claim: It waits for the next message.

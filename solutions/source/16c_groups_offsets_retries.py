@@ -322,6 +322,16 @@ check("lab16.groups")
 # refutation: The others do, because the list is shorter. A member that stays in the list keeps queues that no member
 #   reads.
 
+# %% [belief] lab16.offsets_only_grow
+# question: A group was at 8 and now commits 2. Where does it begin?
+# claim: At 8; an offset never goes back.
+# refutation: At 2, its last commit. A group goes back on purpose, to read something again.
+
+# %% [belief] lab16.absent_groups_are_over
+# question: A group has no member at the moment. Must its offsets be saved?
+# claim: No; nobody reads.
+# refutation: They must. Without them the group has no offset when it is switched on again.
+
 # %% [belief] lab16.zero_without_commit
 # question: A group has never committed. What is its offset?
 # claim: 0, the first message.
@@ -681,6 +691,16 @@ check("lab16.retries")
 # question: A copy is due and was put into the retry topic. What about the next look?
 # claim: It is still due, so it is put again.
 # refutation: A copy is put once, and must then be forgotten.
+
+# %% [belief] lab16.table_has_every_level
+# question: A listener asks for level 6, and the table has five. How long does the message wait?
+# claim: It does not; level 6 is an error.
+# refutation: As long as at the last level, which stands for all further ones.
+
+# %% [belief] lab16.what_came_is_over
+# question: A copy was put into the retry topic. Who must know that after a crash?
+# claim: Nobody; it is done.
+# refutation: The part. Without a note on the disk its next life puts every copy once more.
 
 # %% [belief] lab16.dead_is_dropped
 # question: A message is dead. Where is it?

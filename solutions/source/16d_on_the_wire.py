@@ -300,6 +300,11 @@ check("lab16.handlers")
 # claim: Nothing.
 # refutation: Not every pull carries one, and a held pull is late. The client reports every 5 seconds.
 
+# %% [belief] lab16.limits_of_its_own
+# question: A client sends a message back with maxReconsumeTimes 2. How many retries does it get?
+# claim: 16, as always.
+# refutation: 2. A handler asks its parts for what the request says.
+
 # %% [belief] lab16.list_of_one
 # question: A member asks for the list of its group. Who is in it?
 # claim: The member that asks.

@@ -27,12 +27,16 @@ class StoreToRead:
 
 
 class StoreToWrite(StoreToRead):
-    """A broker's store, to be read and written. ``puts`` are the units that were put since it was last emptied."""
+    """A broker's store, to be read and written.
+
+    ``puts`` are topic, queue and unit of what was put since it was last emptied; ``last`` is the number of the last of
+    them in its queue, and its place in the log.
+    """
 
     def __init__(self, store: MessageStore) -> None:
         super().__init__(store)
-        self.puts: list[tuple[str, bytes]] = []
-        self.last_offset = -1  # the number of the last of them in its queue
+        self.puts: list[tuple[str, int, bytes]] = []
+        self.last = -1, -1
 
     def put(self, topic: str, queue_id: int, unit: bytes) -> tuple[int, int]:
         """Store a unit; its number in the queue and its place in the log. UsageError if the store refuses it."""
@@ -41,6 +45,6 @@ class StoreToWrite(StoreToRead):
         if result.status != put_result.PUT_OK:
             raise UsageError(f"the store refused the message: {result.status}", hint=result.reason)
         self._store.wait_durable(result)
-        self.puts.append((topic, bytes(unit)))
-        self.last_offset = result.queue_offset
-        return result.queue_offset, result.physical_offset
+        self.puts.append((topic, queue_id, bytes(unit)))
+        self.last = result.queue_offset, result.physical_offset
+        return self.last

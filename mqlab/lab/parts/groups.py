@@ -20,7 +20,10 @@ from mqlab.rocketmq.remoting.requests import text
 from mqlab.rocketmq.wire import bodies
 from mqlab.rocketmq.wire.command import RemotingCommand
 
-MEMBERS_RULE = "members lists each client that has joined and not left, once; every member is told the same list"
+MEMBERS_RULE = (
+    "members lists each client that has joined and not left, once, in this life of the broker; every member is told "
+    "the same list"
+)
 COMMIT_RULE = "committed is the offset of the last commit for this group and queue; -1 for one that never committed"
 PASSED_RULE = "A group's offset never passes what the group has committed: messages in between would be lost to it"
 SAVED_RULE = "What was saved is there in the next life: offsets begin at the last save or later"
@@ -64,13 +67,13 @@ class PartGroups:
             return self._query(*key)
         answer = int(ask("MyGroups.committed", self._part.committed, *key, fits=is_whole, form="a whole number"))
         last, saved = self._memory.last.get(key, -1), self._memory.saved.get(key, -1)
-        if key in self._fresh and answer != last:
-            rule = PASSED_RULE if answer > last else COMMIT_RULE
-            raise broken("MyGroups.committed", rule, key, last, answer)
-        if answer > last:
-            raise broken("MyGroups.committed", PASSED_RULE, key, f"{last} at most", answer)
-        if answer < saved:
-            raise broken("MyGroups.committed", SAVED_RULE, key, f"{saved} or later", answer)
+        if key in self._fresh or last == -1:
+            if answer != last:
+                raise broken("MyGroups.committed", COMMIT_RULE, key, last, answer)
+        elif answer > max(last, saved):  # a group may have gone back after the save
+            raise broken("MyGroups.committed", PASSED_RULE, key, f"{max(last, saved)} at most", answer)
+        elif answer < min(last, saved):
+            raise broken("MyGroups.committed", SAVED_RULE, key, f"{min(last, saved)} or later", answer)
         if answer >= 0:
             self._commit(*key, answer)  # the broker's own table was read from its own file
         return answer

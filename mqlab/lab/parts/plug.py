@@ -20,7 +20,7 @@ from mqlab.lab.parts.pulls import PartPulling, PartPulls
 from mqlab.lab.parts.retries import LOOK_MS, PartRetries, PartSendBack, SentBack
 from mqlab.lab.parts.store import PartStore
 from mqlab.lab.parts.stored import StoredUnits
-from mqlab.lab.parts.wire import PULL, SEND, PartHandlers, WireBroker, WireRetries, message_ids
+from mqlab.lab.parts.wire import PULL, SEND, SEND_BACK, PartHandlers, WireBroker, WirePulls, WireRetries, message_ids
 from mqlab.rocketmq.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.rocketmq.broker.long_polling import HeldPulls
 from mqlab.rocketmq.broker.plug_in import PlugIn
@@ -109,9 +109,9 @@ class BrokerPlug(PlugIn):
         door, delays_ms = StoreToWrite(state.store), parse_delay_levels(state.store.config.message_delay_level)
         kind = self._born("retries", "MyRetries")
         part = ask("MyRetries", kind, door, disk, list(delays_ms), fits=anything, form="an object")
+        self._sent_back.new_life(getattr(state.ports.files, "power_cuts", 0))
         self._retries = PartRetries(part, door, self._sent_back, delays_ms, state.now_ms)
-        code = int(RequestCode.CONSUMER_SEND_MSG_BACK)
-        handlers[code] = answering(PartSendBack(state, self._retries).handler(handlers[code]))
+        handlers[SEND_BACK] = answering(PartSendBack(state, self._retries).handler(handlers[SEND_BACK]))
 
     def _wired(self, state: BrokerState, pulling: PartPulling | None) -> dict[int, Handler]:
         """The learner's own table over the learner's own parts."""
@@ -119,7 +119,7 @@ class BrokerPlug(PlugIn):
         if pulling is None or self._pulls is None or self._groups is None or self._retries is None:
             raise UsageError("handlers need pulls, groups and retries", hint="docs/your-broker.md says what they do")
         retries, store = WireRetries(self._retries, state), StoreToWrite(state.store)
-        broker = WireBroker(store, self._pulls, self._groups, retries, state.now_ms, message_ids(state))
+        broker = WireBroker(store, WirePulls(self._pulls), self._groups, retries, state.now_ms, message_ids(state))
         own_table = PartHandlers(own, broker, state, self._pulls)
 
         def make_topic(channel: Channel, request: RemotingCommand) -> None:
@@ -135,7 +135,7 @@ class BrokerPlug(PlugIn):
         def wanted_tags(channel: Channel, request: RemotingCommand) -> list[str]:
             return pulling.tags_of(channel, request)
 
-        before = {SEND: make_topic, PULL: wanted_tags, int(RequestCode.CONSUMER_SEND_MSG_BACK): make_retry_topic}
+        before = {SEND: make_topic, PULL: wanted_tags, SEND_BACK: make_retry_topic}
         return {code: answering(handle) for code, handle in own_table.handlers(before).items()}
 
     def start(self) -> None:

@@ -24,12 +24,18 @@ from mqlab.rocketmq.wire.record import Record, decode, encode
 RETRY, DEAD = "retry", "dead"
 WORDS = f'"{RETRY}" or "{DEAD}"'
 FIRST_LEVEL, LOOK_MS = 3, 1_000
+NOTED_MS = 10_000
+"""How long a part may take to note that a copy has come: RocketMQ saves delayOffset.json every ten seconds."""
 
 DEAD_RULE = "A message is dead when it was given again as often as allowed, or when its level is below 0; else it waits"
-DLQ_RULE = "A dead message has a copy in %DLQ%group before send_back returns, and no other copy"
-EARLY_RULE = "A retry does not come before its time: the delay of its level; level 0 means 3 and one more per retry"
-LATE_RULE = "Retries come: at the first look after its time, a copy is in %RETRY%group, also after a crash"
-TWICE_RULE = "A message that was sent back once comes once"
+DLQ_RULE = "A dead message has a copy in %DLQ%group, queue 0, before send_back returns, and no other copy"
+EARLY_RULE = (
+    "A retry does not come before its time: the delay of its level; level 0 means 3 and one more per retry, and a "
+    "level past the table's end means the last"
+)
+LATE_RULE = "Retries come: at the first look after its time, a copy is in %RETRY%group, queue 0, also after a crash"
+TWICE_RULE = "A message that was sent back once comes once; only what came just before a crash may come again"
+GROUP_RULE = "A copy goes to %RETRY% of the group that has sent the message back, and to no other group"
 COPY_RULE = "The copy has the message's body and properties, and a reconsume_times one greater"
 
 
@@ -37,7 +43,8 @@ COPY_RULE = "The copy has the message's body and properties, and a reconsume_tim
 class PendingRetry:
     """A retry that is to come: the group, the message, from when and until when.
 
-    ``repeats``: it may come twice, because a crash was since then, or because two members have sent it back.
+    ``repeats``: it may come twice, because a crash was just after it, or because two members have sent it back.
+    ``came_ms``: when it came, as far as it has.
     """
 
     group: str
@@ -45,19 +52,26 @@ class PendingRetry:
     due_ms: int
     latest_ms: int
     repeats: bool = False
+    came_ms: int = -1
 
 
 @dataclass(slots=True)
 class SentBack:
-    """What outlives a broker's process: the retries to come, and those that came."""
+    """What outlives a broker's process: the retries to come, those that came, and when the part looked last.
+
+    ``power_cuts``: how many there were on its machine.
+    """
 
     waiting: list[PendingRetry] = field(default_factory=list)
     came: list[PendingRetry] = field(default_factory=list)
+    looked_ms: int = 0
+    power_cuts: int = 0
 
-    def new_life(self) -> None:
-        """A crash, or a restart."""
-        for retry in (*self.waiting, *self.came):
-            retry.repeats = True
+    def new_life(self, power_cuts: int) -> None:
+        """A restart. A kill takes the notes that were not written yet, a power cut all that were not synced."""
+        was_cut, self.power_cuts = power_cuts > self.power_cuts, power_cuts
+        for retry in self.came:
+            retry.repeats = was_cut or self.looked_ms - retry.came_ms <= NOTED_MS
 
 
 class PartRetries:
@@ -68,7 +82,6 @@ class PartRetries:
     ) -> None:
         self._part, self._store, self._memory = part, store, memory
         self._delays_ms, self._now_ms = delays_ms, now_ms
-        memory.new_life()
 
     def send_back(self, group: str, record: Record, level: int, most: int) -> str:
         """What the part makes of a message that failed."""
@@ -80,11 +93,10 @@ class PartRetries:
         if answer != right:
             raise broken("MyRetries.send_back", DEAD_RULE, arguments, right, answer)
         if right == DEAD:
-            dead = [put for topic, put in self._store.puts if topic == names.dlq_topic(group)]
-            if len(dead) != 1 or len(self._store.puts) != 1:
-                topics = [topic for topic, _ in self._store.puts]
-                raise broken("MyRetries.send_back", DLQ_RULE, arguments, [names.dlq_topic(group)], topics)
-            self._is_copy("MyRetries.send_back", arguments, record, decode(dead[0]))
+            queues = [(topic, queue_id) for topic, queue_id, _ in self._store.puts]
+            if queues != [(names.dlq_topic(group), 0)]:
+                raise broken("MyRetries.send_back", DLQ_RULE, arguments, [(names.dlq_topic(group), 0)], queues)
+            self._is_copy("MyRetries.send_back", arguments, record, decode(self._store.puts[0][2]))
         else:
             level = min(level or FIRST_LEVEL + record.reconsume_times, len(self._delays_ms))
             self._waits(group, record, now_ms + self._delays_ms[level - 1])
@@ -102,20 +114,20 @@ class PartRetries:
 
     def look(self) -> None:
         """Let the part move what is due."""
-        now_ms = self._now_ms()
+        now_ms = self._memory.looked_ms = self._now_ms()
         self._store.puts.clear()
         ask("MyRetries.look", self._part.look, now_ms, fits=anything, form="nothing")
         self._came("MyRetries.look", (now_ms,))
         late = [retry for retry in self._memory.waiting if retry.latest_ms <= now_ms]
         if late:
-            expected = f"{_name(late[0].record)} in {names.retry_topic(late[0].group)}"
+            expected = f"{_name(late[0].record)} in {names.retry_topic(late[0].group)}, queue 0"
             raise broken("MyRetries.look", LATE_RULE, (now_ms,), expected, "it is not there")
 
     def _came(self, method: str, arguments: tuple[Any, ...]) -> None:
         """Judge the copies that were put into retry topics."""
-        for topic, unit in self._store.puts:
+        for topic, queue_id, unit in self._store.puts:
             group = names.group_of(topic) if topic.startswith(names.RETRY_PREFIX) else None
-            if group is None:
+            if group is None or queue_id != 0:  # consumers read queue 0 alone
                 continue
             copy = decode(unit)
             waits = next(
@@ -125,13 +137,15 @@ class PartRetries:
                 (retry for retry in self._memory.came if retry.group == group and _same(retry.record, copy)), None
             )
             if waits is None and (before is None or not before.repeats):
-                rule = TWICE_RULE if before is not None else COPY_RULE
+                is_anothers = any(_same(retry.record, copy) for retry in self._memory.waiting)
+                rule = GROUP_RULE if is_anothers else TWICE_RULE if before is not None else COPY_RULE
                 raise broken(method, rule, arguments, "a copy of a message that waits", _name(copy))
             if waits is not None:
                 if self._now_ms() < waits.due_ms:
                     early_ms = waits.due_ms - self._now_ms()
                     raise broken(method, EARLY_RULE, arguments, _name(waits.record), f"{early_ms} ms too early")
                 self._is_copy(method, arguments, waits.record, copy)
+                waits.came_ms = self._now_ms()
                 self._memory.waiting.remove(waits)
                 self._memory.came.append(waits)
 

@@ -116,8 +116,8 @@ class StoredUnits:
             raise broken("MyStore.get", GHOST_RULE, (topic, queue_id, 0, end), f"{len(kept)} messages", end)
         for number, (unit, wanted) in enumerate(zip(units, kept, strict=False)):
             if bytes(unit) != wanted:
-                answer = _which(unit, self.by_place)
-                raise broken("MyStore.get", GHOST_RULE, (topic, queue_id, 0, end), f"message {number}", answer)
+                rule, answer = ORDER_RULE if bytes(unit) in kept else GHOST_RULE, _which(unit, self.by_place)
+                raise broken("MyStore.get", rule, (topic, queue_id, 0, end), f"message {number}", answer)
         del kept[end:]
         self.readable[key] = end
 

@@ -162,7 +162,7 @@ class Unready(Retries):
         ({"pulls": StaysBehindTheFilter}, "one past the last message that was looked at"),
         ({"pulls": LooksNoFurther}, "answered as soon as a wanted message"),
         ({"pulls": HoldsForEver}, "answered when its time is over"),
-        ({"groups": MovesWithThePull}, "never passes what the group has committed"),
+        ({"groups": MovesWithThePull}, "committed is the offset of the last commit"),
         ({"groups": KeepsInMemory}, "What was saved is there in the next life"),
         ({"groups": NobodyLeaves}, "members lists each client"),
         ({"retries": RetriesAtOnce}, "does not come before its time"),

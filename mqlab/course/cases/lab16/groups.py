@@ -13,6 +13,7 @@ from mqlab.course.cases.lab16.orders import (
     GROUP,
     NEW,
     PAID,
+    TOPIC,
     BookOrder,
     all_are_done,
     day_of,
@@ -43,27 +44,42 @@ def members(played: Played, rng: random.Random) -> None:
 
 
 def offsets(played: Played, rng: random.Random) -> None:
-    """Two groups, one of them far behind; a member that begins again goes on where its group was."""
+    """Two groups, one of them far behind; a member goes on where its group was; then a group goes back."""
     member = reads(played)
     slow = reads(played, AUDIT, tags=PAID)
     sends(played, orders_of(rng, rng.randint(9, 14), tag=lambda number: rng.choice((PAID, NEW))))
     played.lab.run_for("12s")
-    member.shutdown()
     slow.shutdown()
+    sends(played, orders_of(rng, 3, 30))
+    played.lab.run_for("6s")
+    member.shutdown()
     sends(played, orders_of(rng, 5, 20))
     played.lab.run_for("2s")
     reads(played, name="billing-2")
     reads(played, AUDIT, name="audit-2")
     played.lab.run_for("25s")
+    puller = played.lab.pull_consumer(AUDIT, name="audit-3")
+    (queue, _) = puller.fetch_subscribe_message_queues(TOPIC)
+    for offset in (5, 2):
+        puller.update_consume_offset_to_broker(queue, offset)
+    puller.fetch_consume_offset(queue, from_store=True)
 
 
 def crashed(played: Played, rng: random.Random) -> None:
-    """The broker is killed some seconds after a save, and once just after a start."""
+    """The broker is killed some seconds after a save, and once just after a start.
+
+    A group is switched off long before, and a member of the other one dies with the broker.
+    """
     reads(played)
+    reads(played, name="billing-2")
+    audit = reads(played, AUDIT)
     sends(played, orders_of(rng, 8))
+    played.lab.run_for("6s")
+    audit.shutdown()
     played.lab.run_for(f"{rng.randint(12, 17)}s")
     sends(played, orders_of(rng, 4, 8))
     played.lab.run_for(f"{rng.randint(1, 7)}s")
+    played.lab.kill("billing-2")
     dies(played)
     played.lab.run_for("500ms")
     dies(played)

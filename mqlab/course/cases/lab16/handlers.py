@@ -26,6 +26,7 @@ from mqlab.course.cases.lab16.orders import (
     reads,
     sends,
 )
+from mqlab.course.cases.lab16.retries import THE_DEAD, dead
 from mqlab.course.cases.lab16.right import RightGroups, RightPulls, RightRetries
 from mqlab.course.kit.days import Played
 from mqlab.course.teach.exercises import Finding
@@ -33,7 +34,11 @@ from mqlab.course.teach.exercises import Finding
 MOVES_RULE = "UPDATE_CONSUMER_OFFSET moves the group: when all is done, its offsets are at the ends of the queues"
 SHARED_RULE = "GET_CONSUMER_LIST_BY_GROUP tells each member all members: then each queue has one owner"
 WAITS_RULE = "A pull that finds nothing is held: a member does not ask again and again"
-AUDIT = "audit"
+NO_OFFSET_RULE = (
+    "QUERY_CONSUMER_OFFSET of a group that never committed gets code 22: then its client decides, and with default "
+    "settings it begins at the end of the queue"
+)
+AUDIT, LATE = "audit", "late"
 BUSY = 1_500
 """Steps in a second that no day of these has where pulls are held."""
 
@@ -44,9 +49,10 @@ def _reads(played: Played, group: str = GROUP, **settings: Any) -> Any:
 
 
 def sent(played: Played, rng: random.Random) -> None:
-    """More messages than one pull brings, sent when nobody reads yet, then some when somebody waits."""
+    """More messages than one pull brings, sent when nobody reads yet, then some when two groups wait."""
     sends(played, orders_of(rng, rng.randint(80, 95)))
     _reads(played)
+    reads(played, LATE)
     played.lab.run_for("10s")
     sends(played, orders_of(rng, 8, 100), pause="300ms")
     played.lab.run_for("10s")
@@ -55,7 +61,7 @@ def sent(played: Played, rng: random.Random) -> None:
 def pulled(played: Played, rng: random.Random) -> None:
     """Two groups, one of a rare tag; then nothing for a while, then a message for both."""
     sends(played, orders_of(rng, 40, tag=lambda number: PAID if rng.random() < 0.2 else NEW))
-    _reads(played, tags=PAID)
+    _reads(played, tags=PAID, pull_batch_size=rng.choice((4, 8)))
     _reads(played, AUDIT)
     played.lab.run_for("3s")
     if _busiest_second(played) > BUSY:  # they_wait has seen enough
@@ -78,14 +84,6 @@ def offsets(played: Played, rng: random.Random) -> None:
     played.lab.run_for("30s")
 
 
-def sent_back(played: Played, rng: random.Random) -> None:
-    """Orders fail once, twice, and for ever."""
-    _reads(played, max_reconsume_times=2)
-    fails = [rng.choice((0, 1, 2)) for _ in range(5)]
-    sends(played, [BookOrder(f"order-{number}", fails=times) for number, times in enumerate([*fails, 1, 99])])
-    played.lab.run_for("80s")
-
-
 def shared(played: Played, rng: random.Random) -> None:
     """Two members share the queues; one leaves."""
     first, second = _reads(played), _reads(played, name="billing-2")
@@ -95,6 +93,16 @@ def shared(played: Played, rng: random.Random) -> None:
     rng.choice((first, second)).shutdown()
     sends(played, orders_of(rng, 6, 20))
     played.lab.run_for("25s")
+
+
+def _is_old(order: BookOrder) -> bool:
+    return int(order.key.removeprefix("order-")) < 100
+
+
+def began_at_the_end(played: Played) -> Finding | None:
+    """The group that came late with default settings has got no order of before."""
+    old = [order.key for row in played.deliveries(LATE) if _is_old(order := played.sent[row.msg_id])]
+    return Finding(NO_OFFSET_RULE, f"orders of before that {LATE} got", 0, len(old)) if old else None
 
 
 def at_the_end(played: Played) -> Finding | None:
@@ -133,6 +141,9 @@ def _is_new(order: BookOrder) -> bool:
     return order.tag != PAID
 
 
+ENDS_OF_SENT = all_are_done(), once_each(), all_are_done(LATE, _is_old), began_at_the_end
+
+
 HANDLERS = PartOfBroker(
     "lab16.handlers",
     "HANDLERS",
@@ -140,7 +151,7 @@ HANDLERS = PartOfBroker(
     points=7,
     about="a broker with your handlers",
     promises=[
-        BrokerPromise("SENT is stored", day_of(sent, "lab16.sent"), (all_are_done(), once_each())),
+        BrokerPromise("SENT is stored", day_of(sent, "lab16.sent"), ENDS_OF_SENT),
         BrokerPromise(
             "every wanted message is offered",
             day_of(pulled, "lab16.pulled"),
@@ -149,9 +160,7 @@ HANDLERS = PartOfBroker(
         BrokerPromise(
             "offsets go on", day_of(offsets, "lab16.wire_offsets"), (all_are_done(), at_the_end, once_each())
         ),
-        BrokerPromise(
-            "retries come", day_of(sent_back, "lab16.wire_back"), (all_are_done(but=lambda order: order.fails > 2),)
-        ),
+        BrokerPromise("retries come", day_of(dead, "lab16.wire_back"), THE_DEAD),
         BrokerPromise("everybody knows who is there", day_of(shared, "lab16.shared"), (all_are_done(), two_owners)),
     ],
     others={"pulls": RightPulls, "groups": RightGroups, "retries": RightRetries},

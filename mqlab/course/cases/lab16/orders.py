@@ -27,7 +27,7 @@ ONCE_RULE = "Nobody died and nothing failed: then each message is given once"
 
 @dataclass(frozen=True, slots=True)
 class BookOrder:
-    """One order: its key and tag, how often it fails, how large it is."""
+    """One order: its key and tag ("": none), how often it fails, how large it is."""
 
     key: str
     tag: str = PAID
@@ -37,7 +37,7 @@ class BookOrder:
     def message(self) -> Message:
         """The message, made again."""
         properties = {"fails": str(self.fails)}
-        return Message(TOPIC, b"a book, " * self.books, keys=self.key, tags=self.tag, properties=properties)
+        return Message(TOPIC, b"a book, " * self.books, keys=self.key, tags=self.tag or None, properties=properties)
 
 
 def work(messages: Sequence[Any], context: Any) -> str:

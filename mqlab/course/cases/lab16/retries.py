@@ -30,6 +30,7 @@ from mqlab.rocketmq.wire.names import dlq_topic
 
 AUDIT = "audit"
 GIVES_UP = "gives up"  # its listener asks for level -1
+FIVE = "1s 5s 10s 30s 1m"  # the delays of the day on which a listener asks for level 6
 DEAD_RULE = (
     "A message that failed as often as allowed, or whose level is below 0, is in %DLQ%group, once, and comes no more"
 )
@@ -49,7 +50,7 @@ def due(played: Played, rng: random.Random) -> None:
 
 
 def levels(played: Played, rng: random.Random) -> None:
-    """Listeners name the level: a short one after a long one, and the longest there is."""
+    """Listeners name the level: a short one after a long one, the longest there is, and one past the table's end."""
     wanted = {f"order-{number}": level for number, level in enumerate((5, 1, 2, 4, rng.choice((1, 2, 3)), 6))}
 
     def later(messages: Sequence[Any], context: Any) -> str:
@@ -92,9 +93,12 @@ def crashed(played: Played, rng: random.Random) -> None:
     played.lab.run_for(f"{rng.randint(2, 8)}s")
     dies(played, power=True)
     played.lab.run_for("110s")
+    dies(played)  # what came long ago comes no more
+    played.lab.run_for("3s")
 
 
 def _reads_with(played: Played, listener: Any, **settings: Any) -> None:
+    settings["consume_from_where"] = "CONSUME_FROM_FIRST_OFFSET"  # for handlers that answer 22
     member = played.lab.push_consumer(GROUP, name="billing-1", **settings)
     member.subscribe(TOPIC, "*")
     member.on_messages(listener)
@@ -119,6 +123,9 @@ def _is_dead(order: BookOrder) -> bool:
     return order.fails > 2 or order.tag == GIVES_UP
 
 
+THE_DEAD = all_are_done(but=_is_dead), are_dead(GROUP, _is_dead)
+"""What must be true at the end of ``dead``."""
+
 RETRIES = PartOfBroker(
     "lab16.retries",
     "MyRetries",
@@ -127,10 +134,8 @@ RETRIES = PartOfBroker(
     about="a broker with your retries",
     promises=[
         BrokerPromise("retries come", day_of(due, "lab16.due"), (all_are_done(), all_are_done(AUDIT))),
-        BrokerPromise("each at its time", day_of(levels, "lab16.levels"), (all_are_done(),)),
-        BrokerPromise(
-            "the dead come no more", day_of(dead, "lab16.dead"), (all_are_done(but=_is_dead), are_dead(GROUP, _is_dead))
-        ),
+        BrokerPromise("each at its time", day_of(levels, "lab16.levels", message_delay_level=FIVE), (all_are_done(),)),
+        BrokerPromise("the dead come no more", day_of(dead, "lab16.dead"), THE_DEAD),
         BrokerPromise("a crash loses no retry", day_of(crashed, "lab16.waits"), (all_are_done(),)),
     ],
 )

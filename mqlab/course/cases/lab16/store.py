@@ -40,10 +40,13 @@ def stored(played: Played, rng: random.Random) -> None:
 
 
 def in_order(played: Played, rng: random.Random) -> None:
-    """More messages than one pull may bring, read from any offset and with any limit."""
+    """More messages than one pull may bring, read from any offset and with any limit; four in one dispatch."""
     sends(played, orders_of(rng, rng.randint(75, 90)))
     played.lab.run_for("1s")
     puller, queues = pulls_by_hand(played)
+    for queue in reversed(queues * 2):
+        played.producer("shop").send_async(BookOrder("order-at-once").message(), queue)
+    played.lab.run_for("1s")
     for queue in queues:
         end = puller.max_offset(queue)
         for _ in range(4):
@@ -68,7 +71,7 @@ def by_time(played: Played, rng: random.Random) -> None:
 
 
 def crashed(played: Played, rng: random.Random) -> None:
-    """The process is killed twice, once just after a send; nothing that was sent may be gone."""
+    """The process is killed just after a send, before a dispatch, and later; nothing that was put may be gone."""
     reads(played)
     first = rng.randint(8, 12)
     sends(played, orders_of(rng, first))
@@ -80,6 +83,10 @@ def crashed(played: Played, rng: random.Random) -> None:
     played.lab.run_for("20s")
     sends(played, orders_of(rng, 3, first + 7))
     played.lab.run_for("20s")
+    played.producer("shop").send_async(BookOrder("order-undispatched").message())
+    played.lab.run_until("message.stored")
+    dies(played)
+    played.lab.run_for("10s")
 
 
 def power_is_cut(played: Played, rng: random.Random) -> None:
@@ -95,12 +102,12 @@ def power_is_cut(played: Played, rng: random.Random) -> None:
 
 
 def second_file(played: Played, rng: random.Random) -> None:
-    """More than half a megabyte: a log of files begins another one. Then a crash; each message is read by its id."""
+    """More than half a megabyte: a log of files begins another one. Then a power cut; each is read by its id."""
     played.producers["shop"] = played.lab.producer("shop", compress_msg_body_over_howmuch=1 << 20)
     results = sends(played, [BookOrder(f"order-{number}", books=rng.randint(8_000, 9_000)) for number in range(9)])
     reads(played, consume_from_where="CONSUME_FROM_FIRST_OFFSET", pull_batch_size=4)
     played.lab.run_for("10s")
-    dies(played)
+    dies(played, power=True)
     played.lab.run_for("10s")
     for result in results:
         played.lab.admin.view_message(result.offset_msg_id)

@@ -323,7 +323,7 @@ ROLES = {
         Role("StoreToWrite", _calls("put", "get", "max_offset")),
         Role("WireBroker", _calls("now_ms", "message_id"), names("store pulls groups retries")),
         Role("WireRequest", {}, names("code fields body client number tags answer")),
-        Role("PartPulls", _calls("pull")),
+        Role("WirePulls", _calls("pull")),
         Role("PartGroups", _calls("members", "committed", "commit")),
         Role("WireRetries", _calls("send_back")),
         Role("OffsetStore", _calls("update_offset", "read_memory", "persist", "persist_all", "clone_offset_table")),
