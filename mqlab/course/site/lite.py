@@ -111,8 +111,9 @@ if (!("Suspending" in WebAssembly)) addEventListener("DOMContentLoaded", () => {
   words.textContent = {json.dumps(NO_JSPI)};
   const link = document.createElement("a");
   link.href = "../index.html";
-  link.textContent = " To the first page";
-  words.append(link);
+  link.style = "color:inherit;text-decoration:underline";
+  link.textContent = "To the first page";
+  words.append(" ", link);
   document.body.append(words);
 }});
 </script>

@@ -27,7 +27,7 @@ FOREIGN_SCRIPT = re.compile(
 MODULES_FROM_ELSEWHERE = re.compile(
     r"<script type=\"module\">(?:(?!</script>).)*https://(?:(?!</script>).)*</script>", re.S
 )
-WAY_BACK = '<p style="padding:1em"><a href="../index.html">mqlab</a></p>'
+WAY_BACK = '<p style="padding:1em"><a href="../index.html" style="text-decoration:underline">mqlab</a></p>'
 
 
 def shown(handed_out: dict[str, Any], solved: dict[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,8 @@ def _kept(path: Path) -> Iterator[dict[str, Any]]:
     try:
         if path.stat().st_size > LARGEST_FILE:
             return
-        notebook = json.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        notebook = json.loads(text) if PREDICTION_MIME in text else {}  # parsing takes a browser seconds
     except (OSError, ValueError):
         return
     for cell in _list(notebook, "cells"):

@@ -131,6 +131,16 @@ def test_a_solved_lab_runs_to_its_end(chromium: Any, solved_site: str, name: str
         assert foreign == []
 
 
+@pytest.mark.long
+def test_the_tour_of_the_explorers_runs_to_its_end(chromium: Any, solved_site: str) -> None:
+    with reader(chromium) as (page, foreign):
+        open_lab(page, solved_site, "explorers.ipynb")
+        has_a_kernel(page)
+        run_cells(page, 0, len(notebook_of(page)["cells"]))
+        assert errors_of(notebook_of(page)) == []
+        assert foreign == []
+
+
 def said(notebook: dict[str, Any], name: str) -> dict[str, list[str]]:
     """What each cell shows as text, by the cell's id; without what says something else in a browser."""
     other = SAYS_SOMETHING_ELSE.get(name.partition("-")[0], set())
