@@ -3,8 +3,8 @@
     from mqlab import Lab, Message, MessageQueue, play, CONSUME_SUCCESS, RECONSUME_LATER
 
 The names below are what a notebook needs; each is imported when first used, so that ``import mqlab`` costs nothing.
-Left out: everything a notebook imports from its own room (mqlab.rocketmq.store, mqlab.course.teach, mqlab.data.spark,
-…).
+Left out: everything that a notebook imports from another wing (mqlab.rocketmq.store, mqlab.course.teach,
+mqlab.data.spark, …).
 """
 
 from __future__ import annotations

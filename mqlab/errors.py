@@ -107,7 +107,7 @@ class RemotingError(MqlabError):
     """A request without a usable answer. Mirrors RemotingException and its subclasses, named by ``code``.
 
     Codes: ``connect`` (nobody listens or answers there), ``closed`` (the connection was lost), ``timeout``,
-    ``too_much_request``. Only with ``connect`` it is certain that the request had no effect.
+    ``too_much_request``. Only ``connect`` makes it certain that the request had no effect.
     """
 
     def __init__(self, text: str, *, code: str, hint: str = "") -> None:

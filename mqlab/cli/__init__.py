@@ -28,7 +28,7 @@ VERBS = {  # verb -> where its click command is, and its summary in the list of 
     "admin": ("mqlab.cli.admin:admin", "Show what RocketMQ's mqadmin shows, for a store or a Lab's directory."),
     "console": (
         "mqlab.cli.console:console",
-        "Open RocketMQ Dashboard's pages over a store or a cluster, alone in the browser.",
+        "Open RocketMQ Dashboard's pages over a store or a cluster, in the browser.",
     ),
     "serve": ("mqlab.cli.serve:serve", "Run a name server and brokers for real RocketMQ clients."),
     "traffic": ("mqlab.cli.traffic:traffic", "Generate a day of traffic, from a seed, as store directories."),
@@ -39,7 +39,7 @@ VERBS = {  # verb -> where its click command is, and its summary in the list of 
     "start": ("mqlab.cli.own_work:start", "Start a lab in a dated copy of its notebook."),
     "restore": ("mqlab.cli.own_work:restore", "Make a fresh copy of a lab next to your work."),
     "grade": ("mqlab.cli.grading:grade", "Grade a class; answers run in a sandbox."),
-    "override": ("mqlab.cli.grading:override", "Give a student other points for an exercise, with a comment."),
+    "override": ("mqlab.cli.grading:override", "Give a student different points for an exercise, with a comment."),
     "league": ("mqlab.cli.grading:league", "Compare the brokers that a class has written in lab 16."),
     "spark": ("mqlab.cli.spark:spark", "Read stores with Spark: write tables and a report."),
     "site": ("mqlab.cli.site:site", "Write the course as a static web site, labs that run in the browser included."),

@@ -156,7 +156,7 @@ def answer_until_interrupted(board: Console, desk: QuestionQueue) -> None:
             answer.set_exception(error)
 
 
-@click.command(short_help="Open RocketMQ Dashboard's pages over a store or a cluster, alone in the browser.")
+@click.command(short_help="Open RocketMQ Dashboard's pages over a store or a cluster, in the browser.")
 @click.argument("where")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port. Default: any free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")

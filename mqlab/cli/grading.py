@@ -338,7 +338,7 @@ def league(submissions: Path, seed: str | None, unsafe_no_sandbox: bool, course:
 @click.argument("points", required=False, type=click.FloatRange(min=0))
 @click.option("--comment", required=True, help="Why. The student reads it in the feedback.")
 def override(out: Path, student: str, exercise: str, points: float | None, comment: str) -> None:
-    """Give a student other points for an exercise than the judge did; without POINTS, withdraw what was given.
+    """Give a student different points for an exercise than the judge did; without POINTS, withdraw what was given.
 
     OUT is the folder of the results. Each call adds a line to overrides.csv there. Repeat mqlab grade with --resume to
     write the reports with it.

@@ -77,7 +77,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--replica-of",
         metavar="HOST:PORT",
-        help="Run one broker as a slave of the master at this address, a real RocketMQ's too.",
+        help="Run one broker as a slave of the master at this address, also of a real RocketMQ.",
     ),
     click.option("--broker-id", type=click.IntRange(1), default=1, show_default=True, help="The slave's number."),
     click.option("--only", type=click.Choice(["namesrv", "broker"]), help="Run only a name server, or only brokers."),

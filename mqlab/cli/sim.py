@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mqlab.counts import counted
 from mqlab.errors import UsageError
 from mqlab.extras import need
 
@@ -116,9 +117,10 @@ def _many(numbers: range, out: Path, *, shrinking: bool, mine: bool) -> None:
     except KeyboardInterrupt:
         interrupted = True
     took = time.monotonic() - began
-    click.echo(f"{done} seeds in {took:.0f} s, {sent} messages acknowledged: {len(failed)} seeds broke a promise")
+    acknowledged, broke = counted(sent, "messages acknowledged"), counted(len(failed), "seeds")
+    click.echo(f"{counted(done, 'seeds')} in {took:.0f} s, {acknowledged}: {broke} broke a promise")
     for kind, count in kinds.most_common():
-        click.echo(f"  {kind:9} in {count} seeds")
+        click.echo(f"  {kind:9} in {counted(count, 'seeds')}")
     if interrupted:
         click.echo(f"mqlab: stopped; --first {numbers.start + done} continues from here", err=True)
         raise click.exceptions.Exit(130)
@@ -136,7 +138,7 @@ def _keep(outcome: Outcome, path: Path, shrinking: bool) -> None:
         plan = shrink(plan, lambda candidate: kind in {wrong.kind for wrong in run(candidate).wrong})
     plan.save(path)
     before = len(outcome.plan.events)
-    click.echo(f"  {len(plan.events)} of its {before} events are enough. Again:  mqlab sim --replay {path}\n")
+    click.echo(f"  enough of its {before} events: {len(plan.events)}. Again:  mqlab sim --replay {path}\n")
 
 
 def _report(outcome: Outcome) -> None:
@@ -145,7 +147,7 @@ def _report(outcome: Outcome) -> None:
             f"seed {outcome.plan.seed}: every promise was kept ({len(outcome.notes.sent)} acknowledged messages)"
         )
         return
-    click.echo(f"seed {outcome.plan.seed}: {len(outcome.wrong)} promises broken")
+    click.echo(f"seed {outcome.plan.seed}: {counted(len(outcome.wrong), 'promises broken')}")
     for wrong in outcome.wrong[:SHOWN]:
         click.echo(f"  {wrong}")
     if len(outcome.wrong) > SHOWN:

@@ -3,7 +3,7 @@
 from mqlab.course import answer, check, hint, predict, reveal, show_me
 from mqlab.course.widgets import explore
 
-teach       the functions of a notebook          kit       in what exercises are written
+teach       the functions of a notebook          kit       what exercises are written with
 cases       a folder per lab: its exercises      given     what the notebooks of a lab work with
 words       what the notebooks say               widgets   boards to click
 grading     submissions, judged where no answer can reach

@@ -417,8 +417,8 @@ answer("lab01.one_slot", 8, slot_day)
 def places(read, slots, topic, key, begin_ms, end_ms):
     """The physical offsets under a key, newest first, as a list.
 
-    read(position, size): bytes of one index file, which has so many slots. Taken are
-    entries with the key's hash and begin_ms <= time <= end_ms.
+    read(position, size): bytes of one index file, which has so many slots. Entries
+    with the key's hash and begin_ms <= time <= end_ms belong to the answer.
     """
     ### BEGIN SOLUTION
     wanted = index_key_hash(f"{topic}#{key}")

@@ -330,7 +330,7 @@ took = {
     ).took_ms
     for name, way in WAYS.items()
 }
-Bars(took, unit="ms until the program goes on")
+Bars(took, unit="ms until the program continues")
 
 # %% [markdown]
 # A synchronous send waits for its answer.

@@ -556,7 +556,7 @@ billing(lab, name="billing-2")
 lab.run_for("15s")
 moved = lab.journal.changes("pull.offset_moved")[0][1]
 never = moved["next_offset"] - 20
-print(f"{moved['remark']}: billing goes on at {moved['next_offset']}")
+print(f"{moved['remark']}: billing continues at {moved['next_offset']}")
 print(never, "orders are never read")
 
 # %% [markdown]

@@ -406,7 +406,7 @@ def one_refusal(lab):
 
 five = play(one_refusal, seed=7, client=no_trace)
 again = [row for row in five.deliveries("billing") if row.reconsume_times == 1]
-print(len(again), "come again")
+print("redelivered:", len(again))
 
 # %%
 ### BEGIN SOLUTION

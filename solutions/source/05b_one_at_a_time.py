@@ -347,7 +347,7 @@ waits = {
         play(lambda lab: two_readers(lab, orderly=False), seed=7, client=no_trace)
     ),
 }
-Bars(waits, unit="s until somebody reads on")
+Bars(waits, unit="s until a member continues")
 
 # %%
 waited = waits["in order"]

@@ -842,9 +842,9 @@ check("lab07.redrive")
 # %% [markdown]
 # ## The same day on yours
 #
-# A failed order leaves billing's cache once it is sent back, and the group's offset moves past it. Here the bank refuses
-# one twice, on what you kept in `mybroker`: the cache of lab 04a and, when you come back from lab 16c, retries of your
-# own. They look once a second, so each wait may be a second longer. The rest is mqlab's own.
+# A failed order leaves billing's cache once it is sent back, and the group's offset moves past it. Here the bank
+# refuses one twice, on what you kept in `mybroker`: the cache of lab 04a and, when you come back from lab 16c, your
+# retries. Those look once a second, so each wait may be a second longer. The rest is mqlab's own.
 #
 # Your turn: let the bank refuse a third time. Before you run the cell, say after how many seconds the order is paid.
 

@@ -588,7 +588,7 @@ Table(second_life[:4], columns=columns)
 
 # %%
 paid = Counter(row.msg_id for row in rows if row.status == "CONSUME_SUCCESS")
-charged = Counter(f"charged {times} times" for times in paid.values())
+charged = Counter(f"times charged: {times}" for times in paid.values())
 Bars(charged, title="customers")
 
 # %%

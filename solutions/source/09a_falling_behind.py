@@ -225,7 +225,7 @@ reveal("lab09.knee", "8" if knee_at_8 else "2")
 
 # %%
 took = {threads: ms for threads, (_, ms) in runs["computes and waits"].items()}
-Bars({f"{threads} threads": ms for threads, ms in took.items()}, unit="ms a call")
+Bars({f"threads: {threads}": ms for threads, ms in took.items()}, unit="ms a call")
 
 # %%
 reveal("lab09.worse", "longer" if took[32] > 1.5 * took[8] else "nothing")
@@ -245,7 +245,7 @@ TRIED = (2, 4, 32)
 
 tried = {threads: measured(threads, 50, 200)[0] for threads in TRIED}
 Bars(
-    {f"{threads} threads": rate for threads, rate in tried.items()},
+    {f"threads: {threads}": rate for threads, rate in tried.items()},
     unit="calls a second",
 )
 
@@ -334,7 +334,7 @@ check("lab09.threads")
 sizes = (1, 2, 3, 4, 6, 8)
 groups = {n: backlog_tank(instances=n, threads=2, recorded={}) for n in sizes}
 Bars(
-    {f"{n} instances": group.largest_lag for n, group in groups.items()},
+    {f"instances: {n}": group.largest_lag for n, group in groups.items()},
     unit="messages behind",
 )
 
@@ -639,7 +639,7 @@ hold = {
     for n in (4, 3, 2)
 }
 Bars(
-    {f"{n} instances": group.behind_s for n, group in hold.items()},
+    {f"instances: {n}": group.behind_s for n, group in hold.items()},
     unit="seconds behind",
 )
 

@@ -82,7 +82,7 @@ most = {
     threads: max(row["done"] for row in tank.run.seconds)
     for threads, tank in at_once.items()
 }
-Bars({f"{threads} threads": done for threads, done in most.items()}, unit="calls")
+Bars({f"threads: {threads}": done for threads, done in most.items()}, unit="calls")
 
 # %%
 reveal("lab09.rule_of_cores", "8" if most[20] <= 10 else "20")
@@ -345,7 +345,7 @@ TRIED = (8,)
 too_late = {
     threads: calls_too_late(played(threads, limit_ms=3_000)) for threads in TRIED
 } | {40: calls_too_late(limited)}
-Bars({f"{threads} threads": n for threads, n in too_late.items()}, unit="too late")
+Bars({f"threads: {threads}": n for threads, n in too_late.items()}, unit="too late")
 
 # %%
 ### BEGIN SOLUTION

@@ -375,7 +375,8 @@ board
 
 # %% [markdown]
 # `board.changes()` lists what you have done with it. For the files of a broker, or the directory of a Lab, there is
-# `console("DIR")`; in a terminal, `mqlab console DIR` opens it alone in the browser. Neither changes a file.
+# `console("DIR")`; in a terminal, `mqlab console DIR` opens it in the browser, without a notebook. Neither changes a
+# file.
 
 # %%
 board.changes()

@@ -9,7 +9,7 @@ Every exercise of the kit says it once, in ``returns``.
     record(size=int, topic=str)    a dictionary with these keys
     int | None                     one or the other
 
-Taken without a word: a list for a tuple and the reverse, numpy's numbers, 40.0 for 40, bytearray for bytes, subclasses.
+Accepted as equal: a list for a tuple and the reverse, numpy's numbers, 40.0 for 40, bytearray for bytes, subclasses.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ BOARDS: dict[str, tuple[Callable[[], Board], str]] = {
 def board_page(name: str) -> str:
     """The page of one board."""
     board = BOARDS[name][0]()
-    words = Markup("<p>The address of this page has what you see: copy it, and others see the same.</p>")
+    words = Markup("<p>The address of this page holds what you see: copy it, and others see the same.</p>")
     return page(board.label, words + board.html(), up="../", alone=True)
 
 

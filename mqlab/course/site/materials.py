@@ -104,7 +104,7 @@ def _from_npm(package: str, version: str, sha256: str, out: Path) -> None:
     archive = folder / f"{package}-{version}.tgz"
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     if digest != sha256:
-        raise UsageError(f"{package} {version} of this registry is another one: sha256 {digest}")
+        raise UsageError(f"{package} {version} of this registry has other bytes: sha256 {digest}")
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
     (folder / "package").rename(out)

@@ -40,7 +40,7 @@ class Answered(Said):
 def answer(task_id: str, value: object = ..., *material: object) -> Said:
     """Check an answer to a your-turn question. ``material``: what the rule needs, as the lab's cell has it.
 
-    UsageError for an unknown task, and for a rule that was given something else than it needs.
+    UsageError for an unknown task, and for a rule that was given something other than it needs.
     """
     rule, words = _task(task_id)
     if value is ...:

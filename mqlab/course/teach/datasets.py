@@ -36,7 +36,7 @@ _unpacked: list[tempfile.TemporaryDirectory[str]] = []  # each is deleted when t
 
 
 def real_store(name: str, folder: str | Path | None = None) -> Path:
-    """A fresh copy of a real broker's store directory, free to be changed. It is deleted when Python ends.
+    """A fresh copy of a real broker's store directory, which may be changed. It is deleted when Python ends.
 
     ``folder`` holds the archive (default: mqlab's own ``datasets``). UsageError for an unknown name or no archive,
     CorruptionError for an archive that differs from the published one.
@@ -82,8 +82,8 @@ class DayStores:
 def played_day(seed: int = PLAYED_SEED) -> DayStores:
     """A fresh copy of the stores of a day with every cause in it, about 400 messages, and the truth of it.
 
-    The first call for a seed plays the day, which takes about a second; it is the same day each time. The copy is free
-    to be changed, and is deleted when Python ends.
+    The first call for a seed plays the day, which takes about a second; it is the same day each time. The copy may
+    be changed, and is deleted when Python ends.
     """
     played = _played(seed)
     copy = Path(_temporary_folder()) / "played-day"

@@ -15,7 +15,7 @@ const STYLE = `
 
 const KEPT_MS = 1000;
 const NOT_KEPT =
-  "This choice is not in the notebook yet: it was closed or loaded again after this cell was run. Run the cell again.";
+  "This choice is not in the notebook yet: the notebook was closed or loaded again after this cell was run. Run the cell again.";
 let made = 0;
 
 function radio(model, name, key, text) {

@@ -81,7 +81,7 @@ PATHS = (
         "building",
         "Building it",
         ("01", "03b", "08b", "08c", "14", "15a", "16"),
-        "Write parts of clients and a broker of your own, and find the defect in one by seeds and rules.",
+        "Write parts of clients and of your own broker, and find a planted defect by seeds and rules.",
     ),
     LabPath("all", "All", ("0", "1"), "All of this."),
 )

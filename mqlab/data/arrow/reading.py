@@ -69,7 +69,7 @@ def read_range(
 
 
 def read_units(where: LogRange, selection: Selection = EVERYTHING) -> Iterator[UnitColumns]:
-    """The same, some thousand at a time, for whoever makes several batches of them. Raises the same errors."""
+    """The same, thousands at a time, for a caller that makes several batches of them. Raises the same errors."""
     view = _mapped(where)  # closed when the last batch is made
     positions = boundaries(view, where)
     for start in range(0, len(positions), BATCH_ROWS):

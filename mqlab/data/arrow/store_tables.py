@@ -166,7 +166,7 @@ def _numbers(inspector: StoreReader, file: str, table: Any) -> Iterator[tuple[in
         yield from sorted((java_json.to_int(key), java_json.to_long(value)) for key, value in table.items())
     except (AttributeError, TypeError, ValueError) as error:
         raise CorruptionError(
-            "an offset table holds something else than numbers",
+            "an offset table holds something other than numbers",
             where=_path(inspector, file),
             expected="{0:5,1:7}",
             found=table,

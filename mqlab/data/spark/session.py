@@ -81,7 +81,7 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
     server, whose client needs no Java; ``settings`` are Spark's own by their full names:
     ``session(**{"spark.driver.memory": "4g"})``. Executors of a cluster are sent this mqlab. Raises JavaMissing,
     SparkFailed, or UsageError when a session with another master or other settings is running.
-    ``ui`` starts Spark's own pages, too: ``session(ui=True).sparkContext.uiWebUrl`` is their address.
+    ``ui`` also starts Spark's own pages: ``session(ui=True).sparkContext.uiWebUrl`` is their address.
     """
     from pyspark.sql import SparkSession
 

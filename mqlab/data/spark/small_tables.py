@@ -1,6 +1,6 @@
 """Small tables in the driver: pandas frames whose times are ms since the epoch, from Spark and Parquet and back again.
 
-A table of some thousand rows is joined and counted in pandas within milliseconds; each query of Spark costs half a
+A table of a few thousand rows is joined and counted in pandas within milliseconds; each query of Spark costs half a
 second of a processor before its first row, for its plan, its Java code and the compilers of both.
 
     DataFrame ── collected ──▶ frame ── counted, joined ──▶ written ──▶ Parquet, with the types that Spark would write

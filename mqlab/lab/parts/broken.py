@@ -17,7 +17,7 @@ LONGEST = 200
 
 
 class BrokenPart(BaseException):
-    """Why a part cannot go on. Not an Exception: no node answers it as a request that failed.
+    """Why a part cannot continue. Not an Exception: no node answers it as a request that failed.
 
     ``part`` is the method, such as "MyStore.put"; ``rule`` what it breaks; ``where`` the call.
     """

@@ -71,7 +71,7 @@ class OwnParts:
 
     @property
     def of_a_broker(self) -> bool:
-        """Whether one of them belongs into a broker."""
+        """Whether one of them belongs to a broker."""
         return any((self.store, self.pulls, self.groups, self.retries, self.handlers))
 
     @property

@@ -32,7 +32,7 @@ OFFERED_RULE = "Every message whose tag is wanted is offered, in order, from the
 FILTER_RULE = "Only messages with a wanted tag are given; no tags at all means every message"
 MOST_RULE = "A pull gets at most as many messages as it asks for"
 NEXT_RULE = (
-    "next_offset is one past the last message that was looked at, given or filtered: the next pull begins there, and "
+    "next_offset is one past the last message that was examined, given or filtered: the next pull begins there, and "
     "never before what this one has seen"
 )
 OUTSIDE_RULE = "A pull past the end of the queue is answered at once, without messages; next_offset is the queue's end"

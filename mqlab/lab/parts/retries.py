@@ -27,14 +27,14 @@ FIRST_LEVEL, LOOK_MS = 3, 1_000
 NOTED_MS = 10_000
 """How long a part may take to note that a copy has come: RocketMQ saves delayOffset.json every ten seconds."""
 
-DEAD_RULE = "A message is dead when it was given again as often as allowed, or when its level is below 0; else it waits"
+DEAD_RULE = "A message is dead when it was redelivered as often as allowed, or when its level is below 0; else it waits"
 DLQ_RULE = "A dead message has a copy in %DLQ%group, queue 0, before send_back returns, and no other copy"
 EARLY_RULE = (
     "A retry does not come before its time: the delay of its level; level 0 means 3 and one more per retry, and a "
     "level past the table's end means the last"
 )
 LATE_RULE = "Retries come: at the first look after its time, a copy is in %RETRY%group, queue 0, also after a crash"
-TWICE_RULE = "A message that was sent back once comes once; only what came just before a crash may come again"
+TWICE_RULE = "A message that was sent back once is redelivered once; only what came just before a crash may come again"
 GROUP_RULE = "A copy goes to %RETRY% of the group that has sent the message back, and to no other group"
 COPY_RULE = "The copy has the message's body and properties, and a reconsume_times one greater"
 

@@ -86,7 +86,7 @@ STEP_KINDS: dict[str, str] = {
     "orderly.lock_renew": "an orderly consumer renews its queue locks",
     "orderly.relock": "an orderly consumer asks again for a lock",
     "orderly.resume": "an orderly queue is consumed again after a pause",
-    "disk.answers": "a disk that did not answer answers again",
+    "disk.answers": "a disk that was hanging works again",
     "trace.flush": "collected trace messages are sent",
     "grpc.renew": "the gRPC front renews the leases of push consumers",
     "grpc.scan_clients": "the gRPC front looks for clients that it has not heard of",

@@ -29,7 +29,7 @@ KINDS = {
     "slow_disk": 2,
     "disk_full": 1,
 }
-"""Kinds of faults and how often they come. A blackout takes the power of all brokers, a restart is in good order."""
+"""Kinds of faults and how often they come. A blackout takes the power of all brokers, a restart is graceful."""
 
 
 def draw(seed: int) -> RunPlan:

@@ -13,7 +13,7 @@ Mirrors: the checkers of Jepsen. ``lab.verify`` looks at the journal; this model
     SEEN          rolled back, not asked for, or in no log, and delivered
     TWICE, LATE   nothing failed, and a message is stored twice or waited long (mqlab.lab.simulation.calm)
     BEHIND        an offset is not at the end of its queue, or beyond it
-    DISAGREE      a slave, a name server or a queue file says something else than its master
+    DISAGREE      a slave, a name server or a queue file says something other than its master
     BLIND, FAILED a part of a broker failed, and it took messages, or did not recover (.failed_parts)
     DAMAGED       a store contradicts itself
     HELD, COUNT, LEFT   leases that overlap, are counted wrong, or do not end (mqlab.lab.simulation.leases)

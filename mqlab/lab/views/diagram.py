@@ -26,7 +26,7 @@ INK, MUTED, PAPER = (PALETTE[name][0] for name in DRAWN_IN)  # Graphviz knows pl
 HINT = (
     "no picture: a browser has no Graphviz"
     if IN_BROWSER
-    else "no picture: Graphviz is not here (your package manager has it; or: pip install pygraphviz)"
+    else "no picture: Graphviz is not installed (your package manager has it; or: pip install pygraphviz)"
 )
 
 

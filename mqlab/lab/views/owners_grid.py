@@ -42,8 +42,8 @@ def short_names(members: Sequence[str]) -> dict[str, str]:
 class OwnersGrid(Picture):
     """Owners at each moment. A moment is (label, {queue: owner or None}), or (label, owners, members).
 
-    The third says who is a member, so that one without a queue is counted, too. ``members``: all names, in the order of
-    their colours and counts (default: as they are met). Without ``changes`` the rows are not one after the other,
+    The third says who is a member, so that one without a queue is counted as well. ``members``: all names, in the order
+    of their colours and counts (default: as they are met). Without ``changes`` the rows are not one after the other,
     and nothing has moved.
 
     >>> print(OwnersGrid([("before", {0: "a-1", 1: "a-2"}), ("after", {0: "a-1", 1: "a-1"}, ["a-1", "a-2"])]))

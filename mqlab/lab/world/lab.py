@@ -280,8 +280,8 @@ def play(
 ) -> Lab:
     """Play a story on a new Lab and return the Lab: at the story's end, or stopped just before ``until_step``.
 
-    ``faults`` maps step numbers to functions of the Lab, each called just before its step. ``mine``: on your own parts,
-    those kept in the folder mybroker here.
+    ``faults`` maps step numbers to functions of the Lab, each called just before its step.
+    ``mine``: play on your own parts, those kept in the folder mybroker here.
     All other keywords are those of Lab.
     An error that leaves the story carries the seed and the step as a note.
     """

@@ -32,7 +32,7 @@ if not IN_BROWSER:
 T = TypeVar("T")
 
 KEPT_DESCRIPTORS = 32
-"""A store leaves so many descriptors of its process to connections: at the limit, too, a broker says what is wrong."""
+"""A store leaves so many descriptors of its process to connections: even at the limit a broker says what is wrong."""
 LAB_DISK_BYTES = 100 << 30
 LAB_DISK_USED = 0.25  # of the disk of a Lab's machine: the host's disk must not change a story
 

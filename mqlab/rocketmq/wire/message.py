@@ -65,7 +65,7 @@ class MessageQueue:
 class Message:
     """What a producer sends. Raises UsageError for a body that is not bytes and for properties that cannot be sent.
 
-    The names of the system are not a user's (``properties={"TRACE_ON": …}``); ``message.properties`` holds all of them.
+    ``properties`` cannot have the system's names, such as "TRACE_ON"; ``message.properties`` holds all of them.
     Numbers and Booleans in ``properties`` become strings. ``deliver_at`` (ms since the epoch) and ``delay`` ("90s")
     make it a timed message; they set ``deliver_time_ms`` and ``delay_time_ms``. Mirrors Message.
 

@@ -188,7 +188,7 @@ def test_an_operator_makes_and_changes_users_without_mqadmin(served: Server, mon
 
 def test_with_python_a_change_wants_a_second_word(served: Server) -> None:
     with mqlab.connect(str(served.plan.name_server), access_key=SHOP[0], secret_key=SHOP[1]) as cluster:
-        with pytest.raises(UsageError, match="who knows the password is let in"):
+        with pytest.raises(UsageError, match="a client that knows the password is let in"):
             cluster.admin.create_user("billing", "first")
         cluster.admin.create_user("billing", "first", confirm=True)
         assert cluster.admin.get_user("billing", broker="broker-a")[0].user_type == "Normal"

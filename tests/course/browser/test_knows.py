@@ -38,7 +38,7 @@ def test_other_settings_are_played_and_a_cell_reads_them(chromium: Any, tmp_path
 def test_without_a_kernel_recorded_runs_are_chosen(chromium: Any, tmp_path: Path) -> None:
     recorded = {"happens": ("kill", "partition"), "name_servers": (1, 2), "poll_s": (30,)}
     page = still_page(chromium, knows_board(recorded=recorded), tmp_path, dark=True)
-    page.get_by_label("What happens to broker-b").select_option(label="nameserver-1 does not hear it any more")
+    page.get_by_label("What happens to broker-b").select_option(label="nameserver-1 no longer hears from it")
     page.get_by_label("Name servers").select_option(label="2")
     page.get_by_text("nameserver-2 never, shop never").wait_for()
     assert page.get_by_label("Clients poll every").locator("option").all_text_contents() == ["30 s"]

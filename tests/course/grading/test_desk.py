@@ -127,7 +127,7 @@ def test_a_hanging_answer_is_stopped_and_the_others_go_on(desk: Desk) -> None:
         (
             'forge(b\'{"op": "return", "call": 1, "value": 1}\\n\')',
             "garbled",
-            "more than one answer|something else",
+            "more than one answer|something other",
         ),
     ],
 )
@@ -154,7 +154,7 @@ def test_what_broke_the_protocol_is_not_quoted_and_always_the_same(desk: Desk, l
     bad = desk.load("lab.bad", source, ["bad"])["bad"]
     with pytest.raises(AnswerStopped) as stopped:
         bad()
-    assert str(stopped.value) == "lab.bad: it wrote something else than an answer"
+    assert str(stopped.value) == "lab.bad: it wrote something other than an answer"
 
 
 def test_objects_are_lost_with_their_process(desk: Desk) -> None:

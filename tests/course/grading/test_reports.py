@@ -213,7 +213,7 @@ def hidden_words(state: str, rule: str, cause: str = "") -> GradeRecord:
         (RAISED, "your code raised ValueError: SECRET 41", "", "your code raised an exception"),
         (RAISED, f"{UNUSABLE} (NotPlain: SECRET)", "", UNUSABLE),
         (STOPPED, "lab01.queue: its process ended with exit code SECRET", "died", "its process ended"),
-        (STOPPED, "not JSON: SECRET", "garbled", "something else than an answer"),
+        (STOPPED, "not JSON: SECRET", "garbled", "something other than an answer"),
         (NOT_JUDGED, "the case itself failed (SECRET)", "", "before it called the answer"),
     ],
 )

@@ -159,7 +159,7 @@ class Unready(Retries):
         ({"store": ForgetsToFlush}, "survives a power cut"),
         ({"store": BeginsAnew}, "A crash loses nothing acknowledged"),
         ({"store": ReadsBackwards}, "in the order of their numbers"),
-        ({"pulls": StaysBehindTheFilter}, "one past the last message that was looked at"),
+        ({"pulls": StaysBehindTheFilter}, "one past the last message that was examined"),
         ({"pulls": LooksNoFurther}, "answered as soon as a wanted message"),
         ({"pulls": HoldsForEver}, "answered when its time is over"),
         ({"groups": MovesWithThePull}, "committed is the offset of the last commit"),

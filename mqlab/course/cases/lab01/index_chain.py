@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.cases.lab01.files import broker_files, quiet_lab, shop_of
 from mqlab.course.kit import OneOf, Pure, Slip, slips
@@ -212,7 +213,7 @@ def _rule(call: Call, answer: Any, seen: Difference) -> str:
 def _reads(call: Call) -> Finding | None:
     """Whether the answer read more than the chain."""
     reads, chain = call.given.reads, call.given.chain
-    where = f"{call['topic']}#{call['key']}, whose chain has {len(chain)} entries"
+    where = f"{call['topic']}#{call['key']}, whose chain has {counted(len(chain), 'entries')}"
     most = READS_BESIDE_THE_CHAIN + len(chain)
     if reads.largest > HEADER_BYTES:
         return Finding(PIECE_RULE, where, f"at most {HEADER_BYTES} bytes in one read", reads.largest, call=call)

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.cases.lab03.histories import client_id, had_to_move, moved, walk
 from mqlab.course.kit import World
@@ -147,7 +148,12 @@ def _one_history(day: StickyDay, number: int, queues: list[MessageQueue], moment
         if again is not None and again != answered[change]:
             changed = moved(answered[change], again)
             where = f"history {number}, the members after {change} changes, asked once more"
-            day.finding = Finding(MEMORY_RULE, where, "the same owners", f"{changed} queues have another owner")
+            day.finding = Finding(
+                MEMORY_RULE,
+                where,
+                "the same owners",
+                counted(changed, "queues have another owner", "queue has another owner"),
+            )
         if day.finding is not None:
             return
     if number == 1:
@@ -161,7 +167,7 @@ def _asked_elsewhere(
     about = f"{len(queues)} queues, {len(members)} members, asked in another process"
     there = _asked(day, queues, members, about, elsewhere(day.answers["sticky"]))
     if there is not None and there != here:
-        actual = f"{moved(here, there)} queues have another owner"
+        actual = counted(moved(here, there), "queues have another owner", "queue has another owner")
         day.finding = Finding(HASH_RULE, about, "the same owners", actual)
 
 

@@ -53,7 +53,7 @@ def _in_the_wave(lab: Any) -> int:
 
 def _sent_many(lab: Any) -> str:
     count = len(lab.journal.of("transaction.prepared"))
-    return "" if count == MANY else f"In your last run there were {count} orders: set ORDERS to {MANY} first."
+    return "" if count == MANY else f"Your last run had {counted(count, 'orders')}: set ORDERS to {MANY} first."
 
 
 def _op_messages(lab: Any) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.kit import OneOf, Pure, Slip, slips
 from mqlab.course.kit.shapes import Difference, tuple_of
@@ -198,7 +199,7 @@ def _list_rule(call: Call, answer: Any, seen: Difference) -> str:
 
 def _reads(call: Call) -> Finding | None:
     files = call.given
-    where = f"second {call['second']}, whose list has {len(call.right)} units"
+    where = f"second {call['second']}, whose list has {counted(len(call.right), 'units')}"
     if files.largest > TIMER_UNIT_SIZE:
         return Finding(PIECE_RULE, where, f"at most {TIMER_UNIT_SIZE} bytes in one read", files.largest, call=call)
     if files.reads > 2 * len(call.right) + 2:  # each may be looked at twice

@@ -15,6 +15,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.kit import Pure
 from mqlab.course.kit.shapes import Difference, tuple_of
@@ -162,7 +163,7 @@ def worlds(seed: int) -> list[Call]:
 
 def _call(settings: TankSettings, limit: str) -> Call:
     tables = tables_of(play_tank(settings))
-    about = f"{settings.instances} instances of {settings.threads} threads"
+    about = f"{counted(settings.instances, 'instances')} of {counted(settings.threads, 'threads')}"
     return Call(tables=tables, right=_row(tables, limit), given=limit, about=about)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.cases.lab09.database import DATABASE, QUERY_MS, SLOTS, DatabaseDay
 from mqlab.course.kit import World
 from mqlab.course.kit.days import Day, Does, Topics, Waits, listener_of
@@ -127,10 +128,10 @@ def _none_too_late(day: DatabaseDay) -> Finding | None:
     late = next((call for call in day.asked if not call.answered), None)
     if late is None:
         return None
-    count = sum(not call.answered for call in day.asked)
+    actual = counted(sum(not call.answered for call in day.asked), "calls too late")
     where = f"{_second(day, late.came_ms)}: a call that {late.waiting} others wait before"
     belief = "lab09.no_brake" if late.waiting > SLOTS else ""
-    return broken(day, where, "no call that is too late", f"{count} calls too late", rule=TIMED_OUT_RULE, belief=belief)
+    return broken(day, where, "no call that is too late", actual, rule=TIMED_OUT_RULE, belief=belief)
 
 
 def _few_wait(day: DatabaseDay) -> Finding | None:
@@ -179,7 +180,7 @@ def _kept_busy(
             return None
         seconds = f"seconds {(since_ms - day.began_ms) // 1_000} to {(until_ms - day.began_ms) // 1_000} of the evening"
         holds = belief if done < can / 2 else ""
-        return broken(day, seconds, f"{least:.0f} answers or more", f"{done} answers", rule=rule, belief=holds)
+        return broken(day, seconds, f"{least:.0f} answers or more", counted(done, "answers"), rule=rule, belief=holds)
 
     return first
 
@@ -199,7 +200,9 @@ def _no_lag_when_well(day: DatabaseDay) -> Finding | None:
     done = _answered(day, day.began_ms, day.fewer_ms)
     if done >= came:
         return None
-    return broken(day, f"the first {WELL_S} seconds", f"{came} answers or more", f"{done} answers", rule=WELL_RULE)
+    return broken(
+        day, f"the first {WELL_S} seconds", f"{came} answers or more", counted(done, "answers"), rule=WELL_RULE
+    )
 
 
 BRAKE = World(

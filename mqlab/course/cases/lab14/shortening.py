@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mqlab.counts import counted
 from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.kit import Pure
 from mqlab.course.kit.shapes import Difference
@@ -135,7 +136,7 @@ def _why_left_over(call: Call, value: Sequence[Event]) -> str:
 
 def _numbers(events: Sequence[Any]) -> str:
     named = [str(event["number"]) if isinstance(event, dict) and "number" in event else "?" for event in events]
-    return f"{len(named)} events: {', '.join(named[:12])}{', …' if len(named) > 12 else ''}"
+    return f"{counted(len(named), 'events')}: {', '.join(named[:12])}{', …' if len(named) > 12 else ''}"
 
 
 RULES = {

@@ -77,7 +77,7 @@ def _waits_s(lab: Any, number: int) -> int:
 
 def _allowed(lab: Any) -> str:
     count = len(_calls(lab))
-    return "" if count == RETRIES + 1 else f"In your last run there were {count} calls: set MOST to {RETRIES}."
+    return "" if count == RETRIES + 1 else f"Your last run had {counted(count, 'calls')}: set MOST to {RETRIES}."
 
 
 def _killed_ms(lab: Any) -> int:

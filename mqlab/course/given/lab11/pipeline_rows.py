@@ -1,4 +1,4 @@
-"""Lab 11's tables as the pipeline's tables have them, so that what the pipeline can show is shown of a learner's rows.
+"""Lab 11's tables as the pipeline's tables have them, so that its pictures show a learner's rows.
 
     calls      group_name msg_id keys retry_times started_ms ended_ms status   ─▶ DELIVERIES
     offsets    broker_name group_name topic queue_id committed                 ─▶ OFFSETS

@@ -1,7 +1,7 @@
 """A machine with one disk and a switch, and orders as a broker hands them to a store.
 
 machine = TrialMachine()
-machine.disk()          the disk as a process gets it that has just started
+machine.disk()          the disk as a process that has just started gets it
 machine.power_cut()     what was written and not synced is gone
 """
 
@@ -21,7 +21,7 @@ class TrialMachine:
         self._files, self._folder = CrashFiles(), tempfile.TemporaryDirectory()
 
     def disk(self) -> Disk:
-        """Returns the disk as a process gets it that has just started."""
+        """Returns the disk as a process that has just started gets it."""
         self._files.process_ended()
         return Disk(self._files, f"{self._folder.name}/store")
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 ATTRIBUTE_ACCESS = ("__getattr__", "__setattr__")
-"""What runs no line of an answer, because its objects keep what the judge's side gives them, too."""
+"""What runs no line of an answer, because its objects also keep what the judge's side gives them."""
 
 
 class Calls(Protocol):

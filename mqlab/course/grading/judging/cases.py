@@ -31,7 +31,7 @@ UNUSABLE = "your answer gave something the check cannot use"
 OWN_FAILURE = "the case failed on the grader's machine before it called the answer"
 NOTEBOOK_COMMAND = re.compile(r"^\s*[%!?]|=\s*[%!]|\?\s*$")
 COMMAND_RULE = (
-    "the cell holds the notebook command {!r} (line {}), and an answer is judged as plain Python: take that line out"
+    "the cell holds the notebook command {!r} (line {}), and an answer is judged as plain Python: remove that line"
 )
 ADDRESS = re.compile(r"(?<= at )0x[0-9a-f]{9,16}\b")
 """An object's address in memory, which differs in every run."""

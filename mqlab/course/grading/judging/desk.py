@@ -174,7 +174,7 @@ class Desk:
         assert self._process is not None
         try:
             if self._process.exchange({"op": "life"}, within(START_SECONDS)).get("op") != "ready":
-                raise Garbled("it wrote something else than that it is ready")
+                raise Garbled("it wrote something other than that it is ready")
         except Gone as gone:
             raise self._stop(piece, gone) from None
         self._has_copies = True
@@ -224,7 +224,7 @@ class Desk:
             }
             values = self._codec(piece.exercise).decode(data)
         except (Malformed, TypeError, ValueError, AttributeError, KeyError, IndexError) as error:
-            raise self._stop(piece, Garbled(f"it wrote something else than an answer: {error}")) from error
+            raise self._stop(piece, Garbled(f"it wrote something other than an answer: {error}")) from error
         return {name: self._found_by_name(piece, name, values[name]) for name in piece.names if name in values}
 
     def _found_by_name(self, piece: Loaded, name: str, value: Any) -> Any:
@@ -251,7 +251,7 @@ class Desk:
     def _stop(self, piece: Loaded, gone: Gone) -> AnswerStopped:
         self.close()
         kind = {TooSlow: "timeout", Garbled: "garbled", Silent: "garbled"}.get(type(gone), "died")
-        what = "it wrote something else than an answer" if type(gone) is Garbled else str(gone)  # which line is a race
+        what = "it wrote something other than an answer" if type(gone) is Garbled else str(gone)  # which line is a race
         piece.stopped = AnswerStopped(kind, f"{piece.exercise}: {what}")
         self.incidents.append({"exercise": piece.exercise, "kind": kind, "text": what})
         return piece.stopped
@@ -269,7 +269,7 @@ class Desk:
             try:
                 op = checked(reply, number)
             except (Malformed, KeyError, TypeError) as error:
-                raise self._stop(piece, Garbled(f"it wrote something else than an answer: {error}")) from error
+                raise self._stop(piece, Garbled(f"it wrote something other than an answer: {error}")) from error
             # 3. A question of the answer: the reply goes back, and the call continues.
             if op in ("ask", "line"):
                 message, ended = self._reply(piece, op, reply, ended)
@@ -358,7 +358,7 @@ class Desk:
         try:
             error = self._codec(piece.exercise).decode(reply["error"])
         except Malformed as malformed:
-            return self._stop(piece, Garbled(f"it wrote something else than an answer: {malformed}"))
+            return self._stop(piece, Garbled(f"it wrote something other than an answer: {malformed}"))
         if not isinstance(error, Exception):
             return self._stop(piece, Garbled("it raised something that is not an exception"))
         error.answer_trace = reply["trace"].rstrip()  # type: ignore[attr-defined]

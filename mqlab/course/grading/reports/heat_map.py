@@ -27,7 +27,7 @@ Key = tuple[str, str, str]
 
 def page(records: Sequence[GradeRecord], efforts: Sequence[Effort] = ()) -> str:
     """The heat map, the rules broken most, and how often those students checked who handed in a log."""
-    known = "✓ passed, ✗ wrong, ! raised, ‖ stopped, · not run, ? failed here and not judged; an empty field: not begun"
+    known = "✓ passed, ✗ wrong, ! raised, ‖ stopped, · not run, ? failed here and not judged; an empty cell: not begun"
     ideas = [(idea.students, idea.exercise, idea.text) for idea in met(records)[:MOST_BROKEN]]
     rules = Markup("<h2>Rules broken most</h2>{}").format(
         table(["students", "exercise", "idea or rule"], ideas, numbers=[0])

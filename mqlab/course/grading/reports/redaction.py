@@ -37,7 +37,7 @@ RAISED_RULE = "your code raised an exception"
 STOPPED_RULES = {
     "timeout": "it took too long and was stopped",
     "died": "its process ended",
-    "garbled": "it wrote something else than an answer",
+    "garbled": "it wrote something other than an answer",
     "lost": "its process had ended before",
 }
 

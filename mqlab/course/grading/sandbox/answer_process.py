@@ -142,7 +142,7 @@ class AnswerProcess:
             self._write(line, may_go_on)
             return load_line(self._read_line(may_go_on))
         except Malformed as error:
-            raise self._ended(Garbled(f"it wrote something else than an answer: {error}")) from error
+            raise self._ended(Garbled(f"it wrote something other than an answer: {error}")) from error
         except Gone as gone:
             raise self._ended(gone) from None
         except BaseException:  # an interrupt between question and answer: the conversation cannot be taken up again

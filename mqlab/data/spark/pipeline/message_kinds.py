@@ -11,8 +11,8 @@ Mirrors: the names of TopicValidator and MixAll; MessageConst's RETRY_TOPIC, REA
     RMQ_SYS_TRANS_HALF_TOPIC   half     REAL_TOPIC
     RMQ_SYS_TRACE_TOPIC        trace    null; its keys (all ids in it) are left out        ... and op, system
 
-Some thousand units have few different topics, so names are looked at once for each of them, and columns are made by
-Arrow. Left out: which half messages were committed; those are stored again in their topic, as normal messages.
+Thousands of units have few different topics, so each name is examined once, and columns are made by Arrow.
+Left out: which half messages were committed; those are stored again in their topic, as normal messages.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ def stuck(held: pandas.DataFrame) -> Rows:
         "stuck message",
         lambda row: (
             f"the listener's call with this message never returned, so the group's offset stays at "
-            f"{row.consumer_offset}; {row.lag} messages are waiting, or will be delivered again after a restart"
+            f"{row.consumer_offset}; messages that wait, or are delivered again after a restart: {row.lag}"
         ),
         subject="msg_id",
         since="first_started",

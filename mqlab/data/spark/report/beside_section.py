@@ -50,7 +50,9 @@ def beside(facts: Facts, other: Facts) -> Section:
         "differ are listed; a dash stands for a group that was not there, or a percentile that is not known."
     )
     figures = [Figure(chart, "messages per hour")] if most else []
-    return Section("beside", "Beside the other day", note, figures, [FactTable(columns, rows, "no message was sent")])
+    return Section(
+        "beside", "Compared with the other day", note, figures, [FactTable(columns, rows, "no message was sent")]
+    )
 
 
 def _hours(facts: Facts, drawn_over: Facts) -> list[tuple[int, float]]:

@@ -98,7 +98,7 @@ def wrong(facts: Facts) -> Section:
     limits = Thresholds.of(facts.manifest.get("thresholds", {}))
     known = [(name, f"{value:g}", f"{built_in:g}", meaning) for name, value, built_in, meaning in limits.rows()]
     of_limits = [("threshold", "text"), ("here", "number"), ("built in", "number"), ("meaning", "wide")]
-    thresholds = FactTable(of_limits, known, heading="From which numbers on the rules speak", folded=True)
+    thresholds = FactTable(of_limits, known, heading="The numbers from which the rules report something", folded=True)
     tables = [FactTable(columns, rows, "nothing"), thresholds]
     rows_behind = [RowsBehind("facts/suspicions")]
     return Section("wrong", "What looks wrong", note, pictures, tables, tables_folded=False, rows=rows_behind)

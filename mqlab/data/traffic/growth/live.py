@@ -257,8 +257,8 @@ def live(
 ) -> Iterator[GrowingBrokers]:
     """Stores that grow in ``directory``, which must be empty or new, until the end of the ``with``.
 
-    ``start``: how much of the day is over when it begins ("9h"). ``speed``: the day goes on by itself, so many times
-    faster than a real one; without it the day goes on by ``advance`` only. ``messages`` are those of the whole day at
+    ``start``: how much of the day is over when it begins ("9h"). ``speed``: the day continues by itself, so many times
+    faster than a real one; without it only ``advance`` continues it. ``messages`` are those of the whole day at
     all brokers; ``changes`` are fields of TrafficModel. Raises UsageError for a directory that holds anything.
     """
     target = Path(directory)

@@ -45,7 +45,7 @@ class Reading(Generic[T]):
 
     @property
     def is_healed(self) -> bool:
-        """Whether something else than the file's own content counts now."""
+        """Whether something other than the file's own content counts now."""
         return bool(self.problem)
 
     @property

@@ -90,7 +90,7 @@ class Misfits:
         return log_end >= 0 and queue.max_physical_offset <= log_end <= unit[0]
 
     def _begin_again(self, queue: ConsumeQueue, first: Doubtful) -> None:
-        self._report(queue, first, f"the numbering begins again, {first.queue_end} units before it are dropped")
+        self._report(queue, first, f"the numbering begins again; units before it that are dropped: {first.queue_end}")
         queue.destroy()
         queue.append(first.unit, first.queue_offset)
 

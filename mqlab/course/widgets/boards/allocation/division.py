@@ -187,7 +187,7 @@ class Dividing:
                         of_queue[queue].append(member)
                     elif name != "CONFIG":
                         raise UsageError(
-                            f"{name} gives {member} {queue!r}", hint="it may give only queues it was given"
+                            f"{name} gives {member} {queue!r}", hint="it may give only queues that it was given"
                         )
             owners += [tuple(names) for names in of_queue.values()]
         return owners

@@ -22,7 +22,7 @@ const STYLE = `
 const SECOND = "arrived done lag committed".split(" ");
 const LIMIT = "name capacity busy wait binds".split(" ");
 const MEANING = {
-  "database slots": "Every slot of the database is taken: more threads or instances would only wait for a slot, too.",
+  "database slots": "Every slot of the database is taken: more threads or instances would only wait for a slot as well.",
   cores: "The cores compute all the time: more threads would share them; more cores, or instances with cores of their own, help.",
   threads: "All threads are in a call, and most of that call is waiting: more threads or more instances help.",
   queues: "A queue has one reader: some instances have no queue or too few of them. More queues help, more instances do not.",

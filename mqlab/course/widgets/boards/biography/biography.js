@@ -69,7 +69,7 @@ class Biography {
       known, element("div", { class: "mq-row" }, this.key.el, this.event.el),
       this.problem, this.said, this.box, this.became,
       element("p", { class: "mq-note" }, "● stored, ▭ parked until its time, ■ dead letter, ▲ called, ✓ succeeded, ✕ failed, ? no result. " +
-        "Events stand in their order; the time between two of them is written above."));
+        "Events are in their order; the time between two of them is written above."));
   }
 
   begin() {

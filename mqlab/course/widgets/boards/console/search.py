@@ -36,7 +36,7 @@ def find_messages(
     if by == "offset id":
         return _found(f"view_message({text.strip()!r})", [admin.view_message(text.strip())])
     if not topic:
-        raise UsageError("give the topic to search in", hint="only an offset id says itself where its message is")
+        raise UsageError("give the topic to search in", hint="only an offset id itself says where its message is")
     if by == "key":
         return _found(f"query_message({topic!r}, {text!r})", list(admin.query_message(topic, text)))
     if by == "unique id":

@@ -50,7 +50,7 @@ class CrashMatrix {
     this.opening = buttonControl("Open in the time machine", () => this.open());
     this.opened = element("div", { class: "cm-opened" });
     this.el.append(element("style", {}, STYLE),
-      toTry("choose a sign: the lines under it say what happened around that crash."), element("div", { class: "mq-row" }, filter.el,
+      toTry("choose a cell: the lines under it say what happened around that crash."), element("div", { class: "mq-row" }, filter.el,
       ...(this.kernel ? [this.go.el, this.stop.el, this.bar] : [])), this.legend, this.problem, this.grid, this.status,
       this.lines,
     element("div", { class: "mq-row" }, this.opening.el), this.opened);

@@ -51,7 +51,7 @@ class Echoes {
       this.stretch.el), this.said,
       element("div", { class: "ec-room" }, this.box, this.side),
       element("p", { class: "mq-note" }, "On the outlined diagonal a call came in the stretch in which its message was stored. " +
-        "To the right of it stands what came late, or again."));
+        "To the right of it are calls that came late, or again."));
   }
 
   begin() {

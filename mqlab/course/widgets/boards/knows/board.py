@@ -40,7 +40,7 @@ CHOICES: Choices = {
 TRUTH = {
     "kill": "killed",
     "power_off": "without power",
-    "partition": "running, not heard by nameserver-1",
+    "partition": "running; nameserver-1 does not hear from it",
     "wipe": "running",
     "queues": "running, with 8 queues",
     "joins": "running",
@@ -143,7 +143,7 @@ def knows_board(
     """Two brokers, a shop that sends, billing that reads: what each believes, before and after something happens.
 
     ``happens``: "kill", "power_off", "partition" (from nameserver-1), "wipe" (its write permission), "queues" (eight of
-    four), "joins". ``poll_s``: clients ask for routes so often; ``register_s``: brokers register so often.
+    four), "joins". ``poll_s``: how often clients ask for routes; ``register_s``: how often brokers register.
     ``recorded`` are the choices that pages without a kernel have, for each setting.
 
     >>> board = knows_board(recorded={})

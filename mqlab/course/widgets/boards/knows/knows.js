@@ -19,7 +19,7 @@ const LABELS = { happens: "What happens to broker-b", name_servers: "Name server
 const HAPPENS = {
   kill: "its process is killed",
   power_off: "its machine loses power",
-  partition: "nameserver-1 does not hear it any more",
+  partition: "nameserver-1 no longer hears from it",
   wipe: "an operator takes its write permission",
   queues: "the topic gets 8 queues on it",
   joins: "it is new, and starts",

@@ -1,7 +1,7 @@
 """Two brokers, a shop that sends, billing that reads; something happens to broker-b; who believes what, when.
 
     kill         its process ends, its connections close        power_off    its machine falls silent
-    partition    nameserver-1 does not hear it any more         wipe         an operator takes its write permission away
+    partition    nameserver-1 no longer hears from it           wipe         an operator takes its write permission away
     queues       the topic gets eight queues on it              joins        it is new: it starts in this moment
 
 Beliefs are looked up in the nodes' own tables every half a second; nothing is computed from a rule.
@@ -37,7 +37,7 @@ SECONDS = {"poll_s": (5, 120), "register_s": (10, 60)}
 
 @dataclass(frozen=True, slots=True)
 class KnowsSettings:
-    """What the learner may change. ``poll_s``: clients ask for routes so often; ``register_s``: brokers register.
+    """What the learner may change. ``poll_s``: how often clients ask for routes; ``register_s``: brokers register.
 
     Raises UsageError for values out of range.
     """

@@ -134,7 +134,7 @@ class Lanes {
     const hand = at.length ? `in hand ${at.map((call) => this.name(call)).join(", ")}` : "nothing in hand";
     const again = Math.max(0, done - passed);
     return `After ${(ms / 1000).toFixed(2)} s: ${hand}; ${done} done, the offset has passed ${passed}` +
-      (again ? `: after a crash at least ${again} done ones come again.` : ".");
+      (again ? `: after a crash, done events that come again: ${again} or more.` : ".");
   }
 
   name(call) {

@@ -179,7 +179,7 @@ def _kill_code(is_down: bool) -> str:
 def _kill(lab: Lab) -> str:
     _needs(lab, up=True)
     lab.kill(BROKER)
-    return "the process is dead; what it wrote is in the files still"
+    return "the process is dead; what it wrote is still in the files"
 
 
 def _power_code(is_down: bool, lose: Sequence[tuple[str, int]] | None) -> str:

@@ -94,7 +94,7 @@ class LogXray {
       return { topic: topic.value(), tags: tags.value(), keys: `${keys.value()}${number}`, size: size.value(),
         count: count.value() };
     }));
-    const duration = choiceControl({ label: "Let pass", value: "500ms", choices: WAITS });
+    const duration = choiceControl({ label: "Time", value: "500ms", choices: WAITS });
     const buttons = [
       buttonControl("Dispatch one", () => act("dispatch", () => ({ units: 1 }))),
       buttonControl("Dispatch all", () => act("dispatch", () => ({ units: null }))),

@@ -191,7 +191,7 @@ class LongPoll {
     const held = here.woken ? `The broker held it for ${durationText(here.left - here.arrived)}, ${WOKEN[here.woken]}. `
       : "The broker answered at once. ";
     return `${words}${held}Answer at ${afterText(here.answered)}: ${here.status}, ` +
-      `${counted(here.messages, "message")}, go on at ${here.next}.`;
+      `${counted(here.messages, "message")}, continue at ${here.next}.`;
   }
 
   draw() {

@@ -68,13 +68,13 @@ class OffsetStrip {
   }
 
   makeControls() {
-    const waiting = choiceControl({ label: "Let pass", value: "5s", choices: WAITS });
+    const waiting = choiceControl({ label: "Time", value: "5s", choices: WAITS });
     this.persist = buttonControl("To the client's next persist", () => this.act("persist"));
     this.save = buttonControl("To the broker's next file", () => this.act("save"));
     this.finishBut = buttonControl("Finish all but the first", () => this.act("finish_all", () => {
       const first = this.picture().first_cached;
       return { but: first === null ? [] : [first] };
-    }), "All calls end, and those that come in their place; only the call of the smallest cached message goes on");
+    }), "All calls end, and those that come in their place; only the call of the smallest cached message continues");
     this.finishAll = buttonControl("Finish all", () => this.act("finish_all"));
     const crashes = [["client", "Crash the client"], ["broker", "Crash the broker"], ["both",
       "Crash both"]].map(([who, label]) =>
@@ -98,7 +98,7 @@ class OffsetStrip {
     const settings = element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
       [...Object.values(this.set), anew].map((each) => each.el));
     this.controls = element("div", {},
-      toTry("finish all but the first, go to the client's next persist, then crash the client: what comes again?"),
+      toTry("finish all but the first, go to the client's next persist, then crash the client: which messages come again?"),
       element("div", { class: "mq-row", role: "group", "aria-label": "Actions" }, actions.map((each) => each.el)),
       moreSettings(settings));
     settings.addEventListener("keydown", (event) => {
@@ -283,7 +283,7 @@ class OffsetStrip {
   drawAgain(now) {
     const count = now.again.length;
     this.again.replaceChildren(element("p", {}, now.life === 1 ? "The client has not crashed yet."
-      : `The client's life ${now.life} reads from ${now.first_read} on: ${counted(count, "message")} that ` +
+      : `Life ${now.life} of the client reads from ${now.first_read} on: ${counted(count, "message")} that ` +
         `${count === 1 ? "was" : "were"} finished ${count === 1 ? "comes" : "come"} again${count ? `: ${now.again.join(", ")}` : ""}.`));
   }
 

@@ -46,7 +46,7 @@ class PercentileBoard(Board):
         self.samples = {str(name): thinned(sorted(values)) for name, values in samples.items()}
         self.unit = unit
         if len(self.samples) < 2 or not all(self.samples.values()):
-            raise UsageError("a percentile board compares two samples or more, each with a value")
+            raise UsageError("a percentile board compares at least two samples, each with a value")
         first, second = list(self.samples)[:2]
         super().__init__(**{"first": first, "second": second, **state})
         for name in ("first", "second"):

@@ -50,7 +50,7 @@ class Percentiles {
       row(this.controls.first, this.controls.first_size),
       row(this.controls.second, this.controls.second_size),
       row(this.controls.percent), this.result, this.box, element("p", { class: "mq-note" },
-        "A curve says which share of the messages was done within so long. The percentile of all messages lies on the thick " +
+        "A curve shows which share of the messages was done within that time. The percentile of all messages lies on the thick " +
         "curve; the mean of the two percentiles lies on none."));
   }
 

@@ -54,7 +54,7 @@ class Watermark {
       this.controls.mode.el),
       element("div", { class: "mq-row" }, this.controls.batch.el), this.ledger, this.said, this.box, element("p",
       { class: "mq-note" },
-        "Above, rows in state after each batch. Below, the groups of the batch looked at, each by the time of its window: filled, it " +
+        "Above, rows in state after each batch. Below, the groups of the chosen batch, each by the time of its window: filled, it " +
         "is kept; with a border alone, it is finished and forgotten; ✕, what came to it was dropped."));
   }
 

@@ -48,7 +48,7 @@ class Wheel {
     this.next = buttonControl("read next", () => this.choose(-1), "follow the slot that is read next");
     this.status = element("div", { role: "status", "aria-live": "polite" });
     this.el.append(element("style", {}, STYLE),
-      toTry("lose the timer log: which reminders never come? Then let the shop take auction-3 back too late."),
+      toTry("lose the timer log: which reminders never come? Then recall auction-3 too late."),
       this.settings.row, this.settings.problem, this.result,
       element("div", { class: "mq-row" }, this.moment.el, this.before.el, this.after.el, this.next.el), this.status,
       element("div", { class: "wh-board" }, element("div", { class: "wh-parts" }, this.ring, this.log), this.times),
