@@ -138,7 +138,8 @@ def _keep(outcome: Outcome, path: Path, shrinking: bool) -> None:
         plan = shrink(plan, lambda candidate: kind in {wrong.kind for wrong in run(candidate).wrong})
     plan.save(path)
     before = len(outcome.plan.events)
-    click.echo(f"  enough of its {before} events: {len(plan.events)}. Again:  mqlab sim --replay {path}\n")
+    enough = counted(len(plan.events), f"of its {before} events are enough", f"of its {before} events is enough")
+    click.echo(f"  {enough}. Again:  mqlab sim --replay {path}\n")
 
 
 def _report(outcome: Outcome) -> None:
