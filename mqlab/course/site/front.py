@@ -25,7 +25,7 @@ WORDS = Markup(
     " document.documentElement.classList.add('no-stacks'); }}</script>\n"
     "<style>.no-stacks .runs, .no-stacks #first {{ display: none }}</style>\n"
     "<h2>The labs</h2>\n<p>Read a lab as a page, or work in it: the first start loads 20 MB. The "
-    '<a href="pages/index.html">paths through the labs</a> say which ones lead where.</p>\n'
+    '<a href="pages/index.html">paths through the labs</a> say which labs to take for which goal.</p>\n'
     "<table><thead><tr><th>to read<th class='runs'>to work in</tr></thead><tbody>\n{labs}</tbody></table>\n"
     '<p>Labs 10 to 13 need Spark: <a href="{repository}#readme">install mqlab</a>, then <code>make lab</code>.</p>\n'
     "<h2>The boards</h2>\n<ul>{boards}</ul>\n"
