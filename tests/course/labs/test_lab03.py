@@ -192,7 +192,7 @@ def test_the_boards_questions_wait_until_they_are_about_the_learners_own_setting
     board = allocation_board("AVG", queues=8, members=3, history=[("join", "billing-4")], recorded={})
     assert "another strategy" in tasks._is_bad(board)
     board.change(strategy="AVG_BY_CIRCLE")
-    assert "has 1 changes" in tasks._is_bad(board)
+    assert "has 1 change so far" in tasks._is_bad(board)
     board.join("billing-5").leave("billing-1").leave("billing-2")
     assert tasks._is_bad(board) == "" and tasks._fewest_of(board) * tasks.LEAST_CHURN <= board.moved
     assert "not been played" in tasks._is_deaf(board)
