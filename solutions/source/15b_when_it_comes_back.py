@@ -457,7 +457,7 @@ starts = [row["started_ms"] for row in fails.deliveries("billing", absences=Fals
 Bars(
     {f"call {number}": (ms - starts[0]) // 1000 for number, ms in enumerate(starts, 1)},
     unit="s after the first",
-    title=f"at most {MOST} retries",
+    title=f"max_reconsume_times={MOST}",
 )
 
 # %%

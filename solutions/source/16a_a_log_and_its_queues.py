@@ -852,7 +852,7 @@ def sends_three(pause_ms):
 def outcome(lab):
     rows = lab.deliveries("billing", absences=False)
     got = {row.msg_id for row in rows if row.status == CONSUME_SUCCESS}
-    return f"{len(lab.acknowledged - got)} acknowledged orders are lost"
+    return f"{len(lab.acknowledged - got)} acknowledged and lost"
 
 
 def crashed(how, pause_ms=20, **broker):

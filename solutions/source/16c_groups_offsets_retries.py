@@ -452,7 +452,7 @@ def machine_fails(at):
 both = play(machine_fails(AT), seed=7, client=no_trace, parts=yours)
 calls = Counter(row.msg_id for row in both.deliveries("billing", absences=False))
 Bars(
-    Counter(f"{count} times" for count in calls.values()),
+    Counter(f"calls: {count}" for count in calls.values()),
     unit="orders",
     title=f"{AT} s",
 )

@@ -121,7 +121,7 @@ class CutMatrix:
         self.lost = lost
 
     def cells(self) -> list[SimpleNamespace]:
-        return [SimpleNamespace(outcome=f"{lost} acknowledged orders are lost") for lost in (0, self.lost)]
+        return [SimpleNamespace(outcome=f"{lost} acknowledged and lost") for lost in (0, self.lost)]
 
 
 def test_the_pause_is_the_smallest_of_the_two_days_that_were_run() -> None:
