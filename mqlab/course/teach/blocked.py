@@ -112,7 +112,8 @@ class BlockWatch:
         self.place: Place | None = None
         self._is_theirs = is_theirs
         self._waits_s = waits_s
-        self._watched, self._native_id = threading.get_ident(), threading.get_native_id()
+        self._watched = threading.get_ident()
+        self._native_id = 0 if IN_BROWSER else threading.get_native_id()
         self._over = threading.Event()
         self._sending = threading.Lock()
         self._thread = threading.Thread(target=self._look, name="mqlab-block-watch", daemon=True)

@@ -153,6 +153,14 @@ def test_a_handler_that_python_cannot_put_back_stays(monkeypatch: pytest.MonkeyP
         signal.signal(signal.SIGINT, before)
 
 
+def test_a_browser_which_names_no_threads_is_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocked, "IN_BROWSER", True)
+    monkeypatch.delattr(threading, "get_native_id")
+    with BlockWatch(is_here, WAITS_S) as watch:
+        pass
+    assert watch.place is None
+
+
 def test_a_wait_of_a_library_is_left_alone() -> None:
     """Such as Spark's, which waits for its JVM."""
     with BlockWatch(lambda filename: False, WAITS_S) as watch:
