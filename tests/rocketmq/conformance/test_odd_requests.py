@@ -7,6 +7,7 @@ do not exist. Where mqlab answers otherwise on purpose, ON_PURPOSE and OTHERWISE
 from __future__ import annotations
 
 import base64
+import dataclasses
 import gzip
 import json
 import re
@@ -52,10 +53,13 @@ def recorded(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def asked_again(directory: Path, rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], RemotingCommand | None]]:
+def asked_again(
+    directory: Path, rows: list[dict[str, Any]], role: str = "ASYNC_MASTER"
+) -> Iterator[tuple[dict[str, Any], RemotingCommand | None]]:
     """Sends what was recorded, at the same moments, with the offsets of this broker's log and half messages."""
     settings = {"broker_cluster_name": "LabCluster", "recall_message_enable": True, "enable_property_filter": True}
-    world = World(directory, store=BIG, start_ms=rows[0]["sentAt"] - 100, **settings)
+    store = dataclasses.replace(BIG, broker_role=role)
+    world = World(directory, store=store, start_ms=rows[0]["sentAt"] - 100, broker_id=int(store.is_slave), **settings)
     client = world.client()
     offsets: dict[tuple[str, str], str] = {}
     for row in rows:

@@ -26,7 +26,7 @@ from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.remoting.requests import Answer, Answering, Refused
 from mqlab.rocketmq.store.config import StoreConfig
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
-from mqlab.rocketmq.wire.command import RemotingCommand
+from mqlab.rocketmq.wire.command import NOT_SET, RemotingCommand
 from mqlab.rocketmq.wire.names import MASTER_ID
 
 REJECTED = "[REJECTREQUEST]system busy, start flow control for a while"
@@ -68,7 +68,7 @@ def handlers_of_role(state: BrokerState, handlers: Mapping[RequestCode, Answerin
         return handlers[RequestCode(request.code)](channel, request, reply)
 
     def end_transaction(channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        raise Refused(ResponseCode.SLAVE_NOT_AVAILABLE)
+        raise Refused(ResponseCode.SLAVE_NOT_AVAILABLE, NOT_SET)
 
     return {
         **handlers,
