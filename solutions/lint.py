@@ -7,6 +7,8 @@
     own names         what a cell gives to answer(…) has a name that no other cell binds, so that after Run All it is
                       still the world of this question (the answer's own cell may bind it again, in the solution)
     hidden reveals    reveal(…) is the last statement of its cell: Jupyter shows no other
+    no places         a prediction's refutations and note point at nothing "above" or "below": a later lab asks and says
+                      them again, where it is not
     beliefs           each has both halves: words in the source, and a wrong answer beside the hidden cases
 
 A section that is only to be read (why, objectives, where RocketMQ does it) is tagged "reading": it needs no picture.
@@ -37,6 +39,9 @@ EXERCISE = re.compile(r"# exercise: (\S+)")
 ASKED = re.compile(r'^(?:\w+ = )?(predict|reveal|answer)\("(lab\d\d\.\w+)"', re.MULTILINE)
 BELIEF = re.compile(r"lab\d\d\.\w+")
 ANSWERS = re.compile(r"(Yes|No)[.,;:]")
+NEARBY = re.compile(
+    r"\b(?:tables?|runs?|pictures?|matrix|bars?|timeline|queue|cell)\b[\w ]{0,20}\b(?:above|below)\b(?! the)"
+)
 BELIEFS_IN_PROSE = ("lab03", "lab06")
 """Labs that are being written: their wrong answers need not name their beliefs by ids yet."""
 NOT_YET: dict[tuple[str, str], str] = {
@@ -74,6 +79,7 @@ def complaints(
     everything = [cell for cells in parts.values() for cell in cells]
     found += _missing_words(", ".join(parts), everything, words, asked)
     found += _wrong_names(", ".join(parts), words, asked)
+    found += _nearby(", ".join(parts), words)
     found += _half_beliefs(asked.lab, ", ".join(parts), words, held)
     return found
 
@@ -208,6 +214,14 @@ def _wrong_names(where: str, words: Mapping[str, Any], asked: Manifest) -> Itera
         for name in sorted(spoken ^ set(task.wrong)):
             place = "words" if name in spoken else "a rule"
             yield Complaint("words", where, f"the wrong answer {name!r} of {task.id} has {place} only")
+
+
+def _nearby(where: str, words: Mapping[str, Any]) -> Iterator[Complaint]:
+    """What a prediction says after its reveal is said again where the question is asked again, in a later lab."""
+    for name, asked in words["predictions"].items():
+        for text in (asked["note"], *(refutation for _, _, refutation in asked["choices"])):
+            if nearby := NEARBY.search(text):
+                yield Complaint("no places", where, f"{name} says {nearby[0]!r}, which is not there in a later lab")
 
 
 def _half_beliefs(lab: str, where: str, words: Mapping[str, Any], held: Mapping[str, str]) -> Iterator[Complaint]:

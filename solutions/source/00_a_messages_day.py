@@ -98,7 +98,7 @@ lab.timeline()
 #   = Reading never removes a message from the log.
 # - 0: none; what is acknowledged is deleted
 #   > A classic RabbitMQ queue works that way. RocketMQ only appends to its log: no acknowledgement changes what the log
-#   > holds. The rows of the store below show all three orders.
+#   > holds. All three orders are still there.
 # - 1: one; the last order stays until the next one comes
 #   > The log does not treat the last order differently. All three stay where they were written.
 # note: An acknowledgement moves a number and deletes nothing. Messages are deleted when their file expires (72 hours by
@@ -554,8 +554,8 @@ check("lab00.timeline")
 # - 3: all three
 #   = Audit has its own number, and it begins at 0.
 # - 0: none; billing has consumed them
-#   > Billing has moved only its own number. The broker keeps no other trace of reading, so audit can read every order,
-#   > as the table of deliveries shows.
+#   > Billing has moved only its own number. The broker keeps no other trace of reading, so audit can read every order.
+#   > Afterwards both groups are at 3, each by its own number.
 # - new ones: none of these; a group that is late gets what is sent from now on
 #   > A new group begins at the end only if the topic's first messages are gone or no longer in memory. These orders are
 #   > all there, so audit begins at the first.

@@ -138,7 +138,7 @@ check("lab01.rebuild")
 # default settings. How many of the forty are there when it is back?
 #
 # - 40: all forty; SUCCESS means it is on the disk
-#   > By default SUCCESS means written, not synced. The table below shows what a power cut leaves.
+#   > By default SUCCESS means written, not synced. A power cut takes everything that was not synced.
 # - 35: all but those of the last 500 ms
 #   > Every 500 ms the broker checks, and syncs only if four pages (16 KiB) are waiting. Forty small orders are less.
 # - 0: none
@@ -452,7 +452,7 @@ check("lab01.torn")
 # - 76: after 76 hours
 #   = At 04:00 of the fourth day: the file is old enough at midnight, and the broker checks at 04:00.
 # - never: never; no consumer has read the orders yet
-#   > It makes no difference whether they have been read: the run below has no consumer.
+#   > It makes no difference whether they have been read: in this run there was no consumer.
 # note: The broker checks at other hours only if the disk is over 75 % full, and over 85 % it ignores a file's age.
 
 

@@ -656,8 +656,8 @@ def stored(lab, broker="broker-a"):
 # - error_one: an error, and one is stored
 #   = The first attempt waits for three seconds, the limit of the whole call. An error of a send means *I do not know*.
 # - ok_two: SEND_OK, and two are stored: it was tried again
-#   > A second attempt needs remaining time, and by default one attempt may use all of it. The run below limits an
-#   > attempt.
+#   > A second attempt needs remaining time, and by default one attempt may use all of it.
+#   > `send_msg_max_timeout_per_request` limits an attempt.
 # note: `sendMsgTimeout` (3 s) is for all attempts together. A silent broker therefore costs the whole call.
 
 # %%

@@ -311,7 +311,7 @@ board.compare()
 #   > Each member computes alone. One that started a minute ago remembers nothing, and would divide differently from the
 #   > others.
 # - hash: yes; consistent hashing moves only what has to move
-#   > But it is not even. Look at the counts at the end of its line.
+#   > But it is not even: its three members had 3, 4 and 1 of the eight queues.
 # - no: no; from two lists alone it cannot be done
 #   = The member that came last should get the smaller share, and a list does not say which one that is.
 # note: It would take a leader that remembers for all, and tells the others. RocketMQ's members have no leader.

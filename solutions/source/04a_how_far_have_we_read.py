@@ -938,11 +938,11 @@ on_yours.timeline()
 # What can go wrong with the cache that reports the largest that is done?
 #
 # - twice: more orders are paid twice
-#   > Fewer are, because its offset is further ahead. The matrix below shows what it costs.
+#   > Fewer are, because its offset is further ahead. The price is an order that is never paid.
 # - lost: an order is never paid
 #   = If billing dies while an earlier order is under way, the restarted billing begins past it.
 # - nothing: nothing, as long as there is one consumer
-#   > One consumer that dies at a bad moment is enough, as the matrix below shows.
+#   > One consumer that dies at a bad moment is enough: then an order is never paid.
 # note: At least once costs repetitions. They are the price for not losing the order in the middle.
 # later: A cache reports the largest offset that is done, whatever is still open below it. What can go wrong?
 

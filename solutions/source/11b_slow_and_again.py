@@ -260,7 +260,7 @@ echo_chart(echoes, group="audit", stretch_s=60)
 #
 # - all: all; a redelivered message has been retried {lab11.again_is_retry}
 #   > retry_times counts failures: the copy in the retry topic has it. Here nothing failed, and the broker delivered the
-#   > same unit again. Look at the call before each of them.
+#   > same unit again. The call before each of them had succeeded.
 # - some: some, those that had failed before
 #   > None of audit's calls has failed.
 # - none: none of them

@@ -23,6 +23,7 @@ from mqlab.lab.views.theme import INK, MUTED
 AROUND = 1 << 32
 CENTRE, RADIUS = 170, 120
 STEPS = 240  # of the circle, for drawing
+LABEL = 14  # pixels that a label needs in each direction
 
 
 class HashRing(Picture):
@@ -115,9 +116,10 @@ class HashRing(Picture):
                 Look(self._colour(member), "circle" if len(self.points) <= 24 else "dot", member),
                 *self._place(value, RADIUS, top),
             )
+        taken: list[tuple[int, int]] = []
         for label, value in self.queues:
             canvas.mark(Look(INK, "square", label), *self._place(value, RADIUS - 22, top))
-            x, y = self._place(value, RADIUS - 44, top)
+            x, y = self._free_place(value, taken, top)
             canvas.text(x, y + 4, label, anchor="middle", size=11)
         # 3. The owners.
         for number, (member, line) in enumerate(zip(self.members, lines, strict=True)):
@@ -137,6 +139,16 @@ class HashRing(Picture):
         """A hash on a circle: 0 is at the top, larger ones go round as a clock does."""
         angle = 2 * math.pi * value / AROUND
         return round(CENTRE + radius * math.sin(angle)), round(top + CENTRE - radius * math.cos(angle))
+
+    def _free_place(self, value: int, taken: list[tuple[int, int]], top: int) -> tuple[int, int]:
+        """Where a queue's label stands, further inside than ``taken`` ones that are close; it is added to them."""
+        radius = RADIUS - 44
+        x, y = self._place(value, radius, top)
+        while radius > LABEL and any(abs(x - other) < LABEL and abs(y - height) < LABEL for other, height in taken):
+            radius -= LABEL
+            x, y = self._place(value, radius, top)
+        taken.append((x, y))
+        return x, y
 
     def _arc(self, canvas: Canvas, begin: int, end: int, shade: str, top: int) -> None:
         steps = max(2, (end - begin) * STEPS // AROUND)

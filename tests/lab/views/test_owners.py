@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import combinations
 from xml.etree import ElementTree
 
 import pytest
@@ -103,3 +105,10 @@ def test_a_lab_shows_who_owned_what_through_a_shutdown_and_a_kill() -> None:
     assert len(open_now) == 4 and len(shown.calls) == 1
     late = lab.queue_owners("billing", from_ms=lab.now_ms - 1_000, queues=(0, 1))
     assert {one.queue for one in late.spans} == {"orders 0", "orders 1"} and not late.calls
+
+
+def test_labels_of_queues_with_nearly_the_same_hash_do_not_lie_on_each_other() -> None:
+    crowd = HashRing([(1, "a")], [(str(number), (1 << 30) + number) for number in range(4)])
+    texts = re.findall(r'<text[^>]* x="([\d.]+)"[^>]* y="([\d.]+)"[^>]*>\d</text>', crowd.svg())
+    assert len(texts) == len(set(texts)) == 4
+    assert all(abs(float(x) - float(y)) >= 11 for (x, _), (y, _) in combinations(texts, 2))
