@@ -93,7 +93,7 @@ def pulls_of(lab, group="billing"):
 #   > The broker has answered, so the pull is over. The client sends the next one.
 # - 5000: thousands; the next pull leaves as soon as an answer is there
 #   = A pull every two milliseconds, for each queue and each member, while nothing happens.
-# note: A broker that never holds is not wrong: no message is late or lost. It only costs all its time.
+# note: A broker that never holds loses no message and delays none. It only costs all its time, so yours will hold.
 
 # %%
 lab = play(ten_idle_seconds, seed=7, client=no_trace, parts=OwnParts(pulls=AtOnce))

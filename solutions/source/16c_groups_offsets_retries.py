@@ -577,7 +577,7 @@ reveal("lab16.waits_in_memory", ends)
 # - put: put first, then note
 #   = At worst the next life puts it once more. A listener must tolerate that anyway.
 # - both: both; the two files are written within a millisecond
-#   > A kill needs no millisecond.
+#   > A kill comes at any moment, also between two writes.
 # note: First the effect, then the note that it happened. Offsets, outboxes (02b) and streaming checkpoints (12a) follow
 #   the same rule.
 
@@ -755,7 +755,7 @@ your_clock
 # - 8: by eight seconds
 #   = Each of the eight waits is rounded up to a look, and the next one begins where that one ended.
 # - none: by nothing; delays are absolute
-#   > They are counted from the moment at which the message was sent back.
+#   > Each is counted from the moment at which the message was sent back, and that moment is late already.
 # note: RocketMQ's looks are 100 ms apart, so its sixteen retries are late by 1.6 s at most. Lab 07a measured that.
 
 # %%

@@ -335,7 +335,7 @@ mybroker.table(home)
 # - 0: none; it begins at the end
 #   = Code 22 lets the client decide, and its setting says *last*. RocketMQ's answer 0 takes that decision away.
 # - 1: one, the last
-#   > *Last* means after the last.
+#   > *Last* means after the last: such a group begins with the next order.
 # note: Two brokers, the same client, the same settings, and one answer of six makes the difference.
 
 

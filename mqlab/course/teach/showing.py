@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import pprint
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -190,7 +191,9 @@ def _short(value: object) -> str:
 
 
 def _lines(value: object) -> list[str]:
-    return pprint.pformat(value, width=WIDTH, sort_dicts=False).splitlines()
+    """A value's text in lines that fit; what has a text of its own is one long line for pprint."""
+    lines = pprint.pformat(value, width=WIDTH, sort_dicts=False).splitlines()
+    return [piece for line in lines for piece in (textwrap.wrap(line, WIDTH, drop_whitespace=False) or [line])]
 
 
 def _clipped(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -70,6 +71,7 @@ def test_what_a_crash_must_not_take_costs_more() -> None:
     finding = looked("lab16.store", Forgets)
     assert finding is not None and finding.share == pytest.approx(4 / 9)
     assert "A crash loses nothing acknowledged" in finding.rule
+    assert re.fullmatch(r"\d+ after the crash", repr(finding.expected))  # words, not a text in quotes
 
 
 def test_what_was_behind_a_torn_end_must_not_come_back() -> None:

@@ -92,7 +92,18 @@ def finding_of(broken: BrokenPart, promise: str) -> Finding:
     """A broken rule as a finding; ``promise`` is the one whose day it was."""
     general = broken.rule in (RAISES, ANSWERS)
     rule = f"{broken.part}: {broken.rule}" if general else broken.rule
-    return Finding(rule, f"{broken.where} ({promise})", broken.expected, broken.found)
+    return Finding(rule, f"{broken.where} ({promise})", InWords(broken.expected), InWords(broken.found))
+
+
+class InWords(str):
+    """A value that is text already, shown as it is.
+
+    >>> [InWords("3 after the crash")]
+    [3 after the crash]
+    """
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def PartOfBroker(
