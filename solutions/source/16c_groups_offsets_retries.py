@@ -329,7 +329,7 @@ check("lab16.groups")
 
 # %% [belief] lab16.absent_groups_are_over
 # question: A group has no member at the moment. Must its offsets be saved?
-# claim: No; nobody reads.
+# claim: No; no member reads.
 # refutation: They must. Without them the group has no offset when it is switched on again.
 
 # %% [belief] lab16.zero_without_commit
@@ -700,7 +700,7 @@ check("lab16.retries")
 # %% [belief] lab16.what_came_is_over
 # question: A copy was put into the retry topic. Who must know that after a crash?
 # claim: Nobody; it is done.
-# refutation: The part. Without a note on the disk its next life puts every copy once more.
+# refutation: The part. Without a note on the disk, its next life puts every copy there once more.
 
 # %% [belief] lab16.dead_is_dropped
 # question: A message is dead. Where is it?

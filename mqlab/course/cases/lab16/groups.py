@@ -44,7 +44,7 @@ def members(played: Played, rng: random.Random) -> None:
 
 
 def offsets(played: Played, rng: random.Random) -> None:
-    """Two groups, one of them far behind; a member goes on where its group was; then a group goes back."""
+    """Two groups, one of them far behind; a member continues where its group was; then a group goes back."""
     member = reads(played)
     slow = reads(played, AUDIT, tags=PAID)
     sends(played, orders_of(rng, rng.randint(9, 14), tag=lambda number: rng.choice((PAID, NEW))))
