@@ -194,7 +194,7 @@ def keep_offsets(directory: Path, out: Path) -> None:
 @click.argument("directory", type=FOLDER)
 @click.option("--master", help="Spark's master. Default: MQLAB_SPARK_MASTER, else local[*].")
 def compact(directory: Path, master: str | None) -> None:
-    """Write the tables of a stream in DIRECTORY again, in few files; end the stream first, it goes on afterwards.
+    """Write the tables of a stream in DIRECTORY again, in few files; end the stream first, and restart it later.
 
     The rows stay the same. An interruption leaves each table as it was, or complete.
     """

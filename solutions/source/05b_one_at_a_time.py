@@ -371,7 +371,7 @@ reveal("lab05.dead_owner", found)
 KILLED = True
 
 ended = play(lambda lab: two_readers(lab, killed=KILLED), seed=7, client=no_trace)
-print(f"billing-2 reads on after {waited_s(ended):.1f} s")
+print(f"billing-2 continues after {waited_s(ended):.1f} s")
 
 # %%
 ### BEGIN SOLUTION
@@ -877,7 +877,7 @@ lanes_board(mode="lanes", batch=8)
 # %%
 # exercise: lab05.lanes
 def lanes(handle):
-    """Makes a listener that handles the orders of a batch beside each other."""
+    """Makes a listener that handles the orders of a batch side by side."""
 
     ### BEGIN SOLUTION
     def lane(events, context):

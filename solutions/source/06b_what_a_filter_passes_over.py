@@ -436,7 +436,7 @@ reveal("lab06.dropped", "at once" if moved[0] < 2 else "later" if moved else "ne
 
 # %% [markdown]
 # A pull has a bit that says "commit this offset while you are at it" (the 1 in `sysFlag` 3). Here the broker is killed
-# after a minute, and billing reads on from its slave:
+# after a minute, and billing keeps reading, from its slave:
 
 
 # %%

@@ -101,7 +101,7 @@ at_once[20].limits()
 # - same: what it was
 #   = The slots are the limit, and their number is the same.
 # - zero: nearly nothing
-#   > The database finishes eight queries per second, whoever sends them.
+#   > The database still finishes eight queries per second.
 # note: The queue has moved from the broker, where it is a visible lag, into the database, where it is a longer call.
 # later: -
 
@@ -449,7 +449,7 @@ def a_large_book(number):
 
 
 def after_a_pause(lab, pause, lags, queues=1):
-    """The group is suspended for so long, and then goes on."""
+    """The group is suspended for so long, and then continues."""
 
     billing = billing_with(lab, lambda *_: CONSUME_SUCCESS, queues=queues)
     rates = [("0s", 24), ("70s", 0)]

@@ -391,7 +391,7 @@ Bars(sorted(by_hour.items()), title="Your alarm on the bad day", unit="rings")
 # to other runbooks' rules, one with your number, and the model answer:
 
 # %% tags=["parameter", "picture"]
-WAITS_S = 600  # ring if somebody waits for longer: try 30, 200
+WAITS_S = 600  # ring if a message waits for longer: try 30, 200
 
 
 def waits(so_far):

@@ -26,7 +26,7 @@ SPAN_RULE = "max_span is the largest minus the smallest offset that is still the
 FIRST_RULE = "first_message is the message with the smallest offset that is still there; None when nothing is there"
 CONTAINS_RULE = "contains_message is True for a message that was put in and is not removed yet"
 COUNT_RULE = "msg_count is the number of messages that are there: one that is put in twice counts once"
-LOST_RULE = "The offset must not pass an order that is not done: whoever continues begins there, and never sees it"
+LOST_RULE = "The offset must not pass an order that is not done: the next owner begins there, and never sees it"
 MOVES_RULE = "When all orders are done, the group's offset is at the end of the queue"
 RETURNS_RULE = "remove_message returns a whole number: the offset to which the group may move"
 

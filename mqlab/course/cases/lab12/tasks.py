@@ -47,7 +47,7 @@ def _behind(board: Sequence[Row], group: str = "") -> int:
 def _no_board(board: Sequence[Row], more_minutes: int) -> str:
     if not board:
         return "There is no board yet: solve exercise 3 first"
-    return "the day has not gone on: change MORE_MINUTES first" if more_minutes == 0 else ""
+    return "the day has not continued: change MORE_MINUTES first" if more_minutes == 0 else ""
 
 
 FIRST_DELAY, STEP_MINUTES, LONGEST_DELAY, WINDOW_MINUTES, FIRST_GAPS = 10, 10, 120, 10, [3, 400]

@@ -147,7 +147,7 @@ RULES = {
         "What shrink returns must still go wrong: ask fails about the shorter schedule before you take it for the next"
     ),
     "left over": (
-        "Nothing can be left out of a short schedule: try each single event of it once more, and go on until a whole "
+        "Nothing can be left out of a short schedule: try each single event of it once more, and repeat until a whole "
         "round has left out none"
     ),
 }
