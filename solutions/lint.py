@@ -8,7 +8,7 @@
                       still the world of this question (the answer's own cell may bind it again, in the solution)
     hidden reveals    reveal(…) is the last statement of its cell: Jupyter shows no other
     no places         a prediction's refutations and note point at nothing "above" or "below": a later lab asks and says
-                      them again, where it is not
+                      them again, where it is not; a task is checked below its cell, so its words point at nothing below
     beliefs           each has both halves: words in the source, and a wrong answer beside the hidden cases
 
 A section that is only to be read (why, objectives, where RocketMQ does it) is tagged "reading": it needs no picture.
@@ -39,9 +39,8 @@ EXERCISE = re.compile(r"# exercise: (\S+)")
 ASKED = re.compile(r'^(?:\w+ = )?(predict|reveal|answer)\("(lab\d\d\.\w+)"', re.MULTILINE)
 BELIEF = re.compile(r"lab\d\d\.\w+")
 ANSWERS = re.compile(r"(Yes|No)[.,;:]")
-NEARBY = re.compile(
-    r"\b(?:tables?|runs?|pictures?|matrix|bars?|timeline|queue|cell)\b[\w ]{0,20}\b(?:above|below)\b(?! the)"
-)
+THINGS = r"\b(?:tables?|runs?|pictures?|matrix|bars?|bodies|timeline|queue|cells?|\w+`)[\w ]{0,20}"
+NEARBY, BELOW = re.compile(rf"{THINGS} (?:above|below)\b(?! the)"), re.compile(rf"{THINGS} below\b(?! \d)")
 BELIEFS_IN_PROSE = ("lab03", "lab06")
 """Labs that are being written: their wrong answers need not name their beliefs by ids yet."""
 NOT_YET: dict[tuple[str, str], str] = {
@@ -222,6 +221,10 @@ def _nearby(where: str, words: Mapping[str, Any]) -> Iterator[Complaint]:
         for text in (asked["note"], *(refutation for _, _, refutation in asked["choices"])):
             if nearby := NEARBY.search(text):
                 yield Complaint("no places", where, f"{name} says {nearby[0]!r}, which is not there in a later lab")
+    for name, task in words["tasks"].items():
+        for text in (task["question"], *task["wrong"].values()):
+            if nearby := BELOW.search(text):
+                yield Complaint("no places", where, f"{name} says {nearby[0]!r}, but its check is below that")
 
 
 def _half_beliefs(lab: str, where: str, words: Mapping[str, Any], held: Mapping[str, str]) -> Iterator[Complaint]:

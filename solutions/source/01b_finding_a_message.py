@@ -153,7 +153,7 @@ rolled.store().hexdump(place)
 #
 # wrong division: That is the size of the file divided by the size of the first order. Is there room for the eight bytes
 #   that must stay free?
-# wrong: Run the cell with LOG_FILE = 1152, then the table below, and count the orders whose position is below 1152.
+# wrong: Run the cell with LOG_FILE = 1152, then the cell of the table, and count the orders whose place is less than 1152.
 # note: Five orders of 230 bytes are 1,150 bytes: they would fit, but without the eight bytes that a BLANK needs.
 
 # %%

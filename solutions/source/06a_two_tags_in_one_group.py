@@ -460,8 +460,8 @@ reveal("lab06.retry_tag", "owner" if again == {"billing"} else "shipping")
 # %% [answer] lab06.retries_go
 # ### Your turn: which member gets billing's retry?
 #
-# In the cell below, `FAILS_AT` is the member whose orders fail once. Change it to `"billing"` and run the cell. How
-# many retries go to a member that did not subscribe to their tag?
+# `FAILS_AT` is the member whose orders fail once. Change it to `"billing"` and run the cell. How many retries go to a
+# member that did not subscribe to their tag?
 #
 # wrong all: All of them go to billing, and this time billing wants them.
 # wrong: Compare the columns `tag` and `client` of the rows with reconsume_times 1.

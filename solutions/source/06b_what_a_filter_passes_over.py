@@ -336,7 +336,7 @@ answer("lab06.woken", 2, other_tag)
 # wrong none: What fits wakes a held pull. If something new does not fit, the check every five seconds answers the pull
 #   without a message.
 # wrong asking: That is the number of the reader that asks every second.
-# wrong: It is in the table below the picture: the column empty, the row held.
+# wrong: It is in the board's table: the column *without a message*, the row *held pulls*.
 # note: With a rare tag even held pulls return empty, once every five seconds. That is the price for an offset that
 #   moves.
 

@@ -232,7 +232,7 @@ Table([{"tags": op.tags, "body": op.body}], title="the op message names half off
 # The broker does not write an op message per order: every three seconds a service records what has ended. Set `ORDERS`
 # to 40 and run the cell. How many op messages are there?
 #
-# wrong each: One per order would be another put per order; see the bodies below the cell.
+# wrong each: One per order would be another put per order; see the bodies in the table.
 # wrong one: One body takes up to 4,096 bytes, but the orders arrive over more than three seconds.
 # wrong: Count the messages of the topic `OP`.
 # note: Until the op message is written, only the broker's memory knows that the order has ended. Remember that for the

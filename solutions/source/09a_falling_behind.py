@@ -237,7 +237,7 @@ reveal("lab09.worse", "longer" if took[32] > 1.5 * took[8] else "nothing")
 # the rate reaches its maximum.
 #
 # wrong largest: That is the largest number you tried. Does a smaller one do as much?
-# wrong: Read the table below: the first row whose rate is that of the last row.
+# wrong: Look for the first bar that is as long as the last one.
 # note: 2 * (50 + 200) / 50 = 10. Rule and run agree, because only cores are scarce here.
 
 # %% tags=["parameter"]

@@ -275,7 +275,7 @@ reveal("lab10.rows_cross", found.get(True, "some"))
 QUERY = messages.select("keys").distinct()  # yours to change
 done = stages_of(QUERY.count)
 bars = {
-    f"stage {row.stage}, {row.tasks} tasks": row.rows_out for row in done.itertuples()
+    f"stage {row.stage}, tasks: {row.tasks}": row.rows_out for row in done.itertuples()
 }
 Bars(bars, title="Rows that left each stage", unit="rows")
 

@@ -756,7 +756,7 @@ Stacked(repeated, title="Messages that came again, by cause")
 # A retry repeats failed work. The other causes repeat finished work. Set `CAUSE` to `late`, `soon` or `resend`. How
 # many messages were redelivered for this cause, in all groups together?
 #
-# wrong: Add up the bars below.
+# wrong: Add up the bars.
 # note: late: an operator set offsets back at six in the evening. soon: a deploy at nine killed processes before they
 #   had stored their offsets. resend: a sender got no answer between nine and ten in the morning. None of the three
 #   shows an error. soon has two more than the incident log. One message was stored twice and failed, so its copies were

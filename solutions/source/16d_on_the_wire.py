@@ -370,7 +370,7 @@ reveal("lab16.twenty_two", read_with({}))
 # %% [answer] lab16.answers_zero
 # ### Your turn: answer as RocketMQ does
 #
-# Change `nothing_known` below so that it answers offset 0 with code 0 for every group and queue. How many of the five
+# Change `nothing_known` so that it answers offset 0 with code 0 for every group and queue. How many of the five
 # orders does the new group read?
 #
 # wrong none: With code 22 it reads none. Return `(0, {"offset": 0}, None)`.

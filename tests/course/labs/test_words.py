@@ -243,6 +243,7 @@ def test_a_lab_that_keeps_to_the_rules() -> None:
             "beliefs: the refutation of lab99.signed begins with Yes",
         ),
         ("look at the file", "the table below shows it", "no places: lab99.kept says 'table below'"),
+        ("wrong: Count again.", "wrong: See the table below.", "no places: lab99.waiting says 'table below'"),
         ("# wrong all: Those", "# wrong some: Those", "words: the wrong answer 'all' of lab99.waiting has a rule only"),
         ("[exercise] lab99.find", "[exercise] lab99.found", "words: lab99.find is among the exercises of the manifest"),
     ],
