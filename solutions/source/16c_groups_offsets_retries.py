@@ -231,11 +231,11 @@ reveal("lab16.too_new", rule)
 # %% [exercise] lab16.groups
 # ### Exercise 1: your groups
 #
-# Write `MyGroups`. Members may stay in memory. Offsets go to the disk with `save`: `disk.replace(name, data)` writes a
-# small file as a whole, `disk.load(name)` reads it or returns None.
+# Write `MyGroups`. Members stay in memory: whichever is still there joins again. Offsets go to the disk with `save`:
+# `disk.replace(name, data)` writes a small file as a whole, `disk.load(name)` reads it or returns None.
 #
-# A group has one offset per topic and queue, and another group has its own. `committed` is -1 for a queue of which the
-# group has committed nothing.
+# A group has one offset per topic and queue, and another group has its own. The last commit counts, also a lower one.
+# `committed` is -1 for a queue of which the group has committed nothing.
 #
 # hint: Start from `MemoryGroups` above. Three methods of it are finished; `joined` and `left` must not be confused by a
 #   member that joins twice or leaves twice.
