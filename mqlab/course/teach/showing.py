@@ -171,12 +171,12 @@ def show_me(exercise_id: str) -> View:
 
 
 def short_call(call: Call, name: str) -> str:
-    """A call of a function in one line; long arguments are cut.
+    """A call of a function in one line; long arguments are cut, and a function is its parameter's name.
 
-    >>> short_call(Call(levels="1s 5s", log=list(range(100))), "schedule")
-    "schedule(levels='1s 5s', log=[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, … (100 items))"
+    >>> short_call(Call(levels="1s 5s", read=print, log=list(range(100))), "schedule")
+    "schedule(levels='1s 5s', read, log=[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, … (100 items))"
     """
-    parts = [f"{name}={_short(value)}" for name, value in call.arguments.items()]
+    parts = [name if callable(value) else f"{name}={_short(value)}" for name, value in call.arguments.items()]
     text = f"{name or 'called'}({', '.join(parts)})"
     return text if len(text) <= MAX_CALL else f"{text[: MAX_CALL - 1]}…"
 
@@ -198,6 +198,8 @@ def _lines(value: object) -> list[str]:
 
 def _clipped(value: object) -> str:
     """An argument's beginning. Long bytes are shown as rows of sixteen, as hexdumps have them."""
+    if callable(value):
+        return "a function"
     if isinstance(value, bytes) and len(value) > BYTES_IN_A_ROW:
         rows = range(0, min(len(value), MAX_ARGUMENT_LINES * BYTES_IN_A_ROW), BYTES_IN_A_ROW)
         lines = [f"{start:04x}  {value[start : start + BYTES_IN_A_ROW].hex(' ')}" for start in rows]
