@@ -104,7 +104,8 @@ reveal("lab15.when_back", "13" if 12_000 <= came_ms[0] <= 15_000 else "10")
 # does the consumer get the order?
 #
 # - same: after about 12 s; a message that arrives wakes the held pop
-#   > That is true for messages of `orders`. This one arrives in the retry topic.
+#   > That is true for messages of `orders`. This one arrives in the retry topic, and in 5.3.3 the broker cannot tell
+#   > from its name whose pops wait for it.
 # - end: after about 15 s, when the held pop is over
 #   = In 5.3.3 the broker cannot tell the topic from the name of a retry topic, so no pop is woken. At its end, each pop
 #   = checks once more.
