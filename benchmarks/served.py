@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.interop.java_store import JavaStore
 
 KINDS = ("sync", "batch", "async", "consume")
-GOALS = {"sync": 0.6, "batch": 0.4, "async": 0.2, "consume": 0.3}
+GOALS = {"sync": 1.0, "batch": 0.8, "async": 0.8, "consume": 1.0}
 
 
 def main(arguments: list[str]) -> None:

@@ -49,8 +49,12 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-# By itself Java compiles what ran some hundred times, which is Spark's planning: a sixth of a short session's work.
-LATE_COMPILERS = "-XX:CompileThresholdScaling=4"
+# By default Java compiles what ran some hundred times, and what ran some thousand times once more, with much effort.
+# Spark's planning runs as often. So the first compiler waits 4 times as long, the second 100 times; it has rows to do.
+SECOND_COMPILER_FROM = {"Invocation": 5_000, "MinInvocation": 600, "Compile": 15_000, "BackEdge": 40_000}
+LATE_COMPILERS = " ".join(
+    ["-XX:CompileThresholdScaling=4", *(f"-XX:Tier4{of}Threshold={25 * n}" for of, n in SECOND_COMPILER_FROM.items())]
+)
 # Java's usual collector marks and refines while the program runs, on the processor that the program wants.
 FRUGAL_COLLECTOR = "-XX:+UseParallelGC"
 A_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")  # two of them and the JVM does not start

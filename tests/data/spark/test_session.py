@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mqlab.data.spark import session
-from mqlab.data.spark.java import Java
+from mqlab.data.spark.java import Java, find_java
 from mqlab.data.spark.session import (
     FRUGAL_COLLECTOR,
     OPTIONS_OF_JAVA,
@@ -57,6 +59,17 @@ def test_a_collector_that_was_chosen_stays(monkeypatch: pytest.MonkeyPatch, vari
     assert FRUGAL_COLLECTOR in own_options("-Xss4m")
     monkeypatch.setenv(variable, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     assert FRUGAL_COLLECTOR not in own_options("-Xss4m")
+
+
+@pytest.mark.spark
+def test_the_second_compiler_of_java_waits_a_hundred_times_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default it compiles what was called 5,000 times, as most of Spark's planning is."""
+    for name in OPTIONS_OF_JAVA:
+        monkeypatch.delenv(name, raising=False)
+    command = [str(find_java().java), *own_options("").split(), "-XX:+PrintFlagsFinal", "-version"]
+    flags = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    (invocations,) = re.findall(r"Tier4InvocationThreshold += (\d+)", flags)
+    assert int(invocations) == 500_000
 
 
 def test_old_logs_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
