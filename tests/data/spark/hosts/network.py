@@ -24,7 +24,7 @@ from time import monotonic, sleep
 from tests.tidy.sources import ROOT
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt")
-STARTED_SECONDS = 120
+PATIENCE_S = 600  # a start of Spark takes minutes where other work has the processors
 NUMBERS = itertools.count(1)  # of the networks that this process makes
 
 
@@ -59,7 +59,7 @@ class Program:
 
     def says(self, text: str) -> None:
         """Wait until the program has printed ``text``. Raises AssertionError with its output when it ends before."""
-        end = monotonic() + STARTED_SECONDS
+        end = monotonic() + PATIENCE_S
         while text not in (output := self.log.read_text("utf-8", "replace")):
             assert self.process.poll() is None and monotonic() < end, output[-3000:]
             sleep(0.05)
