@@ -20,7 +20,7 @@ from tests.interop.java_store import JavaStore
 
 pytestmark = pytest.mark.interop
 KILLING_SECONDS = 600
-REST_SECONDS = 120
+REST_SECONDS = 300
 START_SECONDS = 60
 
 
