@@ -24,7 +24,7 @@ from mqlab.lab.views.theme import AMBER, BLUE, GREEN, INK, MUTED, PAPER, RED, RU
 
 PALETTE = (BLUE, AMBER, GREEN, VIOLET, RED, MUTED, RULE)  # the same meanings as --c0 to --c6 of the report's page
 assert len(PALETTE) == COLOURS
-TITLE, LEGEND_ROW = 26, 20
+TITLE, LEGEND_ROW, EMPTY = 26, 20, 32
 NOTEBOOK_WIDTH = 760
 
 STYLE = (
@@ -74,6 +74,10 @@ class DayChart(Picture):
         assert view_box is not None
         wide, high = int(view_box.group(1)), int(view_box.group(2))
         inner = drawn[drawn.index(">") + 1 : -len("</svg>")]
+        if not len(self.table()):
+            high = max(high, EMPTY)
+            middle = f'x="{wide // 2}" y="{high // 2 + 4}" text-anchor="middle"'
+            inner += f'<text {middle} class="tick">{escape(self.said())}</text>'
         # The title stands above the drawing and the legend below it, so the view box grows both ways.
         top = TITLE if self.title else 0
         keys, rows = self._legend(wide, high)

@@ -32,6 +32,14 @@ CHARTS: list[DayChart] = [
 ]
 
 
+def test_an_empty_chart_says_so_and_does_not_only_show_its_title() -> None:
+    empty = [chart for chart in CHARTS if not len(chart.table())]
+    assert {type(chart) for chart in empty} >= {Lines, Areas, Stacked, Heat}
+    for chart in empty:
+        shown = [text.text for text in ElementTree.fromstring(chart.svg()).iter(f"{SVG}text")]
+        assert shown[-1] == chart.said()
+
+
 @pytest.mark.parametrize("chart", CHARTS, ids=repr)
 def test_each_is_well_formed_and_inside_its_card(chart: DayChart) -> None:
     root = ElementTree.fromstring(chart.svg())
