@@ -153,7 +153,7 @@ def said(notebook: dict[str, Any], name: str) -> dict[str, list[str]]:
         ]
         for cell in notebook["cells"]
         if cell["cell_type"] == "code" and not other & {*(source := "".join(cell["source"])).splitlines()}
-        if not source.startswith(ASKS_ABOUT_OTHER_LABS)
+        if ASKS_ABOUT_OTHER_LABS not in source
     }
 
 
