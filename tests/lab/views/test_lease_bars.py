@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from mqlab import Message, play
-from mqlab.lab.views.rocketmq5.lease_bars import show_leases
+from mqlab.lab.views.picture import text_pixels
+from mqlab.lab.views.rocketmq5.lease_bars import LeaseBars, show_leases
 from mqlab.lab.world.lab import Lab
 from mqlab.rocketmq.client.consuming import popped
 
@@ -77,3 +80,10 @@ def takes_two(lab: Lab) -> None:
     consumer.start()
     consumer.ack(consumer.receive(2, "30s")[0])
     lab.run_for("1s")
+
+
+def test_the_legend_is_inside_the_picture() -> None:
+    drawn = LeaseBars([], start_ms=0, end_ms=1_000).svg()
+    (width,) = re.findall(r'viewBox="0 0 (\d+) ', drawn)
+    (begins,) = re.findall(r'<text x="([\d.]+)"[^>]*>the lease ends<', drawn)
+    assert float(begins) + text_pixels("the lease ends") <= float(width)

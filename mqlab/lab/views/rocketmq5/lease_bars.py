@@ -23,6 +23,7 @@ from mqlab.lab.views.theme import AMBER, BLUE, GREEN, MUTED, RED
 from mqlab.rocketmq.wire.pop import ORDERLY_REVIVE_QUEUE, offsets_of, real_topic
 
 MARGIN, ROW, AXIS = 18, 24, 460
+LEASE_END = "the lease ends"
 ACKED = Look(GREEN, "circle", "acknowledged")
 LATE = Look(RED, "cross", "an ack without effect")
 BACK = Look(AMBER, "triangle", "stored again for its group")
@@ -102,7 +103,8 @@ class LeaseBars(Picture):
         left = MARGIN + max((text_pixels(message.name) for message in self.messages), default=0) + 14
         top = MARGIN + (24 if self.title else 0)
         bottom = top + ROW * max(len(self.messages), 1)
-        canvas = Canvas(max(left + AXIS + MARGIN + 20, 600), bottom + 58)
+        keys = sum(text_pixels(look.meaning) + 40 for look in (ACKED, LATE, BACK)) + text_pixels(LEASE_END) + 14
+        canvas = Canvas(max(left + AXIS + MARGIN + 20, keys + 2 * MARGIN), bottom + 58)
         if self.title:
             canvas.text(MARGIN, MARGIN + 8, self.title, bold=True)
 
@@ -132,7 +134,7 @@ class LeaseBars(Picture):
             canvas.text(x_px + 18, bottom + 44, look.meaning, MUTED)
             x_px += text_pixels(look.meaning) + 40
         canvas.line(x_px + 4, bottom + 32, x_px + 4, bottom + 48, RED, thick=True)
-        canvas.text(x_px + 14, bottom + 44, "the lease ends", MUTED)
+        canvas.text(x_px + 14, bottom + 44, LEASE_END, MUTED)
         return canvas.svg()
 
 
