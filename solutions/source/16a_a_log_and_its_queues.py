@@ -329,7 +329,7 @@ def three_orders(lab):
 # - 1 and 460: number 1, place 460
 #   = Queue 0 has one message before it; the log has two, one after another.
 # - 1 and 230: number 1, place 230
-#   > That is where the message of queue 1 is. All queues share one log.
+#   > That is where the message of queue 1 is.
 # note: Each queue has numbers of its own, and all queues share one log. A broker writes in one place, however many
 #   queues it has.
 
