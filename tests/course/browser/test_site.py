@@ -81,6 +81,11 @@ def test_the_first_page_leads_to_lab_00_and_its_first_exercise_passes(page: Any,
     code = Path(in_a_browser.__file__).read_text("utf-8").partition("\nif __name__")[0]
     assert run_code(page, f"{code}\nprint(*digests(), sep='\\n')").split("\n")[:-1] == in_a_browser.digests()
 
+    # The list of files leaves the notebook its room when the window becomes narrow.
+    page.evaluate("jupyterapp.shell.expandLeft()")
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.wait_for_function("jupyterapp.shell.leftCollapsed")
+
 
 def test_a_link_opens_a_board_at_its_state_and_the_address_follows(page: Any, address: str) -> None:
     page.goto(f"{address}/boards/log-xray.html#position=3&unknown=1")
