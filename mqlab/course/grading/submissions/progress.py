@@ -177,7 +177,7 @@ def _note(cell: dict[str, Any], done: WorkFound) -> None:
 def _counted(lab: str, done: WorkFound, record: Sequence[AnswerNoted]) -> LabProgress | None:
     try:
         asked = manifest(lab)
-    except UsageError:  # a course's own lab, or none
+    except (UsageError, ModuleNotFoundError):  # a course's own lab, none, or one of Spark's where its extra is missing
         return None
     exercises = {exercise.id for exercise in asked.exercises}
     tasks = {task.id for task in asked.tasks}
