@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from mqlab import cli
 from mqlab.course.grading.submissions.progress import progress
 from mqlab.course.teach.answering import ANSWER_MIME
 from mqlab.course.teach.clicking import PREDICTION_MIME, answer_data
+from mqlab.course.teach.exercises import Manifest, manifest
 
 
 def cell(source: str, *outputs: dict[str, Any]) -> dict[str, Any]:
@@ -52,6 +54,20 @@ def test_saved_notebooks_are_counted_and_not_run(tmp_path: Path) -> None:
     assert first.minutes > 60 and first.your_turn == (1, 4)
     assert (second.lab, second.tried[0], second.passed[0]) == ("lab01", 0, 0)
     assert not (tmp_path / "ran").exists() and not Path("ran").exists()
+
+
+def test_a_lab_whose_extra_is_missing_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of the site has Spark's labs to read, and neither numpy nor Spark."""
+
+    def without_numpy(lab: str) -> Manifest:
+        if lab == "lab10":
+            raise ModuleNotFoundError("No module named 'numpy'")
+        return manifest(lab)
+
+    monkeypatch.setattr("mqlab.course.grading.submissions.progress.manifest", without_numpy)
+    save(tmp_path / "00-a-messages-day.ipynb", cell('check("lab00.find")'))
+    save(tmp_path / "10a-spark.ipynb", cell('check("lab10.cost")'))
+    assert [row.lab for row in progress(tmp_path)] == ["lab00"]
 
 
 def test_the_verb_prints_a_table_and_writes_a_page(tmp_path: Path) -> None:
