@@ -25,6 +25,7 @@ from mqlab.rocketmq.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.rocketmq.broker.long_polling import HeldPulls
 from mqlab.rocketmq.broker.plug_in import PlugIn
 from mqlab.rocketmq.broker.state import BrokerState
+from mqlab.rocketmq.ports import Files
 from mqlab.rocketmq.remoting.endpoint import Channel, Handler, Reply
 from mqlab.rocketmq.remoting.requests import answering, text, whole_or
 from mqlab.rocketmq.store.config import parse_delay_levels
@@ -65,9 +66,9 @@ class BrokerPlug(PlugIn):
                 return plug._born("store", "MyStore")
 
             def was_cut(self) -> bool:
-                cuts = getattr(self.files, "power_cuts", 0)
+                cuts = _power_cuts_of(self.files)
                 cut, plug._cuts = cuts > plug._cuts, cuts
-                return bool(cut)
+                return cut
 
         return OwnStore
 
@@ -109,7 +110,7 @@ class BrokerPlug(PlugIn):
         door, delays_ms = StoreToWrite(state.store), parse_delay_levels(state.store.config.message_delay_level)
         kind = self._born("retries", "MyRetries")
         part = ask("MyRetries", kind, door, disk, list(delays_ms), fits=anything, form="an object")
-        self._sent_back.new_life(getattr(state.ports.files, "power_cuts", 0))
+        self._sent_back.new_life(_power_cuts_of(state.ports.files))
         self._retries = PartRetries(part, door, self._sent_back, delays_ms, state.now_ms)
         handlers[SEND_BACK] = answering(PartSendBack(state, self._retries).handler(handlers[SEND_BACK]))
 
@@ -188,6 +189,11 @@ class ServingPlug(BrokerPlug):
         """The handlers, each of which raises an error that is logged and answered."""
         handlers = super().handlers(state, held_pulls, broadcast, table)
         return {code: _failing(handler) for code, handler in handlers.items()}
+
+
+def _power_cuts_of(files: Files) -> int:
+    """How often the machine of these files has lost its power; 0 for a real one, which does not count."""
+    return getattr(files, "power_cuts", 0)
 
 
 def _failing(handler: Handler) -> Handler:

@@ -117,7 +117,7 @@ class PartPulls:
                 raise broken(name, OUTSIDE_RULE, arguments, ([], min(max(offset, 0), end)), answer)
             return offered, next_offset
         if len(offered) > asked["most"]:
-            raise broken(name, MOST_RULE, arguments, f"{counted(asked['most'], 'messages')}", f"{len(offered)}")
+            raise broken(name, MOST_RULE, arguments, counted(asked["most"], "messages"), len(offered))
         for unit in offered:
             if not _wants(asked, unit):
                 raise broken(name, FILTER_RULE, arguments, f"tags {asked['tags']}", _tag(unit))

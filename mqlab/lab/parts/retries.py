@@ -137,8 +137,8 @@ class PartRetries:
                 (retry for retry in self._memory.came if retry.group == group and _same(retry.record, copy)), None
             )
             if waits is None and (before is None or not before.repeats):
-                is_anothers = any(_same(retry.record, copy) for retry in self._memory.waiting)
-                rule = GROUP_RULE if is_anothers else TWICE_RULE if before is not None else COPY_RULE
+                is_of_another_group = any(_same(retry.record, copy) for retry in self._memory.waiting)
+                rule = GROUP_RULE if is_of_another_group else TWICE_RULE if before is not None else COPY_RULE
                 raise broken(method, rule, arguments, "a copy of a message that waits", _name(copy))
             if waits is not None:
                 if self._now_ms() < waits.due_ms:
@@ -176,7 +176,7 @@ class PartSendBack(SendBackHandler):
                 return
             state.topics.create_on_send_back(names.retry_topic(group_name), group.retry_queue_nums)
             state.topics.create_on_send_back(names.dlq_topic(group_name), 1)
-            level = whole_or(request, "delayLevel", 0) or 0
+            level = whole_or(request, "delayLevel", 0)
             became = self._retries.send_back(group_name, original, level, self._max_tries(group, request))
             kind = "message.dead" if became == DEAD else "message.sent_back"
             properties = original.property_map

@@ -96,7 +96,7 @@ class SendHeader:
             whole_long(request, name["bornTimestamp"]),
             whole(request, name["flag"]),
             fields.get(name["properties"]) or "",
-            optional(request, name["reconsumeTimes"], 0) or 0,
+            optional(request, name["reconsumeTimes"], 0),
             truth(request, name["unitMode"]),
             optional(request, name["maxReconsumeTimes"], None),
             truth(request, name["batch"]),

@@ -13,6 +13,7 @@ Left out: one header class per request code; the names of the fields are in the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from mqlab.errors import PartFailed
 from mqlab.rocketmq.remoting.endpoint import Channel, Handler, Reply
@@ -22,6 +23,7 @@ from mqlab.rocketmq.wire.java_numbers import parse_int, parse_long
 
 Answer = RemotingCommand | None
 Answering = Callable[[Channel, RemotingCommand, Reply], Answer]
+Default = TypeVar("Default", int, None)
 
 
 class Refused(Exception):
@@ -91,7 +93,7 @@ def _no_number(request: RemotingCommand, name: str) -> Refused:
     return Refused(ResponseCode.INVALID_PARAMETER, text)
 
 
-def whole_or(request: RemotingCommand, name: str, default: int | None) -> int | None:
+def whole_or(request: RemotingCommand, name: str, default: Default) -> int | Default:
     """An Integer, or the default when it is missing or not one (RocketMQ reads such text as null)."""
     try:
         return parse_int(request.ext_fields[name])
@@ -99,7 +101,7 @@ def whole_or(request: RemotingCommand, name: str, default: int | None) -> int | 
         return default
 
 
-def whole_long_or(request: RemotingCommand, name: str, default: int | None) -> int | None:
+def whole_long_or(request: RemotingCommand, name: str, default: Default) -> int | Default:
     """A Long, or the default when it is missing or not one."""
     try:
         return parse_long(request.ext_fields[name])
@@ -107,20 +109,14 @@ def whole_long_or(request: RemotingCommand, name: str, default: int | None) -> i
         return default
 
 
-def whole_if_there(request: RemotingCommand, name: str, default: int | None) -> int | None:
-    """An Integer or the default when it is missing; RocketMQ reads the frequent headers so (FastCodesHeader)."""
-    try:
-        return parse_int(request.ext_fields[name]) if name in request.ext_fields else default
-    except ValueError:
-        raise _no_number(request, name) from None
+def whole_if_there(request: RemotingCommand, name: str, default: Default) -> int | Default:
+    """An Integer, or the default when it is missing: how RocketMQ reads its frequent headers (FastCodesHeader)."""
+    return whole(request, name) if name in request.ext_fields else default
 
 
-def whole_long_if_there(request: RemotingCommand, name: str, default: int) -> int:
-    """Likewise a Long."""
-    try:
-        return parse_long(request.ext_fields[name]) if name in request.ext_fields else default
-    except ValueError:
-        raise _no_number(request, name) from None
+def whole_long_if_there(request: RemotingCommand, name: str, default: Default) -> int | Default:
+    """A Long, or the default when it is missing."""
+    return whole_long(request, name) if name in request.ext_fields else default
 
 
 def truth(request: RemotingCommand, name: str, default: bool = False) -> bool:

@@ -80,7 +80,7 @@ def standing(submission: Submission, sandbox: Sandbox, seed: str) -> Standing:
     failures += [result.name for result in results if not result.passed]
     parts = tuple(asked.form.file for asked, _ in own)
     kept = sum(result.passed for result in results)
-    return Standing(submission.student, parts, kept, per_second, [*failures, stopped_by][0])
+    return Standing(submission.student, parts, kept, per_second, failures[0] if failures else stopped_by)
 
 
 def _loaded(desk: Desk, files: Sequence[Path]) -> tuple[list[tuple[Exercise, Answers]], list[str]]:

@@ -24,7 +24,6 @@ FAQ = " \nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further de
 MOST_MESSAGES = 32
 LATE_MS = 500
 
-
 EXTRA_INFO_METHODS = {
     "split": ("split", 35),
     "getReviveQid": ("getReviveQid", 63),
@@ -32,11 +31,6 @@ EXTRA_INFO_METHODS = {
     "getBrokerName": ("getBrokerName", 102),
 }
 """How a message of ExtraInfoUtil begins -> the method that threw it, and its line."""
-
-
-def number(request: RemotingCommand, name: str) -> int:
-    """A number of a header; 0 when it is missing."""
-    return whole_long_or(request, name, 0) or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +57,12 @@ class PopHeader:
         return cls(
             fields.get("consumerGroup", ""),
             fields.get("topic", ""),
-            number(request, "queueId"),
-            number(request, "maxMsgNums"),
-            number(request, "invisibleTime"),
-            number(request, "pollTime"),
-            now_ms if fields.get("bornTime", "0") == "0" else number(request, "bornTime"),
-            number(request, "initMode"),
+            whole_long_or(request, "queueId", 0),
+            whole_long_or(request, "maxMsgNums", 0),
+            whole_long_or(request, "invisibleTime", 0),
+            whole_long_or(request, "pollTime", 0),
+            now_ms if fields.get("bornTime", "0") == "0" else whole_long_or(request, "bornTime", 0),
+            whole_long_or(request, "initMode", 0),
             fields.get("expType"),
             fields.get("exp"),
             truth(request, "order"),

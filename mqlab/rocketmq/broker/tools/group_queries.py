@@ -145,8 +145,8 @@ class GroupQueries:
 
     def query_consume_queue(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """QUERY_CONSUME_QUEUE: the index entries of a queue."""
-        topic, queue_id = text(request, "topic"), whole_or(request, "queueId", 0) or 0
-        first, count = whole_long_or(request, "index", 0) or 0, whole_or(request, "count", 0) or 0
+        topic, queue_id = text(request, "topic"), whole_or(request, "queueId", 0)
+        first, count = whole_long_or(request, "index", 0), whole_or(request, "count", 0)
         store = self._state.store
         if queue_id not in store.topics().get(topic, ()):
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")

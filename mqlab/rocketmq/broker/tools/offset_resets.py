@@ -42,7 +42,7 @@ class OffsetResets:
         group, topic_name, timestamp_ms = (
             text_or_null(request, "group"),
             text(request, "topic"),
-            whole_long_or(request, "timestamp", 0) or 0,
+            whole_long_or(request, "timestamp", 0),
         )
         if self._state.config.use_server_side_reset_offset:
             offsets = self._reset_here(group, topic_name, timestamp_ms, request)

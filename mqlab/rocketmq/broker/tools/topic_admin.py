@@ -47,7 +47,7 @@ class TopicAdmin:
             write_queue_nums=whole(request, "writeQueueNums"),
             perm=whole(request, "perm"),
             topic_filter_type=_filter_type(request),
-            topic_sys_flag=whole_or(request, "topicSysFlag", 0) or 0,
+            topic_sys_flag=whole_or(request, "topicSysFlag", 0),
             order=truth(request, "order"),
         )
         self._update_topic(config, request.ext_fields.get("attributes") or "")

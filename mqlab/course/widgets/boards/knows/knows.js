@@ -57,20 +57,11 @@ class Knows {
   }
 
   begin() {
-    this.model.on("change:moment_ms", () => this.follow());
-    this.model.on("change:data", () => this.showNow());
-    const sizes = new ResizeObserver(() => this.draw());
-    sizes.observe(this.box);
-    this.showNow();
-    return () => sizes.disconnect();
+    return this.settings.begin({ box: this.box, follow: () => this.follow(), draw: () => this.draw() });
   }
 
   data() {
     return this.model.get("data");
-  }
-
-  showNow() {
-    this.showRun(this.data().now, this.settings.runOf(this.data().now));
   }
 
   observers() {

@@ -38,7 +38,7 @@ class Lanes {
       words: (name, value) => (name === "mode" ? MODE_WORDS[value] : value),
       more: { failing: (value, onValue) => checkControl({ label: "order-1 can never be created", value, onValue }) },
       show: (settings, next) => this.showRun(settings, unfolded(next)) });
-    this.run = this.runNow(); // the slider's text is about it
+    this.run = unfolded(this.settings.runOf(this.data().now)); // the slider's text is about it
     this.makePanels();
   }
 
@@ -59,24 +59,11 @@ class Lanes {
   }
 
   begin() {
-    this.model.on("change:moment_ms", () => this.follow());
-    this.model.on("change:data", () => this.showNow());
-    const sizes = new ResizeObserver(() => this.draw());
-    sizes.observe(this.box);
-    this.showNow();
-    return () => sizes.disconnect();
+    return this.settings.begin({ box: this.box, follow: () => this.follow(), draw: () => this.draw() });
   }
 
   data() {
     return this.model.get("data");
-  }
-
-  runNow() {
-    return unfolded(this.settings.runOf(this.data().now));
-  }
-
-  showNow() {
-    this.showRun(this.data().now, this.runNow());
   }
 
   showRun(settings, next) {

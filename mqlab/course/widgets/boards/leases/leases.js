@@ -50,16 +50,7 @@ class Leases {
   }
 
   begin() {
-    this.model.on("change:moment_ms", () => this.follow());
-    this.model.on("change:data", () => this.showNow());
-    const sizes = new ResizeObserver(() => this.draw());
-    sizes.observe(this.box);
-    this.showNow();
-    return () => sizes.disconnect();
-  }
-
-  showNow() {
-    this.showRun(this.data().now, this.settings.runOf(this.data().now));
+    return this.settings.begin({ box: this.box, follow: () => this.follow(), draw: () => this.draw() });
   }
 
   showRun(settings, next) {

@@ -59,16 +59,8 @@ class Wheel {
   }
 
   begin() {
-    for (const name of ["moment_ms", "slot"]) this.model.on(`change:${name}`, () => this.follow());
-    this.model.on("change:data", () => this.showNow());
-    const sizes = new ResizeObserver(() => this.draw());
-    sizes.observe(this.times);
-    this.showNow();
-    return () => sizes.disconnect();
-  }
-
-  showNow() {
-    this.showRun(this.data().now, this.settings.runOf(this.data().now));
+    return this.settings.begin({ box: this.times, follow: () => this.follow(), draw: () => this.draw(),
+      follows: ["moment_ms", "slot"] });
   }
 
   showRun(settings, next) {

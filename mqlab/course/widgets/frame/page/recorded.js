@@ -30,6 +30,7 @@ export function recordedSettings({ model, labels, words = (name, value) => value
       choices: values.map((value) => [value, words(name, value)]), onValue: wish });
   }
   for (const [name, control] of Object.entries(more)) controls[name] = control(now[name], wish);
+  const showNow = () => show(model.get("data").now, runOf(model.get("data").now));
   return {
     runOf,
     put: (settings) => names.forEach((name) => controls[name].put(settings[name])),
@@ -37,5 +38,14 @@ export function recordedSettings({ model, labels, words = (name, value) => value
       names.map((name) => controls[name].el)),
     problem: chosen.problem,
     rest: () => chosen.rest(Object.keys(runs).length),
+    // Shows the run of now, and follows the model and the width of a box. Returns what ends that.
+    begin({ box, follow, draw, follows = ["moment_ms"] }) {
+      for (const name of follows) model.on(`change:${name}`, follow);
+      model.on("change:data", showNow);
+      const sizes = new ResizeObserver(draw);
+      sizes.observe(box);
+      showNow();
+      return () => sizes.disconnect();
+    },
   };
 }
