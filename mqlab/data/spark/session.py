@@ -49,8 +49,9 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-# By default Java compiles what ran some hundred times, and what ran some thousand times once more, with much effort.
-# Spark's planning runs as often. So the first compiler waits 4 times as long, the second 100 times; it has rows to do.
+# By default Java compiles what ran a few hundred times, and what ran a few thousand times once more, with much effort.
+# Spark's planning runs as often. So the first waits 4 times as long, and the second, meant for rows, 100 times:
+# 25 times by its own thresholds, which the scaling multiplies by 4.
 SECOND_COMPILER_FROM = {"Invocation": 5_000, "MinInvocation": 600, "Compile": 15_000, "BackEdge": 40_000}
 LATE_COMPILERS = " ".join(
     ["-XX:CompileThresholdScaling=4", *(f"-XX:Tier4{of}Threshold={25 * n}" for of, n in SECOND_COMPILER_FROM.items())]
