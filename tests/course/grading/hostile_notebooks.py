@@ -132,7 +132,7 @@ def claim_all(notebook: Notebook) -> None:
 
 
 def add_cells(notebook: Notebook) -> None:
-    notebook["cells"].insert(0, code("import mqlab.course.teach\nmqlab.teach.check = print"))
+    notebook["cells"].insert(0, code("import mqlab.course.teach\nmqlab.course.teach.check = print"))
     notebook["cells"].append(code("def total(numbers):\n    return sum(numbers)"))
 
 

@@ -11,6 +11,7 @@ import csv
 import hashlib
 import json
 import os
+import pkgutil
 import re
 import selectors
 import shutil
@@ -34,6 +35,7 @@ from tests.course.grading.hostile_notebooks import BANK, Hostile
 ANSWERS = sorted((Path(__file__).parent / "hostile").glob("*.txt"))  # no modules: nothing may import them
 NOTEBOOKS, OTHERS = (tuple(one for one in BANK if one.long is which) for which in (False, True))
 KIND, STATUS = re.compile(r"^# kind: (.+)$", re.MULTILINE), re.compile(r"^# status: (.+)$", re.MULTILINE)
+OURS = re.compile(r"(?<!vnd\.)\bmqlab(?:\.[a-z_]\w*)+")
 MARK = "mqlab-was-here"
 KINDS_OF_THE_DESIGN = {
     "checker redefined",
@@ -179,6 +181,12 @@ def test_the_bank_has_every_kind_of_the_design_and_more() -> None:
     assert kinds >= KINDS_OF_THE_DESIGN
     assert {path.stem for path in ANSWERS} >= QUICK
     assert len(ANSWERS) >= 40 and len(BANK) >= 20
+
+
+@pytest.mark.parametrize("path", [*ANSWERS, Path(__file__).parent / "hostile_notebooks.py"], ids=lambda path: path.stem)
+def test_what_an_attack_reaches_for_is_there(path: Path) -> None:
+    for name in sorted(set(OURS.findall(path.read_text("utf-8")))):
+        assert name.endswith(".lab99") or pkgutil.resolve_name(name), name  # a name that moved would attack nothing
 
 
 def test_no_tool_can_take_a_hostile_answer_for_a_module() -> None:
