@@ -36,6 +36,8 @@ ALLOWED_SKIPS = Path(__file__).parent / "allowed_skips.txt"
 # Where an environment forbids byte code, each of the hundreds of processes that tests start would compile mqlab anew.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Official gRPC clients live in a worker that starts Spark later; gRPC's fork handlers would kill that JVM now and then.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 hypothesis.settings.register_profile("mqlab", deadline=None, derandomize=True, database=None, max_examples=60)
 hypothesis.settings.load_profile("mqlab")

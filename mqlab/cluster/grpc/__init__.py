@@ -10,6 +10,10 @@ transactions, and the round robin of its sends. They are in memory: a restart fo
 Left out: cluster mode, namespaces, remoting over the same port, batches of acks.
 """
 
+import os
+
 from mqlab.extras import need
 
 need("grpc")
+# With them, a process that gRPC's threads work in cannot fork safely: a child such as Spark's JVM dies now and then.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
