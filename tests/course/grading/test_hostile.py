@@ -145,6 +145,8 @@ def run(course: Path, folder: Path, answers: list[Path], notebooks: tuple[Hostil
             "2",
             "--show-hidden",
             "full",
+            "--seed",
+            "autumn",
         ],
         capture_output=True,
         text=True,
