@@ -30,6 +30,7 @@ from mqlab.rocketmq.wire.properties import encode_as_java
 from mqlab.rocketmq.wire.record import Record
 
 MAX_TOPIC_BYTES = 127
+DELAY_NAME = p.DELAY.encode()
 NEW_MAP_CAPACITY = 16
 MAX_RETRY_TOPIC_BYTES = 255
 
@@ -72,9 +73,10 @@ def delayed_form(record: Record, level: int, max_level: int) -> Record:
 
     Mirrors transformDelayLevelMessage.
     """
-    level = min(level, max_level)
     property_map = {name: value for name, value in record.property_map.items() if name not in TIMER_REQUESTS}
-    property_map[p.DELAY] = str(level)
+    if level > max_level:  # otherwise the text stays as its sender wrote it: +1 is a 1, too
+        level = max_level
+        property_map[p.DELAY] = str(level)
     property_map[p.REAL_TOPIC] = record.topic
     property_map[p.REAL_QID] = str(record.queue_id)
     return record.changed(
@@ -95,15 +97,18 @@ class Putter:
         self._broker_stats = state.stats
         self._timing = Timing(state)
 
-    def put(self, record: Record, *, delay_level: int = 0) -> PutResult:
-        """Store one message, in the schedule topic when ``delay_level`` is above 0.
+    def put(self, record: Record, *, delay_level: int | None = None) -> PutResult:
+        """Store one message, in the schedule topic when its delay level is above 0.
 
-        The level is an argument because a message that was delivered late still has the property DELAY.
+        ``delay_level``: what the property DELAY says, for a caller who has read it; 0 for the delivery of a message
+        that has waited and still has the property. Raises Refused for a DELAY that is not an Integer.
         """
         problem = _topic_problem(record.topic)
         if problem is not None:
             return PutResult.refused(MESSAGE_ILLEGAL, problem)
         if _may_wait(record):
+            if delay_level is None:
+                delay_level = delay_level_of(record.property_map) if DELAY_NAME in record.properties else 0
             if delay_level > 0:
                 record = delayed_form(record, delay_level, self._max_delay_level)
                 return self._counted(self._store.put(record), record)

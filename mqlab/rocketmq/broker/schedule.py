@@ -140,7 +140,7 @@ class Schedule:
             properties=parked.properties,  # DELAY, REAL_TOPIC and REAL_QID stay in the stored properties
             magic=None,
         )
-        result = self._putter.put(record)
+        result = self._putter.put(record, delay_level=0)
         if result.status != put_result.PUT_OK:
             return False
         # The message leaves the schedule topic and enters its real topic: both are counted.

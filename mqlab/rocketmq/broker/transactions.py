@@ -54,7 +54,7 @@ class Transactions:
         self._woke_ms: int | None = None  # when the service last woke early; its 3 s grid starts there
         self._flush: Deadline | None = None
 
-    def prepare(self, record: Record, *, delay_level: int = 0) -> PutResult:
+    def prepare(self, record: Record, *, delay_level: int | None = None) -> PutResult:
         """Store a message as a half message.
 
         Mirrors parseHalfMessageInner.

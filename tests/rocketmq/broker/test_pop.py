@@ -103,6 +103,20 @@ def test_what_is_not_acknowledged_comes_back_after_its_lease_and_two_seconds(wor
     assert len(world.messages("%RETRY%g_t")) == 2
 
 
+def test_a_delayed_message_that_is_popped_and_left_waits_its_delay_once_more(world: PopWorld) -> None:
+    world.popper.put("t", b"late", DELAY="+1")
+    world.run_for(2_000)
+    answer, messages = world.pop(invisibleTime=3_000)
+    assert [(m.body, m.property_map.get("DELAY")) for m in messages][-1] == (b"late", "+1")
+    for offset in range(5):
+        world.ack(answer, offset)
+    world.run_for(8_000)
+    first, back = world.messages("SCHEDULE_TOPIC_XXXX")
+    (revived,) = world.messages("%RETRY%g_t")
+    assert back.property_map["REAL_TOPIC"] == "%RETRY%g_t" and back.reconsume_times == 1
+    assert revived.store_timestamp - back.store_timestamp == 1_000 and revived.body == first.body == b"late"
+
+
 def test_a_late_ack_is_answered_and_changes_nothing(world: PopWorld) -> None:
     answer, _ = world.pop(maxMsgNums=1, invisibleTime=3_000)
     world.run_for(10_000)
@@ -139,6 +153,26 @@ def test_a_batch_ack_names_offsets_by_bits(world: PopWorld) -> None:
     assert world.popper.ask(200151, encode_batch_ack("broker-a", [entry])).code == 0
     world.run_for(30_000)
     assert [record.body for record in world.messages("%RETRY%g_t")] == [b"m1", b"m4"]
+
+
+def test_an_illegal_offset_in_an_orderly_batch_ack_does_not_stop_the_others(world: PopWorld) -> None:
+    answer, _ = world.pop(order="true", maxMsgNums=2)
+    revive, popped_ms = int(answer.ext_fields["reviveQid"]), int(answer.ext_fields["popTime"])
+    batch = [
+        BatchAck("g", "t", "0", start, 0, revive, popped_ms, 10_000, bits) for start, bits in ((3, (0, 1)), (0, (0, 1)))
+    ]
+    refused = world.popper.ask(200151, encode_batch_ack("broker-a", batch))
+    assert refused.code == 13 and "old:0, commit:4, next:-1" in (refused.remark or "")
+    assert world.committed() == 2
+
+
+def test_an_empty_pop_commits_where_the_group_begins(tmp_path: Path) -> None:
+    world = PopWorld(tmp_path, messages=0)
+    assert (world.pop()[0].code, world.committed()) == (210, 0)
+    for number in range(3):
+        world.popper.put("t", b"m%d" % number)
+    world.run_for(10)
+    assert [m.body for m in world.pop(initMode=1)[1]] == [b"m0", b"m1", b"m2"]
 
 
 @pytest.mark.parametrize("clean", [True, False])

@@ -238,7 +238,9 @@ def test_a_delay_level_is_read_as_java_reads_an_integer(world: World, client: Ba
     assert client.put("orders", DELAY=level).code == ResponseCode.SUCCESS
     world.run_for(5)
     (parked,) = world.messages("SCHEDULE_TOPIC_XXXX", 2)
-    assert parked.property_map["DELAY"] == "3"
+    assert parked.property_map["DELAY"] == level  # the real broker keeps what the sender wrote
+    world.run_for(30_000)
+    assert [record.body for queue in range(4) for record in world.messages("orders", queue)] == [parked.body]
 
 
 def test_a_delayed_message_without_a_queue_to_go_to_holds_its_level(world: World, client: BareClient) -> None:

@@ -98,6 +98,7 @@ class Acking:
         broker_name, acks = _batch_in(request)
         if not acks:
             raise Refused(ResponseCode.NO_MESSAGE)
+        refused: Refused | None = None
         for entry in acks:
             try:
                 topic = real_topic(entry.topic, entry.group, entry.kind)
@@ -120,9 +121,14 @@ class Acking:
             )
             if entry.revive_queue == ORDERLY_REVIVE_QUEUE:
                 for offset in offsets:
-                    self._ack_orderly(topic, entry.group, entry.queue_id, offset, handle, channel)
+                    try:
+                        self._ack_orderly(topic, entry.group, entry.queue_id, offset, handle, channel)
+                    except Refused as refusal:
+                        refused = refusal  # the others still count; the last refusal is the answer
             elif offsets:
                 self._ack_several(topic, entry, offsets, handle)
+        if refused is not None:
+            raise refused
         return request.reply()
 
     def _ack_several(self, topic: str, entry: BatchAck, offsets: tuple[int, ...], handle: Handle) -> None:

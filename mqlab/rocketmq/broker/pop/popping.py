@@ -213,11 +213,12 @@ class Popping:
         store = self._state.store
         first, end = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
         if header.init_mode == FROM_MIN or topic.startswith(RETRY_PREFIX):
-            return first
-        # A group that begins at the end still gets a young topic's first messages, else the last message.
-        unit = store.consume_queue_unit(topic, queue_id, 0) if first <= 0 else None
-        is_young = self._state.config.init_pop_offset_by_check_msg_in_mem and unit is not None
-        offset = 0 if is_young and unit is not None and store.is_resident(unit.physical_offset) else max(end - 1, 0)
+            offset = first
+        else:
+            # A group that begins at the end still gets a young topic's first messages, else the last message.
+            unit = store.consume_queue_unit(topic, queue_id, 0) if first <= 0 else None
+            is_young = self._state.config.init_pop_offset_by_check_msg_in_mem and unit is not None
+            offset = 0 if is_young and unit is not None and store.is_resident(unit.physical_offset) else max(end - 1, 0)
         self._state.offset_table.commit(header.group, topic, queue_id, offset)
         return offset
 

@@ -275,6 +275,6 @@ def _connections(members: Iterable[Member]) -> list[dict[str, Any]]:
 
 
 def _shown(timestamp_ms: int) -> str:
-    """A time as the tools print it, in UTC."""
+    """A time in UTC, as mqadmin writes and reads times."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp_ms)
-    return f"{moment:%Y-%m-%d %H:%M:%S},{timestamp_ms % 1000:03d}"
+    return f"{moment:%Y-%m-%d#%H:%M:%S}:{timestamp_ms % 1000:03d}"
