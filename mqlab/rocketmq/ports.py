@@ -207,6 +207,7 @@ class Ports:
     annotate: Callable[[Any], None]  # the subject of the step under way (a decoded command), formatted only when shown
     access: Access | None = None  # None: nothing is signed, everybody is answered
     refused: Callable[[str], None] | None = None  # told of each request that is answered with an error
+    keeps_journal: bool = True  # False: nobody reads what would be noted of each message
 
 
 def next_on_grid(due_ms: int, period_ms: int, origin_ms: int = 0) -> int:

@@ -6,7 +6,7 @@ it; a Lab does not.
     EventLoop ── ports(node, ip) ─▶ Ports     clock: loop_clock, network: tcp, workers: loop_workers
        asyncio: every handler of every node runs on this one loop, to completion
 
-Left out: a journal, faults, seeds. What a node notes is counted and logged, not kept.
+Left out: a journal, faults, seeds. What a node notes is logged if an operator needs it, not kept.
 """
 
 from mqlab.cluster.runtime.event_loop import EventLoop

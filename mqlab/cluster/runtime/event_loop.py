@@ -17,7 +17,6 @@ import random
 import secrets
 import ssl
 import threading
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,25 +30,23 @@ from mqlab.rocketmq.ports import Access, Files, Ports
 
 log = logging.getLogger("mqlab.nodes")
 
-LOGGED = frozenset(
-    {
-        "handler.failed",
-        "part.failed",
-        "part.recovered",
-        "ha.connected",
-        "ha.lost",
-        "ha.block_refused",
-        "channel.broken",
-        "consumer.refused",
-    }
-)
-"""Kinds of notes that an operator reads; all kinds are counted."""
-DAMAGE = frozenset({"config.damaged", "store.problem"})
-"""Kinds of notes that tell damage: ERROR lines, as RocketMQ writes them."""
+LEVELS = {
+    "handler.failed": logging.WARNING,
+    "part.failed": logging.WARNING,
+    "part.recovered": logging.WARNING,
+    "ha.connected": logging.WARNING,
+    "ha.lost": logging.WARNING,
+    "ha.block_refused": logging.WARNING,
+    "channel.broken": logging.WARNING,
+    "consumer.refused": logging.WARNING,
+    "config.damaged": logging.ERROR,
+    "store.problem": logging.ERROR,
+}
+"""Kinds of notes that an operator reads, and their levels: damage is an ERROR, as in RocketMQ. Others are dropped."""
 
 
 class EventLoop:
-    """One loop, its clock and its connections. ``notes`` counts what nodes noted, by kind; ``failures`` the errors.
+    """One loop, its clock and its connections. ``failures`` counts the errors that left a handler.
 
     ``not_before_ms``: the earliest time the clock may show.
     """
@@ -60,7 +57,6 @@ class EventLoop:
         clock = AdvancingClock if can_advance else LoopClock
         self.clock: LoopClock = clock(self.loop, not_before_ms=not_before_ms)
         self.peers = Peers(self.loop, limits)
-        self.notes: Counter[str] = Counter()
         self.failures = 0
         self._workers: list[LoopWorkers] = []
         self._thread: threading.Thread | None = None
@@ -95,6 +91,7 @@ class EventLoop:
             annotate=_nothing,
             access=access,
             refused=None if bind is None else self._refuser(node),
+            keeps_journal=False,
         )
 
     def record(self, path: str | Path) -> None:
@@ -140,14 +137,10 @@ class EventLoop:
             self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
 
     def _noter(self, node: str) -> Callable[..., None]:
-        notes = self.notes
-
         def note(kind: str, /, **values: Any) -> None:
-            notes[kind] += 1
-            if kind in LOGGED:
-                log.warning("%s %s %s", node, kind, " ".join(f"{name}={value}" for name, value in values.items()))
-            elif kind in DAMAGE:
-                log.error("%s %s %s", node, kind, " ".join(f"{name}={value}" for name, value in values.items()))
+            level = LEVELS.get(kind)
+            if level is not None:
+                log.log(level, "%s %s %s", node, kind, " ".join(f"{name}={value}" for name, value in values.items()))
 
         return note
 

@@ -3,7 +3,7 @@
 Mirrors: NettyRemotingServer and NettyRemotingClient with their settings (serverChannelMaxIdleTimeSeconds,
 writeBufferHighWaterMark), and the sockets of the replication link.
 
-    data arrives        on_data, on the loop            what is sent during one round of the loop leaves in one write
+    data arrives        on_data, on the loop            what is sent meanwhile, or in one round, leaves in one write
     nothing for 120 s   closed                          more than max_unsent_bytes wait for a peer: closed
     too many links      the new one is closed           an accepted link is not read while its peer takes no answers
 
@@ -176,7 +176,9 @@ class TcpConnection(asyncio.Protocol):
         if self._peers.recorder is not None:
             self._peers.recorder.add(self._number, self.remote_address, self._node, data)
         if self.is_open:
+            self._write_is_due = True  # answers to this piece leave in one write when it was read, not a round later
             self._on_data(self, data)
+            self._write()
 
     def pause_writing(self) -> None:
         if self._on_accept is not None and self._transport is not None and not self._is_paused:

@@ -187,6 +187,7 @@ def _new_store(
         config=config,
         store_host=identity.store_host,
         note=ports.note,
+        note_messages=ports.keeps_journal,
         memory_bytes=memory_bytes,
     )
 

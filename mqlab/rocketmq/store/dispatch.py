@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from mqlab.rocketmq.ports import Note
 from mqlab.rocketmq.store.config import parse_delay_levels
 from mqlab.rocketmq.store.consumequeue import ConsumeQueue
 from mqlab.rocketmq.store.put_checks import is_directory_name
@@ -84,13 +85,17 @@ class UndecodableUnit(Exception):
 
 
 class Dispatcher:
-    """Adds units of the log to queues and index, from ``reput_from`` on. ``run`` is one step of a journal."""
+    """Adds units of the log to queues and index, from ``reput_from`` on. ``run`` is one step of a journal.
 
-    def __init__(self, state: StoreState) -> None:
+    ``note``: where each dispatched message is noted.
+    """
+
+    def __init__(self, state: StoreState, note: Note | None) -> None:
+        self._state = state
         self._log = state.commit_log
         self._queues = state.queues
         self._index = state.index
-        self._note = state.note
+        self._note = note
         self._is_slave = state.config.is_slave
         self._delays_ms = parse_delay_levels(state.config.message_delay_level)
         self._topics: dict[bytes, str] = {}
@@ -144,8 +149,7 @@ class Dispatcher:
         return end
 
     def _note_problem(self, physical_offset: int, reason: str) -> None:
-        if self._note is not None:
-            self._note("store.problem", where="dispatch", physical_offset=physical_offset, reason=reason)
+        self._state.problem("dispatch", reason, physical_offset=physical_offset)
 
     def dispatch_unit(self, view: memoryview, at: int, end: int, base: int) -> int:
         """Dispatch the unit at ``at`` of a file that begins at ``base``; its size, 0 for a BLANK.

@@ -68,6 +68,7 @@ class MessageStore(AbstractContextManager["MessageStore"]):
         config: StoreConfig | None = None,
         store_host: Host = ("127.0.0.1", 10911),
         note: Note | None = None,
+        note_messages: bool = True,
         memory_bytes: int | None = None,
         auto_dispatch: bool = True,
         process_id: int = 0,
@@ -78,12 +79,12 @@ class MessageStore(AbstractContextManager["MessageStore"]):
         self.clock = clock
         self.store_host = store_host
         self.on_append: Callable[[], None] | None = None  # called after each append while a copy of the log is sent
-        self._note = note
+        self._note = note if note_messages else None
         self._max_body = config.max_message_size
         self._checked_topics: set[str] = set()
 
         # 1. What all parts share.
-        self.state = state = StoreState(directory, files, clock, note, config, phase=NEW, origin_ms=clock.now_ms())
+        self.state = state = StoreState(directory, files, clock, note, config, NEW, clock.now_ms())
         self.commit_log = state.commit_log
         self.queues = state.queues
         self.index = state.index
@@ -92,7 +93,7 @@ class MessageStore(AbstractContextManager["MessageStore"]):
 
         # 2. The parts, bottom up: each is handed the state and the parts that it calls.
         self.admission = Admission(state)
-        self.dispatcher = Dispatcher(state)
+        self.dispatcher = Dispatcher(state, self._note)
         self.flusher = Flusher(state, self.dispatcher)
         self.dispatching = Dispatching(state, self.dispatcher, self.flusher, auto_dispatch=auto_dispatch)
         self.retention = Retention(state, on_disk_full=self.admission.set_disk_full)
@@ -220,10 +221,8 @@ class MessageStore(AbstractContextManager["MessageStore"]):
             self.admission.append_failed(error)
             return not_appended(error)
         next_offsets[key] = queue_offset + len(records)
-        wait, size = WAIT_FALSE not in first.properties, offsets[-1] - offsets[0]
-        result = PutResult(
-            PUT_OK, offsets[0], size, queue_offset, timestamp, first.store_host, wait, tuple(offsets[:-1])
-        )
+        wait, size = WAIT_FALSE not in first.properties, offsets.pop() - offsets[0]
+        result = PutResult(PUT_OK, offsets[0], size, queue_offset, timestamp, first.store_host, wait, tuple(offsets))
         self._appended(timestamp, first, result)
         return result
 

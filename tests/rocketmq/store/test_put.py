@@ -43,6 +43,27 @@ def test_a_put_does_not_change_the_record(world: Any, new_record: NewRecord) -> 
     assert (record.queue_offset, record.physical_offset, record.store_timestamp, record.body_crc) == (77, 88, 0, 99)
 
 
+def test_messages_are_noted_only_where_a_journal_is_kept(world: Any, new_record: NewRecord) -> None:
+    for note_messages, noted in ((True, ["message.stored", "message.dispatched"]), (False, [])):
+        kinds: list[str] = []
+        store = MessageStore(
+            f"{world.directory}/{note_messages}",
+            files=world.files,
+            clock=world.clock,
+            config=world.config,
+            note=lambda kind, kinds=kinds, **values: kinds.append(kind),
+            note_messages=note_messages,
+        )
+        store.load()
+        store.start()
+        store.put(new_record(1))
+        store.dispatch()
+        assert kinds == noted
+        store.dispatcher.on_problem(7, "damage")
+        assert kinds == [*noted, "store.problem"]
+        store.shutdown()
+
+
 def test_a_unit_needs_eight_bytes_more_than_its_size(world: Any, new_record: NewRecord) -> None:
     store, empty = world.store, len(record_format.encode(Record("t", b"")))
     store.put(Record("t", bytes(4096 - 8 - empty)))  # exactly as much as fits
