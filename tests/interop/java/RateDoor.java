@@ -28,6 +28,7 @@ public class RateDoor {
     private static final AtomicInteger next = new AtomicInteger();
     private static String topic;
     private static long end;
+    private static volatile boolean hasFailed;
 
     public static void main(String[] words) throws Exception {
         topic = words[1];
@@ -91,6 +92,10 @@ public class RateDoor {
         while (System.currentTimeMillis() < end) {
             int number = next.getAndIncrement();
             free.acquire();
+            if (hasFailed) {
+                hasFailed = false;
+                pause();
+            }
             try {
                 producer.send(message(number), new SendCallback() {
                     public void onSuccess(SendResult result) {
@@ -98,8 +103,8 @@ public class RateDoor {
                         free.release();
                     }
 
-                    public void onException(Throwable error) {
-                        pause();
+                    public void onException(Throwable error) { // runs in the thread that also connects
+                        hasFailed = true;
                         free.release();
                     }
                 });
