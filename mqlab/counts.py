@@ -18,8 +18,10 @@ def counted(number: float, things: str, thing: str = "") -> str:
     ('2 messages', '1 message', '1 queue entry', '1,200 bytes')
     >>> counted(1, "copies in the retry topic"), counted(1, "ms a call"), counted(1, "orders are left", "order is left")
     ('1 copy in the retry topic', '1 ms a call', '1 order is left')
+    >>> counted(47_657.5, "ms"), counted(2.5, "ms")
+    ('47,658 ms', '2.5 ms')
     """
-    text = f"{number:,}" if isinstance(number, int) else f"{number:,.4g}"
+    text = f"{number:,}" if isinstance(number, int) else f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
     return f"{text} {(thing or _singular(things)) if text == '1' else things}".rstrip()
 
 

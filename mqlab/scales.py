@@ -104,6 +104,11 @@ class Scale:
             return math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
+    def up_to(self, most: float) -> Scale:
+        """Returns the linear axis without what is beyond ``most``: 24 hours end at 24, not at 30."""
+        ticks = tuple(tick for tick in self.ticks if tick <= most)
+        return self if self.logarithmic or len(ticks) < 2 else Scale(self.low, most, ticks)
+
 
 def linear(most: float) -> Scale:
     """From 0 to a round number not below ``most``, in three to five steps.

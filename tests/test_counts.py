@@ -38,6 +38,10 @@ def test_one_is_singular_and_two_are_plural(things: str, one: str) -> None:
     assert counted(2, things) == f"2 {things}".rstrip()
 
 
+def test_a_large_number_has_no_power_of_ten() -> None:
+    assert [counted(ms, "ms") for ms in (47_657.5, 999.5, 2.25)] == ["47,658 ms", "999.5 ms", "2.25 ms"]
+
+
 def test_the_solutions_show_no_plural_after_one() -> None:
     wrong = [
         f"{path.name}: {text[max(found.start() - 30, 0) : found.end() + 20]!r}"

@@ -714,7 +714,7 @@ try:
     told = run_of_film(no_answer, CALLS, f"{LATE_MINUTES} minutes")
 except Exception:
     told = {"rows": [], "batches": []}  # exercise 3 is open
-StateBoard(told["batches"], title=f"{len(told['rows'])} calls are told")
+StateBoard(told["batches"], title=f"{len(told['rows'])} calls are reported")
 
 # %%
 ### BEGIN SOLUTION

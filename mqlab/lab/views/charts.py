@@ -232,7 +232,9 @@ class Curve(Picture):
         # 1. The axes, from the points that can be drawn.
         points = self._points()
         xs, ys = [x for x, _ in points], [y for _, y in points]
-        plot = Plot(_scale(xs, self.log_x), _scale(ys, self.log_y), self.title, self.x, self.y)
+        plot = Plot(
+            _scale(xs, self.log_x).up_to(max(xs, default=0)), _scale(ys, self.log_y), self.title, self.x, self.y
+        )
         names = [name for name in self.lines if name]
         canvas = plot.canvas(len(names))
         # 2. The lines; a line of one point is a mark.
@@ -290,7 +292,7 @@ class Histogram(Picture):
         if not self.values:
             return f"{self.title or 'Histogram'}: no values"
         low, high, count = max(self.ranges, key=lambda span: span[2])
-        most = f"most ({count:,}) from {low:,.4g} to {counted(high, self.unit)}"
+        most = f"most ({count:,}) from {counted(low, '')} to {counted(high, self.unit)}"
         return f"{self.title or 'Histogram'} of {len(self.values):,} values: {most}"
 
     def table(self) -> Table:
@@ -299,7 +301,7 @@ class Histogram(Picture):
         return Table(rows, columns=["from", "to", "count"], title=self.title, empty="no values")
 
     def text(self) -> str:
-        labels = [f"{low:.4g} to {high:.4g} {self.unit}".rstrip() for low, high, _ in self.ranges]
+        labels = [f"{counted(low, '')} to {counted(high, '')} {self.unit}".rstrip() for low, high, _ in self.ranges]
         counts = [(label, count) for label, (_, _, count) in zip(labels, self.ranges, strict=True)]
         lines = [f"  {line}" for line in str(Bars(counts)).splitlines()] if counts else ["no values"]
         return "\n".join([*([self.title] if self.title else []), *lines])
@@ -307,11 +309,13 @@ class Histogram(Picture):
     def svg(self) -> str:
         most = max((count for _, _, count in self.ranges), default=0)
         ends = [low for low, _, _ in self.ranges] + [high for _, high, _ in self.ranges[-1:]]
-        plot = Plot(_scale(ends, self.log), linear(max(most, 4)), self.title, self.unit, "values")
+        plot = Plot(
+            _scale(ends, self.log).up_to(max(ends, default=0)), linear(max(most, 4)), self.title, self.unit, "values"
+        )
         canvas = plot.canvas(0)
         for low, high, count in self.ranges:
             (left, top), (right, bottom) = plot.at(low, count), plot.at(high, 0)
-            title = f"{low:,.4g} to {counted(high, self.unit)}: {count:,}"
+            title = f"{counted(low, '')} to {counted(high, self.unit)}: {count:,}"
             if count:
                 top = min(top, bottom - 1)
                 canvas.box(left, top, max(right - left - 1, 1), bottom - top, BLUE, title=title)

@@ -35,6 +35,7 @@ MARGIN = 18
 SLANT = 12  # pixels; an arrow falls by as much, or more if more happened between sending and arrival
 TO_SCALE_LEAST, TO_SCALE_MOST = 240, 1_400
 LABEL_PIXELS = 15  # a line of words
+HALF_LETTER = 5  # pixels above and below the middle of words
 MOST_MOVES = 12  # lines that words move down at most, when time is to scale
 
 
@@ -49,13 +50,14 @@ class Drawing:
         self.words = [moment.words(start_ms) for moment in drawn]
         self.spots = self._lane_spots()
         self.top = MARGIN + (22 if title else 0) + 20  # where the lanes begin
+        self.first = self.top + (LABEL_PIXELS if drawn and drawn[0].is_arrow else 0)  # room for the words of an arrow
         self.heights, self.foot = self._rows() if scale == "rows" else self._to_scale()
         self._times = [moment.now_ms for moment in drawn]
         self._steps = [-1 if moment.step is None else moment.step for moment in drawn]
 
     def _rows(self) -> tuple[list[int], int]:
         """The height of each moment, one row each, and a row more for each pause; and where the lanes end."""
-        heights, y, before = [], self.top, self.drawn[0].now_ms if self.drawn else 0
+        heights, y, before = [], self.first, self.drawn[0].now_ms if self.drawn else 0
         for moment in self.drawn:
             y += ROW_PIXELS * (2 if moment.now_ms - before >= LONG_PAUSE_MS else 1)
             before = moment.now_ms
@@ -99,8 +101,8 @@ class Drawing:
         earlier = bisect_right(self._times, moment.sent_ms, 0, number)
         if moment.sent_step is not None:
             earlier = min(earlier, bisect_right(self._steps, moment.sent_step, 0, number))
-        start = self.heights[earlier - 1] + ROW_PIXELS // 2 if earlier else self.top + 4
-        return max(min(start, least), self.top + 2)
+        start = self.heights[earlier - 1] + ROW_PIXELS // 2 if earlier else self.first + 4
+        return max(min(start, least), self.first + 2)
 
     def _ends_in(self, at: int, lane: str) -> bool:
         """Whether a moment is, or arrives, in a lane."""
@@ -247,6 +249,7 @@ class Drawing:
                 canvas.line(x + 6, y, x + 12, label, RULE)
             canvas.text(x + 14, label + 4, self.words[number])
         # 3. The words of the arrows, where they cover none of the others.
+        taken.arrows = list(ways.values())
         for number, (start, end) in ways.items():
             self._draw_arrow_words(canvas, self.words[number], start, end, taken)
 
@@ -264,17 +267,23 @@ class Drawing:
     def _draw_arrow_words(
         self, canvas: Canvas, words: str, start: tuple[int, int], end: tuple[int, int], taken: Taken
     ) -> None:
-        """The words of an arrow, above it or else below it, at the first part of it where there is room."""
+        """The words of an arrow, above or below it, where they cover no words and as few arrows as possible."""
         (x1, y1), (x2, y2) = start, end
         wide = text_pixels(words) * 11 // 12
-        fall = abs(y2 - y1) * wide // (4 * max(abs(x2 - x1), 1))
+        fall = abs(y2 - y1) * wide // (2 * max(abs(x2 - x1), 1))
         places = []
         for away in (-5 - fall, LABEL_PIXELS - 2 + fall):
             for part in (0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2):
                 middle, height = x1 + round((x2 - x1) * part), y1 + round((y2 - y1) * part) + away
                 places.append((middle, min(max(height, self.top + 8), self.foot)))
-        free = (spot for spot in places if taken.is_free(spot[0] - wide // 2, spot[1] - 4, wide))
-        middle, height = next(free, places[0])
+        free = [spot for spot in places if taken.is_free(spot[0] - wide // 2, spot[1] - 4, wide)] or places[:1]
+        middle, height = min(
+            free,
+            key=lambda spot: (
+                spot[0] - wide // 2 < min(x1, x2) or spot[0] + wide // 2 > max(x1, x2),  # beyond the arrow's lanes
+                taken.crossings(spot[0] - wide // 2, spot[1] - 4, wide),
+            ),
+        )
         if self.scale != "rows":
             height = taken.below(middle - wide // 2, height - 4, wide) + 4
         taken.add(middle - wide // 2, height - 4, wide)
@@ -282,10 +291,11 @@ class Drawing:
 
 
 class Taken:
-    """Where words stand already: (left, middle height, right). None are moved below ``limit``."""
+    """Where words stand already: (left, middle height, right), and the arrows. No words are moved below ``limit``."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+        self.arrows: list[tuple[tuple[int, int], tuple[int, int]]] = []
         self._places: list[tuple[int, int, int]] = []
 
     def add(self, x: int, y: int, wide: int) -> None:
@@ -299,6 +309,10 @@ class Taken:
             for left, taken_y, right in self._places
         )
 
+    def crossings(self, x: int, y: int, wide: int) -> int:
+        """How many arrows words would cover."""
+        return sum(_is_crossed(x, x + wide, y, arrow) for arrow in self.arrows)
+
     def below(self, x: int, y: int, wide: int) -> int:
         """The first height from y downwards where words are free, at most MOST_MOVES lines below."""
         for move in range(MOST_MOVES):
@@ -306,3 +320,12 @@ class Taken:
             if lower < self._limit and self.is_free(x, lower, wide):
                 return lower
         return y
+
+
+def _is_crossed(left: int, right: int, middle: int, arrow: tuple[tuple[int, int], tuple[int, int]]) -> bool:
+    """Whether an arrow runs through words of which the left and right end and the middle height are given."""
+    (x1, y1), (x2, y2) = sorted(arrow)
+    if max(y1, y2) < middle - HALF_LETTER or min(y1, y2) > middle + HALF_LETTER or x2 <= left or x1 >= right:
+        return False
+    heights = [y1 + (y2 - y1) * (x - x1) / max(x2 - x1, 1) for x in (max(left, x1), min(right, x2))]
+    return min(heights) <= middle + HALF_LETTER and max(heights) >= middle - HALF_LETTER

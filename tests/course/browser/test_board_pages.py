@@ -50,6 +50,7 @@ DRAWN = {
     "lanes": widgets.lanes_board,
     "leases": widgets.lease_board,
     "long polls": widgets.long_poll_scope,
+    "retry clock": widgets.retry_clock,
     "percentiles": lambda: widgets.percentile_board(SAMPLES, unit="ms"),
     "tag trap": widgets.tag_trap_board,
 }
@@ -80,9 +81,9 @@ def test_the_number_of_a_call_does_not_lie_on_a_bar(chromium: Any, tmp_path: Pat
     assert len(numbers) == 8 and not [(n, b) for n in numbers for b in bars if n[0] < b[1] and b[0] < n[1]]
 
 
-@pytest.mark.parametrize("name", ["knows", "lanes"])
+@pytest.mark.parametrize("name", ["knows", "lanes", "long polls", "retry clock", "tag trap"])
 def test_a_table_fits_a_phone(chromium: Any, tmp_path: Path, name: str) -> None:
-    page = still_page(chromium, DRAWN[name](), tmp_path, width=420)
+    page = still_page(chromium, DRAWN[name](), tmp_path, width=398)  # of a page of 420 pixels, a cell has so many
     assert page.locator("table").first.evaluate(
         "(table) => table.parentElement.scrollWidth <= table.parentElement.clientWidth"
     )

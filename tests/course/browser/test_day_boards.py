@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mqlab.course.widgets import echo_chart, percentile_board, watermark_board
-from tests.course.browser.live_boards import fits, live_page, still_page, unnamed_controls
+from tests.course.browser.live_boards import fits, live_page, still_page, unnamed_controls, words_without_room
 from tests.course.widgets.test_biography_board import board as biography
 from tests.course.widgets.test_day_boards import CALLS, FAST, LATE, SLOW
 
@@ -109,5 +109,6 @@ def test_the_event_looked_at_is_in_view_with_the_names_of_the_lanes(chromium: An
 
 def test_what_was_dropped_has_its_sign_in_a_narrow_page(chromium: Any, tmp_path: Path) -> None:
     page = still_page(chromium, watermark_board(LATE), tmp_path, width=330)
+    assert words_without_room(page) == []
     dropped = page.locator("rect[stroke='var(--mq-4)']")
     assert 0 < dropped.count() == page.locator(".wm-picture text", has_text=re.compile("^✕( [0-9]+)?$")).count()

@@ -108,6 +108,13 @@ def test_a_curve_of_very_many_points_draws_some_hundreds_with_both_ends() -> Non
     assert drawn[0][1] > drawn[-1][1] and len(curve.table()) == 100_000
 
 
+def test_a_linear_axis_ends_where_its_line_ends() -> None:
+    curve = Curve([(hour, hour % 5) for hour in range(25)], x="hour of the day")
+    words = {node.text for node in svg(curve).iter(SVG + "text")}
+    ends = [int(node.get("x2", "")) for node in svg(curve).iter(SVG + "line")]
+    assert "20" in words and "30" not in words and places(curve)[-1][0] == max(ends)
+
+
 def test_lines_have_dashes_and_names_beside_their_colours() -> None:
     root = svg(CHARTS[5])
     lines = [node for node in root.iter(SVG + "path") if node.get("fill") == "none"]

@@ -136,3 +136,18 @@ def test_words_of_arrows_cover_no_other_words_and_arrows_are_under_all_words() -
     drawn = list(root)
     long = [line for line in root.iter(SVG + "line") if abs(int(line.get("x1", "")) - int(line.get("x2", ""))) > 20]
     assert len(long) == 2 and max(map(drawn.index, long)) < min(map(drawn.index, texts))
+
+
+def test_words_of_an_arrow_lie_on_no_arrow_where_there_is_another_place() -> None:
+    words = "TOPIC_NOT_EXIST to GET_ROUTEINFO_BY_TOPIC"
+    asked = [
+        at(0, "billing", words, to="broker", step=1, sent_ms=START - 1, sent_step=0),
+        at(1, "broker", "GET_ROUTEINFO_BY_TOPIC", to="billing", step=2, sent_ms=START, sent_step=1),
+        at(2, "billing", words, to="broker", step=3, sent_ms=START + 1, sent_step=2),
+    ]
+    root = drawing(asked)
+    for node in [node for node in root.iter(SVG + "text") if node.text == words]:
+        wide, x, y = text_pixels(words) * 11 // 12, int(node.get("x", "")), int(node.get("y", "")) - 4
+        for x1, y1, x2, y2 in arrows(root):
+            heights = [y1 + (y2 - y1) * (end - x1) / (x2 - x1) for end in (x - wide // 2, x + wide // 2)]
+            assert y + 4 < min(heights) or y - 4 > max(heights)

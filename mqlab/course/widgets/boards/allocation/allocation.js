@@ -20,6 +20,7 @@ const STYLE = `
 .mqlab-board tr.ab-here > * { background: var(--mq-light); }
 .ab-grid tbody tr, .ab-rows tbody tr { cursor: pointer; }
 .mqlab-board .ab-rows :is(th, td) { font-size: 11px; padding: 1px 4px; }
+.mqlab-board .mq-panel:has(> .ab-rows) { flex-basis: 400px; }
 .ab-rows tr[aria-selected="true"] > * { background: var(--mq-light); font-weight: 600; }
 .ab-hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .mqlab-board svg.ab-picture { width: 100%; display: block; }

@@ -211,7 +211,7 @@ class Backlog {
     const done = this.run.seconds.map((_, at) => this.meanOf("done", at + 1));
     const most = Math.max(1, ...arrived, ...done);
     const y = (value) => floor - (value / most) * RATES;
-    svg.append(svgElement("text", { x: 34, y: 12 }, `${narrow ? "" : "messages a second: "}arrive (solid), done (dashed)`),
+    svg.append(svgElement("text", { x: 44, y: 12 }, `${narrow ? "" : "messages a second: "}arrive (solid), done (dashed)`),
       svgElement("text", { x: 30, y: TOP + 8, "text-anchor": "end", class: "bt-small" }, most.toFixed(0)),
       svgElement("text", { x: 30, y: floor, "text-anchor": "end", class: "bt-small" }, "0"),
       svgElement("path", { d: line(arrived, x, y), fill: "none", stroke: "var(--mq-4)", "stroke-width": 2 }),
@@ -223,7 +223,7 @@ class Backlog {
     const most = Math.max(1, ...this.run.seconds.map((each) => Math.max(each.lag, each.committed)));
     const y = (value) => floor - (value / most) * LAGS;
     const lag = line(this.run.seconds.map((each) => each.lag), x, y);
-    svg.append(svgElement("text", { x: 34, y: floor - LAGS - 6 }, "lag: not done (filled), in monitoring (line)"),
+    svg.append(svgElement("text", { x: 44, y: floor - LAGS - 6 }, "lag: not done (filled), in monitoring (line)"),
       svgElement("text", { x: 30, y: floor - LAGS + 8, "text-anchor": "end", class: "bt-small" }, String(most)),
       svgElement("text", { x: 30, y: floor, "text-anchor": "end", class: "bt-small" }, "0"));
     if (!this.run.seconds.length) return;

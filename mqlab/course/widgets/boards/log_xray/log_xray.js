@@ -26,7 +26,7 @@ const STYLE = `
 .lx-steps tr { cursor: pointer; }
 .mqlab-board .lx-steps { width: 100%; table-layout: fixed; overflow-wrap: anywhere; }
 .lx-steps th:first-child { width: 4em; }
-.lx-steps code { white-space: pre-wrap; }
+.lx-steps code { white-space: pre-wrap; padding: 0; }
 .mqlab-board fieldset { border: 1px solid var(--mq-rule); border-radius: 6px; margin: 4px 0; padding: 2px 8px; min-width: 0; }
 .lx-code { white-space: pre; overflow-x: auto; }
 `;

@@ -163,7 +163,7 @@ class LongPoll {
     const time = (ms) => (ms === null ? "–" : durationText(Math.round(ms)));
     this.result.textContent = `Requests a second: ${held.perSecond.toFixed(2)} held, ${naive.perSecond.toFixed(2)} asking. ` +
       `A message waits ${time(held.middle)} and ${time(naive.middle)} (median).`;
-    const head = ["reader", "requests", "a second", "without a message", "median wait", "longest wait",
+    const head = ["reader", "requests", "per second", "without a message", "median wait", "longest wait",
       "not yet there"];
     this.costs.replaceChildren(element("table", { "aria-label": "Both readers" },
       element("thead", {}, element("tr", {}, head.map((name) => element("th", { scope: "col" }, name)))),

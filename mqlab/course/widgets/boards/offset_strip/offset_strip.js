@@ -283,7 +283,7 @@ class OffsetStrip {
   drawAgain(now) {
     const count = now.again.length;
     this.again.replaceChildren(element("p", {}, now.life === 1 ? "The client has not crashed yet."
-      : `Life ${now.life} of the client reads from ${now.first_read} on: ${counted(count, "message")} that ` +
+      : `The restarted client reads from ${now.first_read} on: ${counted(count, "message")} that ` +
         `${count === 1 ? "was" : "were"} finished ${count === 1 ? "comes" : "come"} again${count ? `: ${now.again.join(", ")}` : ""}.`));
   }
 

@@ -14,7 +14,7 @@ const STYLE = `
 .rc-table { max-height: 260px; overflow: auto; }
 .rc-table tr[aria-selected="true"] td { background: var(--mq-light); font-weight: 600; }
 .rc-table tr { cursor: pointer; }
-.rc-table td { white-space: nowrap; }
+@media (min-width: 481px) { .rc-table td { white-space: nowrap; } }
 `;
 const TICKS = [[1000, "1 s"], [10000, "10 s"], [60000, "1 min"], [600000, "10 min"], [3600000, "1 h"],
   [18000000, "5 h"], [86400000, "1 d"]];

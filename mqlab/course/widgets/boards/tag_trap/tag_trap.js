@@ -157,10 +157,10 @@ class TagTrap {
   }
 
   listMembers(on) {
-    const head = ["member", "group", "subscribes to", "version", "the broker keeps", "queues", "received",
+    const head = ["member", "group", "tags", "version", "the broker keeps", "queues", "received",
       ...(on ? ["the picture says"] : [])];
-    const caption = "Members; the version is the member's clock when it last subscribed or rebalanced. After a join it " +
-      "is a race which of them is newer";
+    const caption = "Members. A version is the member's clock when it last subscribed or rebalanced. After a join " +
+      "either member's can be the higher.";
     this.members.replaceChildren(tableOf(caption,
       head, this.run.members.map((each) => [each.name, each.group, each.expression, afterText(each.version),
         this.run.kept[each.group].whose === each.name ? "✓ this one" : "–", each.queues.join(", "), each.received,

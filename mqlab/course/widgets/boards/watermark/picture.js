@@ -39,7 +39,7 @@ function bars(width, batches, chosen, clock, onBatch) {
       svgElement("rect", { x: LEFT, y: y + 5, width: Math.max(bar, 1), height: BAR - 10, fill: "var(--mq-1)" }),
       svgElement("text", { x: LEFT + bar + 6, y: y + 16 }, `${one.kept.size} kept`),
       svgElement("text", { x: LEFT + long + 80, y: y + 16, class: "wm-small" }, clock(one.watermark)),
-      one.dropped ? svgElement("text", { x: LEFT + long + 150, y: y + 16, style: "fill:var(--mq-4)" },
+      one.dropped ? svgElement("text", { x: width - 6, y: y + 16, "text-anchor": "end", style: "fill:var(--mq-4)" },
       `✕ ${one.dropped} dropped`) : null);
   });
 }

@@ -41,6 +41,9 @@ const THEME = `
 .mqlab-board th, .mqlab-board td { border: 1px solid var(--mq-rule); padding: 1px 6px; text-align: left;
   vertical-align: top; }
 .mqlab-board th { background: var(--mq-card); }
+@media (max-width: 480px) {
+  .mqlab-board table { font-size: 11px; }
+  .mqlab-board :is(th, td) { padding: 1px 2px; } }
 .mqlab-board { position: relative; }
 .mqlab-board progress { width: 8em; }
 .mqlab-board .mq-waiting { position: absolute; top: 0; left: 0; width: 100%; height: 4px; }
