@@ -41,6 +41,9 @@ LEVELS = {
     "consumer.refused": logging.WARNING,
     "config.damaged": logging.ERROR,
     "store.problem": logging.ERROR,
+    "timer.problem": logging.ERROR,
+    "pop.problem": logging.ERROR,
+    "schedule.undeliverable": logging.ERROR,
 }
 """Kinds of notes that an operator reads, and their levels: damage is an ERROR, as in RocketMQ. Others are dropped."""
 

@@ -147,7 +147,7 @@ CHANGE_KINDS: dict[str, str] = {
     "timer.recall_asked": "a producer asked to recall a timed message",
     "timer.recalled": "a timed message was dropped, because a marker of its slot recalls it",
     "timer.dropped": "a timed message left the wheel and could not be stored",
-    "timer.problem": "the timer cannot continue",
+    "timer.problem": "the timer cannot continue, or went on without one of its files",
     "message.popped": "a broker gave messages out on lease",
     "message.acked": "a consumer acknowledged a message that it had popped",
     "message.revived": "a message came back to its group because its lease was over",

@@ -26,7 +26,7 @@ from mqlab.rocketmq.wire import names, sys_flag
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.codes import ResponseCode
 from mqlab.rocketmq.wire.java_numbers import parse_int
-from mqlab.rocketmq.wire.properties import encode_as_java
+from mqlab.rocketmq.wire.properties import PARSED_MAP_CAPACITY, encode_as_java
 from mqlab.rocketmq.wire.record import Record
 
 MAX_TOPIC_BYTES = 127
@@ -68,10 +68,10 @@ def delay_level_of(property_map: Mapping[str, str]) -> int:
         raise Refused(ResponseCode.SYSTEM_ERROR, f"the property {p.DELAY} is not a delay level: {error}") from error
 
 
-def delayed_form(record: Record, level: int, max_level: int) -> Record:
+def delayed_form(record: Record, level: int, max_level: int, capacity: int = PARSED_MAP_CAPACITY) -> Record:
     """The message as it waits in the schedule topic; a level above the highest becomes the highest.
 
-    Mirrors transformDelayLevelMessage.
+    ``capacity`` is that of the Java map with its properties. Mirrors transformDelayLevelMessage.
     """
     property_map = {name: value for name, value in record.property_map.items() if name not in TIMER_REQUESTS}
     if level > max_level:  # otherwise the text stays as its sender wrote it: +1 is a 1, too
@@ -80,7 +80,7 @@ def delayed_form(record: Record, level: int, max_level: int) -> Record:
     property_map[p.REAL_TOPIC] = record.topic
     property_map[p.REAL_QID] = str(record.queue_id)
     return record.changed(
-        topic=names.SCHEDULE_TOPIC, queue_id=level - 1, properties=encode_as_java(property_map), magic=None
+        topic=names.SCHEDULE_TOPIC, queue_id=level - 1, properties=encode_as_java(property_map, capacity), magic=None
     )
 
 
@@ -97,11 +97,12 @@ class Putter:
         self._broker_stats = state.stats
         self._timing = Timing(state)
 
-    def put(self, record: Record, *, delay_level: int | None = None) -> PutResult:
+    def put(self, record: Record, *, delay_level: int | None = None, capacity: int = PARSED_MAP_CAPACITY) -> PutResult:
         """Store one message, in the schedule topic when its delay level is above 0.
 
         ``delay_level``: what the property DELAY says, for a caller who has read it; 0 for the delivery of a message
-        that has waited and still has the property. Raises Refused for a DELAY that is not an Integer.
+        that has waited and still has the property. ``capacity`` is that of the Java map with its properties.
+        Raises Refused for a DELAY that is not an Integer.
         """
         problem = _topic_problem(record.topic)
         if problem is not None:
@@ -110,7 +111,7 @@ class Putter:
             if delay_level is None:
                 delay_level = delay_level_of(record.property_map) if DELAY_NAME in record.properties else 0
             if delay_level > 0:
-                record = delayed_form(record, delay_level, self._max_delay_level)
+                record = delayed_form(record, delay_level, self._max_delay_level, capacity)
                 return self._counted(self._store.put(record), record)
             if b"TIMER_DEL" in record.properties and asks_for_timer(record):
                 timed = self._timing.timed(record)
@@ -120,9 +121,9 @@ class Putter:
                     return self._counted(self._store.put(timed), timed)
         return self._counted(self._store.put(record))
 
-    def put_again(self, record: Record) -> PutResult:
+    def put_again(self, record: Record, capacity: int = PARSED_MAP_CAPACITY) -> PutResult:
         """Store a message that the broker puts itself: it is counted for its topic, too."""
-        result = self.put(record)
+        result = self.put(record, capacity=capacity)
         if result.status in STORED_CODES:
             self._broker_stats.put(record.topic, record.queue_id, 1, result.size)
         return result

@@ -30,6 +30,7 @@ from mqlab.rocketmq.store.put_result import PutResult
 from mqlab.rocketmq.wire import names, properties, sys_flag
 from mqlab.rocketmq.wire import property_names as p
 from mqlab.rocketmq.wire.codes import ResponseCode
+from mqlab.rocketmq.wire.command import NOT_SET as NO_REMARK
 from mqlab.rocketmq.wire.command import RemotingCommand
 from mqlab.rocketmq.wire.ids import parse_offset_msg_id
 from mqlab.rocketmq.wire.java_numbers import long_or, parse_int
@@ -117,7 +118,7 @@ class Transactions:
         half = self._checked_half(request)
         if outcome == sys_flag.TRANSACTION_ROLLBACK:
             self._end(half, ROLL_BACK)
-            return request.reply()
+            return request.reply(remark=NO_REMARK)
         # 2. A commit stores the real message; it counts as ended when that message is safe.
         result = self._commit(half)
         if result.status not in STORED_CODES:

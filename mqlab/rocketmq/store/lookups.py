@@ -73,6 +73,10 @@ class Lookups:
         end = end_ms
         for _ in range(QUERY_ROUNDS):
             offsets = sorted(index.query(topic, key, max_nums, begin_ms, end))
+            if offsets:  # an answer without messages does not say how far the index is
+                newest = index.index_files[-1]
+                result.index_last_update_timestamp = newest.end_timestamp
+                result.index_last_update_phyoffset = newest.end_physical_offset
             for number, physical_offset in enumerate(offsets):
                 record = self.message_at(physical_offset)
                 if number == 0 and record is not None:
@@ -82,10 +86,6 @@ class Lookups:
             # RocketMQ asks again for older messages when all that it found are gone from the log.
             if result.records or end < begin_ms or not offsets:
                 break
-        if index.index_files:
-            newest = index.index_files[-1]
-            result.index_last_update_timestamp = newest.end_timestamp
-            result.index_last_update_phyoffset = newest.end_physical_offset
         return result
 
     def __repr__(self) -> str:

@@ -104,7 +104,7 @@ def test_what_is_not_acknowledged_comes_back_after_its_lease_and_two_seconds(wor
 
 
 def test_a_delayed_message_that_is_popped_and_left_waits_its_delay_once_more(world: PopWorld) -> None:
-    world.popper.put("t", b"late", DELAY="+1")
+    world.popper.put("t", b"late", DELAY="+1", TAGS="B")
     world.run_for(2_000)
     answer, messages = world.pop(invisibleTime=3_000)
     assert [(m.body, m.property_map.get("DELAY")) for m in messages][-1] == (b"late", "+1")
@@ -114,6 +114,10 @@ def test_a_delayed_message_that_is_popped_and_left_waits_its_delay_once_more(wor
     first, back = world.messages("SCHEDULE_TOPIC_XXXX")
     (revived,) = world.messages("%RETRY%g_t")
     assert back.property_map["REAL_TOPIC"] == "%RETRY%g_t" and back.reconsume_times == 1
+    in_order = (
+        "REAL_TOPIC TRACE_ON MSG_REGION UNIQ_KEY CLUSTER 1ST_POP_TIME DELAY TAGS REAL_QID"  # as the real one stores
+    )
+    assert list(back.property_map) == in_order.split()
     assert revived.store_timestamp - back.store_timestamp == 1_000 and revived.body == first.body == b"late"
 
 

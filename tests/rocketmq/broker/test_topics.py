@@ -41,6 +41,11 @@ def test_every_broker_starts_with_rocketmqs_system_topics() -> None:
     assert topics.is_system("broker-a") and topics.is_system("rmq_sys_anything") and not topics.is_system("orders")
 
 
+def test_rocketmqs_reserved_names_are_listed_as_system_topics_before_they_exist() -> None:
+    topics, _ = table()
+    assert {"TRANS_CHECK_MAX_TIME_TOPIC", "CHECKPOINT_TOPIC", "TBW102"} <= set(topics.system_names)
+
+
 def test_a_send_makes_a_topic_from_the_template() -> None:
     topics, changed = table()
     made = topics.create_on_send("orders", "TBW102", 4)

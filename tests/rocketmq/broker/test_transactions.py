@@ -89,7 +89,8 @@ def test_a_commit_makes_the_message_real(world: World, client: BareClient) -> No
 
 def test_a_rollback_leaves_nothing_but_an_op_message(world: World, client: BareClient) -> None:
     half = prepare(client)
-    assert end(client, half, ROLLBACK).code == ResponseCode.SUCCESS
+    ended = end(client, half, ROLLBACK)
+    assert (ended.code, ended.remark) == (ResponseCode.SUCCESS, "not set any response code")
     world.run_for(6_000)
     assert real(world) == [] and [op.body for op in ops(world)] == [b"0,"]
 

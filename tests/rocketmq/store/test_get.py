@@ -262,7 +262,8 @@ def test_lookup_by_key(world: Any, new_record: NewRecord) -> None:
     found = store.query("订单", "common", max_nums=10)
     assert found.physical_offsets == sorted(found.physical_offsets) and len(found) == 10
     assert found.index_last_update_phyoffset == store.consume_queue_unit("订单", 0, 29).physical_offset
-    assert not store.query("other", "k7").records
+    nothing = store.query("other", "k7")
+    assert (nothing.records, nothing.index_last_update_phyoffset, nothing.index_last_update_timestamp) == ([], 0, 0)
     times = [store.store_time_at("订单", 0, at) for at in (0, 9)]
     early = store.query("订单", "common", begin_ms=0, end_ms=times[1]).records
     assert {record.queue_offset for record in early} >= {0, 9}

@@ -49,7 +49,17 @@ def test_a_store_without_timed_messages_has_no_such_files(tmp_path: Path) -> Non
 def test_a_lost_timer_log_and_a_slot_that_leads_nowhere_are_problems(store: Path) -> None:
     shutil.rmtree(store / "timerlog")
     problems = StoreInspector(str(store)).problems(deep=True)
-    assert {problem.kind for problem in problems} == {"timer slot"} and len(problems) == 3
+    assert [problem.kind for problem in problems] == ["timer state"] + ["timer slot"] * 3
+
+
+@pytest.mark.parametrize("file", ["timerlog", "config/timercheck"])
+def test_a_start_without_a_file_of_the_timer_says_what_that_costs(store: Path, file: str) -> None:
+    shutil.rmtree(store / "timerlog") if file == "timerlog" else (store / file).write_bytes(bytes(4096))
+    (problem,) = StoreInspector(str(store)).problems(deep=False)
+    world = World(store.parent)
+    (noted,) = world.changes("timer.problem")
+    assert (problem.kind, problem.file, noted["file"]) == ("timer state", file, file)
+    assert problem.text == noted["reason"] and ("lost" if file == "timerlog" else "again") in problem.text
 
 
 def test_a_wheel_of_another_length_is_a_problem(store: Path) -> None:

@@ -211,6 +211,7 @@ class Reviving:
             if state.offset_table.query(group, retry, 0) < 0:
                 state.offset_table.commit(group, retry, 0, 0)
         host = state.identity.store_host
+        properties, capacity = _revived_properties(record, point.pop_time)
         result = self._putter.put_again(
             record.changed(
                 topic=retry,
@@ -218,10 +219,11 @@ class Reviving:
                 born_host=host,
                 store_host=host,
                 reconsume_times=record.reconsume_times + 1,
-                properties=_revived_properties(record, point.pop_time),
+                properties=properties,
                 prepared_transaction_offset=0,
                 magic=None,
-            )
+            ),
+            capacity,
         )
         if result.status not in STORED_CODES:
             return False
@@ -262,8 +264,8 @@ def _deliver_ms(record: Record) -> int:
     return long_or(record.property_map.get(p.TIMER_DELIVER_MS), 0)
 
 
-def _revived_properties(record: Record, pop_time: int) -> bytes:
-    """The properties of a revived message, in the order of the small Java map that RocketMQ copies them into."""
+def _revived_properties(record: Record, pop_time: int) -> tuple[bytes, int]:
+    """The properties of a revived message in the order of the small Java map they are copied into, and its capacity."""
     before = dict(record.property_map)
     names = hash_map_order(before, PARSED_MAP_CAPACITY)
     capacity = 1
@@ -276,4 +278,4 @@ def _revived_properties(record: Record, pop_time: int) -> bytes:
     if record.reconsume_times == 0 or p.FIRST_POP_TIME not in before:
         before[p.FIRST_POP_TIME] = str(pop_time)
         names = [*(name for name in names if name != p.FIRST_POP_TIME), p.FIRST_POP_TIME]
-    return encode({name: before[name] for name in hash_map_order(names, capacity)})
+    return encode({name: before[name] for name in hash_map_order(names, capacity)}), capacity

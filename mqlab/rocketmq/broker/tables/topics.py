@@ -97,7 +97,7 @@ class TopicTable(BrokerTable[str, TopicConfig]):
         self._note = note
         self.data_version = DataVersion.at(now_ms())
         self._entries: dict[str, TopicConfig] = {topic.topic_name: topic for topic in system_topics(config, has_timer)}
-        self.system_names = tuple(self._entries)
+        self.system_names = tuple(dict.fromkeys((*self._entries, *names.SYSTEM_TOPICS)))
 
     def is_system(self, topic: str) -> bool:
         """True for the topics that this broker created at its start, and for RocketMQ's other reserved names."""

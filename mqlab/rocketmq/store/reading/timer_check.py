@@ -2,7 +2,7 @@
 
 Mirrors: the checks of TimerMessageStore.load, and comparisons of its files that RocketMQ does not make.
 
-    quick    the lengths of wheel and check file
+    quick    the lengths of wheel and check file; a timer log or a check file that is gone while the other one is there
     deep     each slot's list through the log; each waiting unit's message in the commit log
 """
 
@@ -24,10 +24,32 @@ def timer_problems(store: StoreReader, *, deep: bool) -> Iterator[Problem]:
         if store.files.exists(path) and store.files.size(path) != size:
             below = path[len(store.directory) + 1 :]
             yield Problem("file size", below, None, f"expected {size} bytes, found {store.files.size(path)}")
+    healed = what_a_start_heals(
+        (reader.checkpoint() or {"log_flushed": 0})["log_flushed"],
+        has_units=next(reader.units(), None) is not None,
+        has_check_file=store.files.exists(reader.check_path),
+    )
+    if healed is not None:
+        yield Problem("timer state", healed[0], None, healed[1])
     if deep:
         units = dict(reader.units())
         yield from _list_problems(reader, units)
         yield from _message_problems(store, reader, units)
+
+
+def what_a_start_heals(log_flushed: int, *, has_units: bool, has_check_file: bool) -> tuple[str, str] | None:
+    """(file, what its damage costs) where the next start goes on without what a file of the timer held; else None.
+
+    A check file that is missing is none of them: the first comes a second after the first timed message.
+
+    >>> what_a_start_heals(104, has_units=False, has_check_file=True)[0]
+    'timerlog'
+    """
+    if log_flushed and not has_units:
+        return "timerlog", f"it has no unit, and had {log_flushed} bytes: timed messages that waited there are lost"
+    if has_units and has_check_file and not log_flushed:
+        return "config/timercheck", "it holds no number: timed messages that were delivered may be delivered again"
+    return None
 
 
 def _list_problems(reader: TimerReader, units: dict[int, TimerUnit]) -> Iterator[Problem]:

@@ -2,14 +2,15 @@
 
 Mirrors: TimerMessageStore.load, recover, recoverAndRevise and reviseQueueOffset.
 
-    missing           what follows
-    timerwheel        built again from the timer log
-    timerlog          what waited is lost: the check file says that it was enqueued
-    timercheck        all of the timer topic is enqueued again, what was delivered too
+    missing           what follows, and whether a timer.problem says so
+    timerwheel        built again from the timer log                                          no
+    timerlog          what waited is lost: the check file says that it was enqueued           yes
+    timercheck        all of the timer topic is enqueued again, what was delivered too        yes, if it is there
 """
 
 from __future__ import annotations
 
+from mqlab.rocketmq.store.reading.timer_check import what_a_start_heals
 from mqlab.rocketmq.store.timer.state import TIMER_QUEUE, TimerState
 from mqlab.rocketmq.wire.names import TIMER_TOPIC
 from mqlab.rocketmq.wire.record_layout import MAGIC_BLANK
@@ -32,6 +33,14 @@ def recover(state: TimerState) -> None:
     end = _revise(state, max(0, check.log_flushed - file_size), cut=True)
     if queue.mapped_files:
         queue.sync_again(SYNCED_FILES)  # a process that was killed may not have synced what it wrote, nor the names
+
+    healed = what_a_start_heals(
+        check.log_flushed,
+        has_units=state.log.last_unit() is not None,
+        has_check_file=state.files.exists(check.path),
+    )
+    if healed is not None:
+        state.note("timer.problem", file=healed[0], reason=healed[1])
 
     # 2. How far the timer topic was enqueued: the log's last unit knows best.
     queue_offset = _queue_offset_of_last_unit(state)

@@ -48,8 +48,8 @@ def delayed_message_skipped_at_start(patch: Patch) -> None:
 
 
 def delayed_by_a_level_too_few(patch: Patch) -> None:
-    def form(original: Any, record: Any, level: int, highest: int) -> Any:
-        return original(record, max(1, level - 2) if record.topic == "orders" else level, highest)
+    def form(original: Any, record: Any, level: int, *more: int) -> Any:
+        return original(record, max(1, level - 2) if record.topic == "orders" else level, *more)
 
     wrapped(patch, putting, "delayed_form", form)
 
