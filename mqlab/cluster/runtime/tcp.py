@@ -34,6 +34,7 @@ log = logging.getLogger("mqlab.network")
 CONNECT_TIMEOUT_SECONDS = 3.0  # Netty's connectTimeoutMillis
 GOODBYE_SECONDS = 3.0  # how long a closed connection may take to deliver what was sent before
 BACKLOG = 1_024
+READ_BYTES = 256 << 10  # at most, of one connection at a time
 PAUSE_ABOVE_BYTES = 1 << 20  # unsent answers above which the requests of the peer are not read any more
 
 
@@ -78,7 +79,7 @@ def socket_for(host: str, port: int) -> socket.socket:
         ) from error
 
 
-class TcpConnection(asyncio.Protocol):
+class TcpConnection(asyncio.BufferedProtocol):
     """One end of a TCP connection; see mqlab.rocketmq.ports.Connection. What is sent before it is open waits."""
 
     def __init__(
@@ -170,7 +171,11 @@ class TcpConnection(asyncio.Protocol):
             self._on_accept(self)
         self._write()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._peers.read_into
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data = bytes(self._peers.read_into[:nbytes])
         self._heard_at = self._peers.loop.time()
         self._peers.received_bytes += len(data)
         if self._peers.recorder is not None:
@@ -253,6 +258,7 @@ class Peers:
         self.connections: set[TcpConnection] = set()
         self.closed_for: Counter[str] = Counter()
         self.recorder: Recorder | None = None
+        self.read_into = memoryview(bytearray(READ_BYTES))  # asyncio's own buffers are mapped and unmapped at each read
         self.received_bytes = 0
         self.sent_bytes = 0
         self.listening: list[asyncio.Server] = []

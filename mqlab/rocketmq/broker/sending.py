@@ -237,7 +237,8 @@ class Sending:
         RocketMQ writes them as a string here and reads it again into a map of the same size. That changes nothing:
         the order inside a bucket is the order of the keys. So the order is computed once, when they are encoded.
         """
-        property_map = properties.decode(header.properties) | self.stamp
+        property_map = properties.decode(header.properties)
+        property_map.update(self.stamp)
         property_map.pop(p.POP_CK, None)
         return property_map
 

@@ -19,7 +19,8 @@ def test_answers_leave_in_one_write_when_their_piece_was_read_and_other_frames_a
             peers, None, lambda peer, data: [peer.send(data[:1]), peer.send(data[1:])], lambda *_: None
         )
         connection.connection_made(transport)
-        connection.data_received(b"ab")
+        connection.get_buffer(-1)[:2] = b"ab"
+        connection.buffer_updated(2)
         assert transport.write.mock_calls == [call(b"ab")]
         connection.send(b"c")
         connection.send(b"d")
