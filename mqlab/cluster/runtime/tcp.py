@@ -172,9 +172,11 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._write()
 
     def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the loop writes what it reads next."""
         return self._peers.read_into
 
     def buffer_updated(self, nbytes: int) -> None:
+        """So many bytes were read into the buffer."""
         data = bytes(self._peers.read_into[:nbytes])
         self._heard_at = self._peers.loop.time()
         self._peers.received_bytes += len(data)
