@@ -6,7 +6,7 @@ Mirrors: PopLongPollingService.
     a message arrives   one request of key -1, then one of its queue, of every group that ever polled the topic;
                         if its filter lets the message pass (every 800th message passes every filter)
     its time is over    50 ms before bornTime + pollTime, looked at every 20 ms
-    woken               the whole request runs again, as a new one
+    woken               the whole request runs again, as a new one; whoever that wakes runs after it, not inside it
 
 A message that arrives in a v1 retry topic wakes nobody: RocketMQ cannot tell from its name which topic it belongs to.
 """
@@ -14,6 +14,7 @@ A message that arrives in a v1 retry topic wakes nobody: RocketMQ cannot tell fr
 from __future__ import annotations
 
 from bisect import insort
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -88,6 +89,8 @@ class HeldPops:
         self._deadline: Deadline | None = None
         self._count = 0
         self._numbers = 0
+        self._woken: deque[HeldRequest] = deque()
+        self._is_running = False
 
     def hold(self, held: HeldRequest, poll_time_ms: int) -> str:
         """Hold a request, or say why not. Mirrors polling."""
@@ -133,6 +136,14 @@ class HeldPops:
         """Run one held request of a key again, whatever its filter."""
         return self._wake((topic, group, queue_id), 0, None, force=True)
 
+    def wake_soon(self, topic: str, group: str, queue_id: int) -> None:
+        """The same a millisecond later: for a request that nothing but time helps."""
+
+        def wake() -> None:
+            self.wake(topic, group, queue_id)
+
+        self._state.ports.clock.call_later(1, wake, self._kind)
+
     def drop(self, channel: Channel) -> None:
         """Drop the requests of a closed channel."""
         for key, waiting in list(self._held.items()):
@@ -167,7 +178,15 @@ class HeldPops:
     def _run(self, key: tuple[str, str, int], held: HeldRequest, why: str) -> None:
         self._remove(key, held)
         self._state.ports.note("pop.woken", group=held.group, topic=held.topic, queue_id=held.queue_id, why=why)
-        held.run_again()
+        self._woken.append(held)
+        if self._is_running:
+            return
+        self._is_running = True
+        try:
+            while self._woken:
+                self._woken.popleft().run_again()
+        finally:
+            self._is_running = False
 
     def _remove(self, key: tuple[str, str, int], held: HeldRequest) -> None:
         waiting = self._held[key]

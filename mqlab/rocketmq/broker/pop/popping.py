@@ -55,6 +55,7 @@ class PopWork:
     offsets: list[str] = field(default_factory=list)
     counts: list[str] = field(default_factory=list)
     rest: int = 0
+    read_on: bool = False  # it moved on over messages that nobody of the group gets
 
     @property
     def missing(self) -> int:
@@ -101,14 +102,21 @@ class Popping:
             held = HeldRequest.of(header, channel, request, reply, self.pop_message, message_filter)
             outcome = self._held.hold(held, header.poll_time)
             if outcome == HELD:
-                if work.rest > 0:
-                    self._held.wake(header.topic, header.group, header.queue_id)
+                self._wake_for_the_rest(work)
                 return None
             status = "NO_MESSAGE_IN_QUEUE"
             code = ResponseCode.POLLING_FULL if outcome == FULL else ResponseCode.POLLING_TIMEOUT
         elif work.rest > 0:
             self._held.wake(header.topic, header.group, header.queue_id)
         return self._answer(work, request, code, status)
+
+    def _wake_for_the_rest(self, work: PopWork) -> None:
+        """A pop that found nothing and left something: it read on, or its check point clashed. RocketMQ spins."""
+        header = work.header
+        if work.rest <= 0 or header.max_nums == 0:
+            return
+        wake = self._held.wake if work.read_on else self._held.wake_soon
+        wake(header.topic, header.group, header.queue_id)
 
     def _next_revive_queue(self, is_orderly: bool) -> int:
         if is_orderly:
@@ -264,6 +272,7 @@ class Popping:
     def _pass_over(self, work: PopWork, topic: str, queue_id: int, offset: int, next_begin_offset: int) -> None:
         """Move on over messages that nobody of the group gets."""
         header = work.header
+        work.read_on = True
         if header.is_orderly:
             self._state.offset_table.commit(header.group, topic, queue_id, next_begin_offset)
             return
