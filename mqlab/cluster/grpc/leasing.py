@@ -16,14 +16,13 @@ from typing import Any
 from mqlab.cluster.grpc.clients import Caller, GrpcClient
 from mqlab.cluster.grpc.codes import Code, StatusError, common_status, ok, status_of_broker
 from mqlab.cluster.grpc.handles import ReceiptHandle, receipt_handle_of, valid_handle_of
-from mqlab.cluster.grpc.messages import make, milliseconds_of
+from mqlab.cluster.grpc.messages import make
 from mqlab.cluster.grpc.renewing import Renewing
-from mqlab.cluster.grpc.state import FrontState, checked_group, checked_topic
+from mqlab.cluster.grpc.state import FrontState, checked_group, checked_invisible_ms, checked_topic
 from mqlab.rocketmq.promises import Flow, flow
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand
 
-LONGEST_INVISIBLE_MS = 43_200_000
 TO_DEAD_LETTERS = -1  # the delay level that says so
 
 
@@ -86,10 +85,7 @@ class Leasing:
         """ChangeInvisibleDuration."""
         client = self._state.clients.of(caller)
         group, topic = checked_group(request.group.name), checked_topic(request.topic.name)
-        invisible_ms = milliseconds_of(request.invisible_duration)
-        if invisible_ms > LONGEST_INVISIBLE_MS:
-            text = f"the invisibleTime is too large. max is {LONGEST_INVISIBLE_MS}"
-            raise StatusError(Code.ILLEGAL_INVISIBLE_TIME, text)
+        invisible_ms = checked_invisible_ms(request.invisible_duration)
         old = receipt_handle_of(request.receipt_handle)
         old = self._renewing.taken(client, group, topic, request.message_id, old) or old
         old = valid_handle_of(old.text, self._state.now_ms())

@@ -18,11 +18,11 @@ from mqlab.cluster.grpc import conversion
 from mqlab.cluster.grpc.clients import Caller, GrpcClient, subscription_of
 from mqlab.cluster.grpc.codes import Code, ProxyRefusal, StatusError, ok
 from mqlab.cluster.grpc.handles import ReceiptHandle
-from mqlab.cluster.grpc.leasing import LONGEST_INVISIBLE_MS, Leasing
+from mqlab.cluster.grpc.leasing import Leasing
 from mqlab.cluster.grpc.messages import make, milliseconds_of, moment
 from mqlab.cluster.grpc.renewing import AFTER_THE_END_MS, RenewedLease, Renewing
 from mqlab.cluster.grpc.settings import MOST_POLLING_MS, max_attempts
-from mqlab.cluster.grpc.state import FrontState, checked_group, checked_topic
+from mqlab.cluster.grpc.state import FrontState, checked_group, checked_invisible_ms, checked_topic
 from mqlab.errors import FilterError
 from mqlab.rocketmq.broker import Broker
 from mqlab.rocketmq.promises import Flow, flow
@@ -197,14 +197,7 @@ class Receiving:
 def _invisible_ms(request: Any) -> int:
     if request.auto_renew:
         return AUTO_RENEWED_MS
-    invisible_ms = milliseconds_of(request.invisible_duration)
-    if invisible_ms < SHORTEST_INVISIBLE_MS:
-        text = f"the invisibleTime is too small. min is {SHORTEST_INVISIBLE_MS}"
-        raise StatusError(Code.ILLEGAL_INVISIBLE_TIME, text)
-    if invisible_ms > LONGEST_INVISIBLE_MS:
-        text = f"the invisibleTime is too large. max is {LONGEST_INVISIBLE_MS}"
-        raise StatusError(Code.ILLEGAL_INVISIBLE_TIME, text)
-    return invisible_ms
+    return checked_invisible_ms(request.invisible_duration, SHORTEST_INVISIBLE_MS)
 
 
 def popped(answer: RemotingCommand, broker_name: str) -> list[tuple[Record, ReceiptHandle]]:

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from mqlab.cluster.grpc.clients import GrpcClients
 from mqlab.cluster.grpc.codes import Code, MessageType, StatusError
 from mqlab.cluster.grpc.local_brokers import LocalBrokers
+from mqlab.cluster.grpc.messages import milliseconds_of
 from mqlab.rocketmq.ports import Ports
 from mqlab.rocketmq.wire import names
 
 MESSAGE_TYPE = "message.type"
 MIXED = "MIXED"
+LONGEST_INVISIBLE_MS = 43_200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,18 @@ def checked_group(group: str) -> str:
     problem = names.group_problem(group)
     if problem is not None:
         raise StatusError(Code.ILLEGAL_CONSUMER_GROUP, problem)
-    if group in names.PREDEFINED_GROUPS:
+    if group.startswith(names.SYSTEM_GROUP_PREFIX):
         raise StatusError(Code.ILLEGAL_CONSUMER_GROUP, "cannot use system consumer group")
     return group
+
+
+def checked_invisible_ms(duration: Any, shortest_ms: int = 0) -> int:
+    """An invisible time in its limits, ms. StatusError for another. Mirrors GrpcValidator.validateInvisibleTime."""
+    invisible_ms = milliseconds_of(duration)
+    for is_wrong, text in (
+        (invisible_ms < shortest_ms, f"the invisibleTime is too small. min is {shortest_ms}"),
+        (invisible_ms > LONGEST_INVISIBLE_MS, f"the invisibleTime is too large. max is {LONGEST_INVISIBLE_MS}"),
+    ):
+        if is_wrong:
+            raise StatusError(Code.ILLEGAL_INVISIBLE_TIME, text)
+    return invisible_ms

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from mqlab.cluster.grpc.clients import Caller
+from mqlab.cluster.grpc.codes import StatusError
 from mqlab.cluster.grpc.front import GrpcFront
 from mqlab.cluster.grpc.messages import make
-from mqlab.cluster.grpc.state import FrontConfig
+from mqlab.cluster.grpc.state import FrontConfig, checked_group
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.wire.bodies import TopicConfig
 from tests.rocketmq.broker.world import World
@@ -126,6 +127,24 @@ def test_what_did_not_reach_its_client_comes_again(tmp_path: Path) -> None:
     assert not len(talk.front.renewing)
     talk.world.run_for(8_000)
     assert bodies(talk.receive()) == [b"1"]
+
+
+def test_an_invisible_time_has_limits_and_a_system_group_receives_nothing(tmp_path: Path) -> None:
+    talk = Talk(tmp_path)
+    talk.put(b"1")
+    (message,) = talk.receive(invisible_s=10)
+    for seconds, text in ((-1, "too small. min is 0"), (43_201, "too large. max is 43200000")):
+        refused = talk.answer(
+            "ChangeInvisibleDuration",
+            group=GROUP,
+            topic=ORDERS,
+            receipt_handle=message.system_properties.receipt_handle,
+            invisible_duration={"seconds": seconds},
+        )
+        assert (refused.status.code, refused.status.message) == (40011, f"the invisibleTime is {text}")
+    with pytest.raises(StatusError, match="cannot use system consumer group"):
+        checked_group("CID_RMQ_SYS_mine")
+    assert checked_group("TOOLS_CONSUMER")
 
 
 def test_a_changed_handle_is_the_one_that_counts(tmp_path: Path) -> None:
