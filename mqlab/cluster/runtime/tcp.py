@@ -146,6 +146,7 @@ class TcpConnection(asyncio.BufferedProtocol):
         return written + self._waiting_bytes
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is open, unless there are too many or it was closed meanwhile."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.set_write_buffer_limits(high=PAUSE_ABOVE_BYTES)
@@ -198,6 +199,7 @@ class TcpConnection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def connection_lost(self, error: Exception | None) -> None:
+        """The connection was closed by either side; the node is informed if it was not this one."""
         self._peers.connections.discard(self)
         self._waiting.clear()
         if self._idle is not None:
