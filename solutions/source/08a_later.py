@@ -290,6 +290,12 @@ def due(stored, levels, lives):
 # %%
 check("lab08.due")
 
+# %% [belief] lab08.paid_is_final
+# question: An order was cancelled, and the bank has its money now. What does its row become?
+# claim: Paid, for the money is there.
+# refutation: It stays cancelled, for its item was returned. Whoever writes 'paid' does so only if the row is still
+#   'unpaid'; if it is not, the money goes back.
+
 # %% [belief] lab08.absent_is_read
 # question: A level is not in delayOffset.json. With which entry does the broker begin?
 # claim: With none, because all of them were delivered.

@@ -307,6 +307,11 @@ def outbox_or_half(orders, declined, died):
 # %%
 check("lab08.outbox_or_half")
 
+# %% [belief] lab08.one_order_each
+# question: Which key does a row of `transactions` need?
+# claim: The customer's: it names the account.
+# refutation: The order's. A customer has many orders, and each is a transaction of its own.
+
 # %% [belief] lab08.outbox_once
 # question: The outbox's shop crashes after a send. How often is the message stored?
 # claim: Once; an outbox sends each message once.

@@ -285,6 +285,16 @@ def threads(cores, compute_ms, wait_ms):
 # %%
 check("lab09.threads")
 
+# %% [belief] lab09.full_never_ends
+# question: As many messages come as a group can process. Is there a lag for ever?
+# claim: Yes, for nothing is left to catch up with.
+# refutation: Only if there was one before. A lag that was 0 stays 0 while no more comes than can be processed.
+
+# %% [belief] lab09.long_is_for_ever
+# question: A group has a lag of a thousand messages, and processes one more in each second than come. Does the lag end?
+# claim: No, that is too little.
+# refutation: It ends after a thousand seconds: any room at all ends any lag, and only no room keeps it.
+
 # %% [belief] lab09.down
 # question: The rule yields 8.67 threads. How many threads is that?
 # claim: Eight.

@@ -31,6 +31,7 @@
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
 from mqlab.course import answer, check, hint, predict, reveal, show_me
 from mqlab.course.widgets import backlog_tank
+from mqlab.errors import ClientError
 from mqlab.lab.views import Bars, Table
 from mqlab.lab.views.charts import Curve
 

@@ -192,6 +192,16 @@ def follow(rows, msg_id):
 # %%
 check("lab14.follow")
 
+# %% [belief] lab14.one_id
+# question: A listener was called with three messages at once. How many of them is the row about?
+# claim: One: each row is about one message.
+# refutation: About all three: a row is about every message whose id is in its `ids`.
+
+# %% [belief] lab14.cut_empties
+# question: A broker has lost its power. Which message is at a place that was used before?
+# claim: None, until something is stored there again.
+# refutation: What the disk has kept is still there, and is pulled again later. Only storing changes a place.
+
 # %% [belief] lab14.rows_have_ids
 # question: How do you find all that happened to a message?
 # claim: By its id; every row about it has it.

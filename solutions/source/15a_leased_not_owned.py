@@ -152,6 +152,11 @@ check("lab15.out_now")
 # claim: No, it was acknowledged.
 # refutation: An ack belongs to one lease, named by its popped_ms. The second lease runs until its own ack, or its end.
 
+# %% [belief] lab15.one_lease
+# question: A message was popped a second time while its first lease still ran. How many leases has it?
+# claim: One, the latest.
+# refutation: Two, each with an end of its own: a second pop does not end the first lease, and each lease counts.
+
 # %% [belief] lab15.offset_is_a_name
 # question: An ack has offset 7. Which message is done?
 # claim: The one with offset 7.
@@ -616,6 +621,11 @@ class LeaseTable:
 
 # %%
 check("lab15.lease_table")
+
+# %% [belief] lab15.order_of_the_calls
+# question: Two leases end at the same moment. In which order does `expired` return their messages?
+# claim: In the order in which they were leased.
+# refutation: By queue and offset. Then the answer does not depend on who asked first.
 
 # %% [belief] lab15.lease_in_memory
 # question: The broker was killed. Which process still knows which messages are out?

@@ -296,6 +296,17 @@ tried_groups(begun or MemoryGroups)
 # %%
 check("lab16.groups")
 
+# %% [belief] lab16.zero_is_nothing
+# question: A group has committed 0. What is it told?
+# claim: That it has committed nothing, for it has done nothing.
+# refutation: 0 is an offset: the group begins with the first message. Without a commit it would begin at the end.
+
+# %% [belief] lab16.letters_name_a_queue
+# question: Is `topic + group + str(queue_id)` a name that only one queue of one group has?
+# claim: Yes, all three are in it.
+# refutation: The topic `orders1` with queue 0 and `orders` with queue 10 may get the same letters. Put a sign between
+#   them that no name has, or use a tuple.
+
 # %% [belief] lab16.joined_once
 # question: joined comes a second time with the same member. Who is in the group?
 # claim: The member, twice.

@@ -270,6 +270,16 @@ HANDLERS = {310: send, 11: pull, 36: send_back, 14: committed, 15: commit, 38: m
 # %%
 check("lab16.handlers")
 
+# %% [belief] lab16.flag_is_a_number
+# question: A pull has sysFlag 3. Does it commit?
+# claim: No, only sysFlag 1 does.
+# refutation: Each bit is a question of its own: 3 is 1 and 2, so it commits and may be held. Test it with `&`.
+
+# %% [belief] lab16.every_pull_commits
+# question: A pull names a commitOffset. Is it committed?
+# claim: Yes, that is why it is there.
+# refutation: Only if the bit 1 of sysFlag is set. Without it the client has no offset, and the field says nothing.
+
 # %% [belief] lab16.asked_again
 # question: A held pull is woken, and its handler runs with request.answer. What does it do?
 # claim: It asks MyPulls again.

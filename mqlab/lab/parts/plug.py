@@ -20,7 +20,17 @@ from mqlab.lab.parts.pulls import PartPulling, PartPulls
 from mqlab.lab.parts.retries import LOOK_MS, PartRetries, PartSendBack, SentBack
 from mqlab.lab.parts.store import PartStore
 from mqlab.lab.parts.stored import StoredUnits
-from mqlab.lab.parts.wire import PULL, SEND, SEND_BACK, PartHandlers, WireBroker, WirePulls, WireRetries, message_ids
+from mqlab.lab.parts.wire import (
+    PULL,
+    SEND,
+    SEND_BACK,
+    PartHandlers,
+    WireBroker,
+    WireGroups,
+    WirePulls,
+    WireRetries,
+    message_ids,
+)
 from mqlab.rocketmq.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.rocketmq.broker.long_polling import HeldPulls
 from mqlab.rocketmq.broker.plug_in import PlugIn
@@ -120,7 +130,8 @@ class BrokerPlug(PlugIn):
         if pulling is None or self._pulls is None or self._groups is None or self._retries is None:
             raise UsageError("handlers need pulls, groups and retries", hint="docs/your-broker.md says what they do")
         retries, store = WireRetries(self._retries, state), StoreToWrite(state.store)
-        broker = WireBroker(store, WirePulls(self._pulls), self._groups, retries, state.now_ms, message_ids(state))
+        pulls, groups = WirePulls(self._pulls), WireGroups(self._groups)
+        broker = WireBroker(store, pulls, groups, retries, state.now_ms, message_ids(state))
         own_table = PartHandlers(own, broker, state, self._pulls)
 
         def make_topic(channel: Channel, request: RemotingCommand) -> None:

@@ -24,19 +24,22 @@ from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.remoting.requests import Answering
 from mqlab.rocketmq.wire import ids
-from mqlab.rocketmq.wire.codes import RequestCode
+from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
 from mqlab.rocketmq.wire.command import RemotingCommand, java_text
 from mqlab.rocketmq.wire.record import decode
+from mqlab.rocketmq.wire.sys_flag import PULL_COMMIT_OFFSET
 
 SEND, PULL = int(RequestCode.SEND_MESSAGE_V2), int(RequestCode.PULL_MESSAGE)
 SEND_BACK, LIST = int(RequestCode.CONSUMER_SEND_MSG_BACK), int(RequestCode.GET_CONSUMER_LIST_BY_GROUP)
+QUERY, UPDATE = int(RequestCode.QUERY_CONSUMER_OFFSET), int(RequestCode.UPDATE_CONSUMER_OFFSET)
+NO_OFFSET = int(ResponseCode.QUERY_NOT_FOUND)
 DEFAULT_RETRIES = 16
 CODES = (
     SEND,
     PULL,
     SEND_BACK,
-    int(RequestCode.QUERY_CONSUMER_OFFSET),
-    int(RequestCode.UPDATE_CONSUMER_OFFSET),
+    QUERY,
+    UPDATE,
     LIST,
 )
 ANSWER = "(code, fields, body): a whole number, a dictionary, bytes or None"
@@ -47,6 +50,14 @@ SENT_RULE = (
 )
 HELD_RULE = "A handler returns None for a pull that MyPulls holds, and for no other request"
 ASKED_RULE = "A handler asks MyPulls and MyRetries for what its request says, and asks once"
+COMMITS_RULE = (
+    "UPDATE_CONSUMER_OFFSET moves the group to its commitOffset, and a pull whose sysFlag & 1 is set does so as well; "
+    "no other request commits"
+)
+TOLD_RULE = (
+    "QUERY_CONSUMER_OFFSET is answered with code 0 and the offset that MyGroups gives, which may be 0; with code 22 if "
+    "the group has committed nothing (-1)"
+)
 LISTED_RULE = "GET_CONSUMER_LIST_BY_GROUP tells each member all members: JSON with their list as consumerIdList"
 PULLED_RULE = (
     "A pull is answered with what MyPulls gives: the units; code 0 with units, else 21 outside of the queue, 19 if "
@@ -80,14 +91,14 @@ class WireBroker:
 
     store: StoreToWrite
     pulls: WirePulls
-    groups: PartGroups
+    groups: WireGroups
     retries: WireRetries
     now_ms: Callable[[], int]
     message_id: Callable[[int], str]
 
     def begin(self) -> None:
         """A request comes: forget what was asked for the one before."""
-        for noted in (self.store.puts, self.pulls.asked, self.pulls.answers, self.retries.asked):
+        for noted in (self.store.puts, self.pulls.asked, self.pulls.answers, self.groups.asked, self.retries.asked):
             noted.clear()
 
 
@@ -104,6 +115,20 @@ class WirePulls:
         self.asked.append(pull)
         self.answers.append(self._pulls.pull(number, pull))
         return self.answers[-1]
+
+
+class WireGroups:
+    """The groups as a handler asks them. ``asked`` are the commits of the request under way."""
+
+    def __init__(self, groups: PartGroups) -> None:
+        self._groups = groups
+        self.asked: list[object] = []
+        self.committed, self.members = groups.committed, groups.members
+
+    def commit(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
+        """A group is so far."""
+        self.asked.append((group, topic, queue_id, queue_offset))
+        self._groups.commit(group, topic, queue_id, queue_offset)
 
 
 class WireRetries:
@@ -148,6 +173,7 @@ class PartHandlers:
             came_ms = self.broker.now_ms()
             answer = self._asked(asked)
             self._passed_on(asked, request, came_ms)
+            self._moves(asked)
             if answer is not None:
                 reply(self._wire(request, asked, answer))
                 return
@@ -181,6 +207,8 @@ class PartHandlers:
             self._is_stored(asked, fields)
         if asked.code == PULL:
             self._is_pulled(asked, answer)
+        if asked.code == QUERY:
+            self._is_told(asked, code, fields)
         if asked.code == LIST and code == 0:
             self._is_listed(asked, body)
         wire = request.reply(code, None, body)
@@ -203,6 +231,23 @@ class PartHandlers:
             return
         if questions not in rights:
             raise broken(f"HANDLERS[{asked.code}]", ASKED_RULE, (), rights[0], questions)
+
+    def _moves(self, asked: WireRequest) -> None:
+        """COMMITS_RULE: what a handler has committed is what its request says."""
+        fields, rights = asked.fields, list[object]()
+        if asked.code == UPDATE or (asked.code == PULL and int(fields["sysFlag"]) & PULL_COMMIT_OFFSET):
+            queue = fields["topic"], int(fields["queueId"])
+            rights.append((fields["consumerGroup"], *queue, int(fields["commitOffset"])))
+        if self.broker.groups.asked != rights:
+            raise broken(f"HANDLERS[{asked.code}]", COMMITS_RULE, (), rights, self.broker.groups.asked)
+
+    def _is_told(self, asked: WireRequest, code: int, fields: Mapping[str, Any]) -> None:
+        """TOLD_RULE: a group is told what MyGroups gives."""
+        queue = asked.fields["topic"], int(asked.fields["queueId"])
+        offset = self.broker.groups.committed(asked.fields["consumerGroup"], *queue)
+        right: tuple[int, dict[str, Any]] = (0, {"offset": offset}) if offset >= 0 else (NO_OFFSET, {})
+        if code != right[0] or _differs(fields, right[1]):
+            raise broken(f"HANDLERS[{QUERY}]", TOLD_RULE, (), right, (code, fields))
 
     def _is_stored(self, asked: WireRequest, fields: Mapping[str, Any]) -> None:
         """SENT_RULE: what was put since the request came is the message that was sent, and its answer says where."""

@@ -7,6 +7,7 @@ closing      the learner's consumer: order cancelled, its item back in stock, in
 
 from __future__ import annotations
 
+import functools
 import random
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from mqlab.course.kit.days import (
     Does,
     LabDatabases,
     Played,
+    Restarts,
     Sends,
     Topics,
     Waits,
@@ -44,6 +46,10 @@ MADE_RULE = (
     "cancel_unpaid takes the lab and ask_bank, and returns a listener: a function inside it, (messages, context)"
 )
 STILL_RULE = "An order that is unpaid when its time is over must be cancelled: its state becomes 'cancelled'"
+FINAL_RULE = (
+    "A cancelled order stays 'cancelled': its item was returned. Whoever writes 'paid' does so only if the row is "
+    "still 'unpaid', as the payment service does"
+)
 STATE_RULE = "An order is 'unpaid', 'paid' or 'cancelled': those three words, in its row of orders"
 PAID_RULE = "A paid order stays 'paid', and its item does not return: free keeps its value"
 FREE_RULE = "A cancelled order returns one item to those that were free: free = free + 1"
@@ -139,7 +145,7 @@ class Closes:
         played.lab.run_for("2s")
 
 
-def _day(seed: int, how: Sequence[str], wait: str) -> Day:
+def _day(seed: int, how: Sequence[str], *then: Any) -> Day:
     rng = random.Random(f"lab08.cancel_unpaid {seed}")
     first = rng.randint(100, 900)
     kinds = rng.sample(how, len(how))
@@ -164,7 +170,7 @@ def _day(seed: int, how: Sequence[str], wait: str) -> Day:
             Does(opens),
             Closes(),
             Sends(orders),
-            Waits(wait),
+            *then,
         ),
         kind=Shop,
     )
@@ -172,12 +178,23 @@ def _day(seed: int, how: Sequence[str], wait: str) -> Day:
 
 def busy_moment(seed: int) -> Day:
     """Two of each kind."""
-    return _day(seed, (UNPAID, PAID, WHILE_ASKED, ONLY_AT_BANK) * 2, "12s")
+    return _day(seed, (UNPAID, PAID, WHILE_ASKED, ONLY_AT_BANK) * 2, Waits("12s"))
 
 
 def short_moment(seed: int) -> Day:
     """One that nobody pays and one that is paid while the bank is asked; played once per line."""
-    return _day(seed, (UNPAID, WHILE_ASKED), "8s")
+    return _day(seed, (UNPAID, WHILE_ASKED), Waits("8s"))
+
+
+def money_too_late(seed: int) -> Day:
+    """An order is cancelled, then the bank takes its money; the process dies, and the order's message comes again."""
+    return _day(seed, (UNPAID,), Waits("2s"), Does(_bank_takes), Restarts(NODE), Waits("10s"))
+
+
+def _bank_takes(today: Shop) -> None:
+    for order in today.orders.values():
+        today.at_bank.add(order.key)
+        today.lab.world.at(today.lab.now_ms + 4 * TOLD_AFTER_MS, functools.partial(today.told, order))
 
 
 def _right_in_the_end(today: Shop) -> Finding | None:
@@ -227,7 +244,7 @@ def _broken(today: Shop, order: ReservingOrder, kept: bool, state: str | None, f
         return "lab08.look_then_cancel", refutation("lab08.look_then_cancel")
     # 3. Cancelled, and the item is back once.
     if not kept and state != "cancelled":
-        return "", STILL_RULE
+        return "", FINAL_RULE if freed else STILL_RULE
     if not kept and freed != 1:
         if freed is not None and freed > 1:
             return "lab08.cancelled_again", refutation("lab08.cancelled_again")
@@ -242,7 +259,7 @@ CANCEL_UNPAID = EveryCrash(
     "cancel_unpaid(lab, ask_bank)",
     points=4,
     about="payments at the same moment, and a crash at every line",
-    days=[busy_moment],
+    days=[busy_moment, money_too_late],
     crash_day=short_moment,
     node=NODE,
     at="line",

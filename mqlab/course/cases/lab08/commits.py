@@ -148,7 +148,6 @@ def _opens(today: Till) -> None:
 
 
 def _day(orders: Sequence[AmountOrder], bank_ms: int) -> Day:
-    # Powers of two would be a riddle here: each customer has one order.
     balances = {order.customer: 1_000 for order in orders}
     rows = "".join(f"INSERT INTO accounts VALUES ('{customer}', 1000);" for customer in balances)
 
@@ -161,13 +160,13 @@ def _day(orders: Sequence[AmountOrder], bank_ms: int) -> Day:
 
 def _orders(seed: int, amounts: Sequence[int]) -> list[AmountOrder]:
     first = random.Random(f"lab08.transaction {seed}").randint(100, 900)
-    names = ("anna", "борис", "陈")
+    names = ("anna", "борис", "陈", "anna")
     return [AmountOrder(f"order-{first + index}", names[index], amount) for index, amount in enumerate(amounts)]
 
 
 def calm_day(seed: int) -> Day:
-    """Two good orders, and one that costs more than there is."""
-    return _day(_orders(seed, (300, 2_000, 700)), BANK_MS)
+    """Three good orders, two of them of one customer, and one that costs more than there is."""
+    return _day(_orders(seed, (300, 2_000, 700, 500)), BANK_MS)
 
 
 def slow_day(seed: int) -> Day:
@@ -184,7 +183,9 @@ def _agree(today: Till) -> Finding | None:
     """Money and message: both or neither."""
     taken, arrived = today.taken(), today.arrived()
     for order in today.orders:
-        money, message = taken[order.customer], order.key in arrived
+        message, others = order.key in arrived, [other for other in today.orders if other is not order]
+        sold = [other.amount for other in others if other.customer == order.customer and other.key in arrived]
+        money = taken[order.customer] - sum(sold)
         where = f"{order.key} of {order.amount}: what was taken, and whether its message is in {TOPIC}"
         if money not in (0, order.amount):
             twice = money == 2 * order.amount and bool(today.said("transaction.checked"))
@@ -241,7 +242,7 @@ def _soon(today: Till) -> Finding | None:
     """On a calm day a good order is there at once, and does not wait for the broker's question."""
     if today.bank_ms != BANK_MS or today.died():
         return None
-    arrived, taken = today.arrived(), today.taken()
+    arrived = today.arrived()
     for order, executed in zip(today.orders, today.said("transaction.executed"), strict=False):
         if order.amount > today.balances[order.customer]:
             continue
@@ -249,7 +250,7 @@ def _soon(today: Till) -> Finding | None:
         if executed["error"]:
             expected = "a state: COMMIT_MESSAGE, for example"
             return Finding(ERROR_RULE, where, expected, _last_line(executed["error"]))
-        if not taken[order.customer]:
+        if order.key not in arrived:
             return Finding(NOTHING_RULE, where, f"{order.amount} taken", "nothing was taken, and no message is there")
         after_ms = arrived[order.key] - today.sent_ms[order.key]
         if after_ms > SOON_MS:

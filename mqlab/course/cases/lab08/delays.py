@@ -63,6 +63,10 @@ def deliveries(
             delivered_ms = next_on_grid(look_ms, GRID_MS, up_ms + first_look_ms)
             if delivered_ms < down_ms:
                 delivered.append((number, delivered_ms))
+    return _in_order(delivered)
+
+
+def _in_order(delivered: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return sorted(delivered, key=lambda delivery: (delivery[1], delivery[0]))
 
 
@@ -140,10 +144,19 @@ def killed_twice(rng: random.Random) -> Call:
     return _call(stored, STANDARD, lives, "a broker that was killed twice, with messages in each lifetime")
 
 
+def beyond_the_table(rng: random.Random) -> Call:
+    """Three levels are asked for that all count as the highest: one queue, of which the first life delivers two."""
+    stored = [(2_000 + number * 900 + rng.randint(21, 79), level) for number, level in enumerate((3, 7, 4, 3))]
+    down_ms = 13_450 + rng.randint(-9, 9) * 10
+    up_ms = down_ms + rng.randint(2, 5) * 1_000 + rng.randint(11, 49)
+    lives = [(0, down_ms, {}), (up_ms, NEVER_MS, {3: 2})]
+    return _call(stored, STANDARD[:3], lives, "a broker with three levels, asked for higher ones")
+
+
 def shapes_of_days(seed: int) -> list[Call]:
-    """A broker that stays up, one that was down, one that was killed, one that was killed twice."""
+    """A broker that stays up, one that was down, one that was killed, one killed twice, one with few levels."""
     rng = random.Random(f"lab08.due {seed}")
-    return [one_life(rng), down_when_due(rng), killed(rng), killed_twice(rng)]
+    return [one_life(rng), down_when_due(rng), killed(rng), killed_twice(rng), beyond_the_table(rng)]
 
 
 def within_a_look(call: Call, answer: Any) -> Difference | None:
@@ -153,7 +166,7 @@ def within_a_look(call: Call, answer: Any) -> Difference | None:
     if same:
         wanted, got = sorted(right), sorted(answer)
         near = all(abs(a[1] - b[1]) <= GRID_MS for a, b in zip(wanted, got, strict=True))
-        if near and [delivery[1] for delivery in answer] == sorted(delivery[1] for delivery in answer):
+        if near and list(answer) == _in_order(answer):
             return None
     return difference([DELIVERY], right, answer)
 

@@ -71,7 +71,9 @@ def _within_the_curve(traffic: Sequence[int], capacity: int) -> Answer:
 
 
 def curves(seed: int) -> list[Call]:
-    """One peak, a quiet night before it, two peaks, traffic that is never too much, and a lag that stays."""
+    """One peak, a quiet night before it, two peaks, traffic that is never too much, and a lag that stays; a rate that
+    is the capacity without a lag, and one that hardly leaves room for a long one.
+    """
     rng = random.Random(f"lab09.catch_up {seed}")
     few, capacity = rng.randint(3, 5), rng.randint(8, 11)
     many = capacity + rng.randint(5, 9)
@@ -81,6 +83,8 @@ def curves(seed: int) -> list[Call]:
         ([few, many, *[few] * 3, many, many, *[few] * 6], "two peaks"),
         ([few, capacity, few], "never too much"),
         ([few, many, many, capacity], "a peak, and then exactly the capacity"),
+        ([few, many, *[few] * 6, capacity], "a peak that is over, and then exactly the capacity"),
+        ([*[many] * 22, capacity - 1], "a long peak, and then one message a second less than the capacity"),
     ]
     return [
         Call(traffic=list(rates), capacity=capacity, right=behind(rates, capacity), about=about)

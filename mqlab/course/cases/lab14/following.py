@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any
 
 from mqlab.course.cases.lab14.book import Row
+from mqlab.course.cases.lab14.short_histories import over_a_power_cut
 from mqlab.course.cases.lab14.worlds import rows_of
 from mqlab.course.kit import Pure, Slip
 from mqlab.course.kit.slips import OneOf
@@ -42,6 +43,7 @@ def steps_of(
     whole: bool = True,
     copies: bool = True,
     moves: bool = True,
+    keeps: bool = True,
 ) -> list[int]:
     """The steps at which a row is about the message. Each keyword, if false, is something that an answer may forget."""
     ids_at: dict[Any, str] = {}
@@ -50,6 +52,8 @@ def steps_of(
     for row in rows:
         queue = row.get("queue") if whole else None
         ids = {row.get("id"), *row.get("ids", ())}
+        if row["what"] == "fault.powered_off" and not keeps:
+            ids_at.clear()
         if row["what"] == "message.stored":
             is_copy = row["id"] == msg_id and was_stored
             was_stored = was_stored or row["id"] == msg_id
@@ -97,10 +101,18 @@ def _calls_of(day: int, rng: random.Random) -> list[Call]:
 
 
 def calls(seed: int) -> list[Call]:
-    """Messages of the first day, from a number on that the seed decides, on which all of that can be seen."""
+    """Messages of the first day, from a number on that the seed decides, on which all of that can be seen; two of a
+    short history with a power cut, one that the disk keeps and one that it does not.
+    """
     rng = random.Random(f"lab14 follow {seed}")
     begin = seed if seed in PUBLIC else rng.randrange(4, 400)
-    return next(fitting for day in count(begin) if (fitting := _calls_of(day, rng)))
+    of_a_day = next(fitting for day in count(begin) if (fitting := _calls_of(day, rng)))
+    rows = over_a_power_cut(seed)
+    short = [
+        Call(rows=rows, msg_id=msg_id, right=steps_of(rows, msg_id), about=f"message {msg_id} of a short history")
+        for msg_id in ("A1", "A2")
+    ]
+    return [*of_a_day, *short]
 
 
 def _place(call: Call, seen: Any) -> str:
@@ -148,6 +160,7 @@ FOLLOW = Pure(
         Slip("offset only", _without(whole=False), belief="lab14.offset_is_place"),
         Slip("one place", _without(copies=False), belief="lab14.one_place"),
         Slip("its place for ever", _without(moves=False), belief="lab14.place_for_ever"),
+        Slip("no place after a power cut", _without(keeps=False), belief="lab14.cut_empties"),
         Slip("a place of the whole day", _whole_day, belief="lab14.place_for_ever"),
     ],
 )

@@ -1,6 +1,7 @@
 """Short histories for lab14.first_wrong_step: a few rows each, in which a sentence of the rules decides.
 
     short_histories(seed) ─▶ [("a short history, nothing is wrong", rows), …]
+    over_a_power_cut(seed) ─▶ rows, for lab14.follow
 
 The sound ones look as if something were wrong. Each of the others breaks one rule, at its last row, where an answer
 that takes another broker, group or member for the right one sees nothing. Numbers and steps follow from the seed.
@@ -90,8 +91,8 @@ def legal(seed: int) -> list[Row]:
 
 
 def legal_with_two_brokers(seed: int) -> list[Row]:
-    """The second broker's log is longer; one offset is in two queues; members begin anywhere after a power cut, an
-    added queue alone and a dropped queue alone; a smaller offset is committed.
+    """The second broker's log is longer; one offset is in two queues; members begin anywhere after a power cut, a kill,
+    an added queue alone and a dropped queue alone; a smaller offset is committed.
     """
     history = HistoryRows(seed, "two brokers")
     base, other = history.base, history.queue.replace("broker-a", "broker-b")
@@ -116,6 +117,34 @@ def legal_with_two_brokers(seed: int) -> list[Row]:
     history.pulls("billing-1", base + 6, base + 7)
     history.of_queue("billing-1", "queue.dropped")
     history.pulls("billing-1", base + 9, base + 10)
+    history.happens("billing-1", "fault.killed")
+    history.pulls("billing-1", base + 12, base + 13)
+    return history.rows
+
+
+def over_a_power_cut(seed: int) -> list[Row]:
+    """The disk keeps A0 and A1 of three messages; A3 gets the number of A2. One pull and one call have all of them."""
+    history = HistoryRows(seed, "over a power cut")
+    base, queue = history.base, history.queue
+
+    def dispatches(offset: int) -> None:
+        history.happens("broker-a", "message.dispatched", queue=queue, offset=offset)
+
+    for number in range(3):
+        history.stores(base + number, f"A{number}")
+        dispatches(base + number)
+        if number < 2:
+            history.flushes()
+    history.happens("broker-a", "fault.powered_off")
+    history.log["broker-a"] -= history.size
+    history.happens("broker-a", "fault.start")
+    history.stores(base + 2, "A3")
+    history.flushes()
+    dispatches(base + 2)
+    history.pulls("billing-1", base, base + 3)
+    call: Row = {"call": 1, "offsets": [base, base + 1, base + 2], "ids": ["A0", "A1", "A3"]}
+    history.of_queue("billing-1", "listener.started", **call)
+    history.of_queue("billing-1", "listener.returned", **call, status="CONSUME_SUCCESS")
     return history.rows
 
 

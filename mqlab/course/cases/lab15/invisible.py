@@ -69,7 +69,7 @@ def months_of_work(seed: int) -> list[Call]:
 
 def _within_a_second() -> Call:
     """Two choices that differ by less than a second, which forty deaths make dearer than one repeat."""
-    work, choices = [1_000] * 30 + [5_500], [5_900, 5_100]
+    work, choices = [1_000] * 30 + [5_300], [5_400, 5_100]  # both are 5 seconds, rounded down or to the nearest
     about = "two choices of 5 seconds and some ms"
     right = best(work, 40, choices, 9, 2)
     return Call(work_ms=work, deaths=40, choices=choices, repeat_cost=9, wait_cost=2, right=right, about=about)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mqlab.course.cases.forbids import FORBIDS
-from mqlab.course.kit import Pure, Slip
+from mqlab.course.kit import OneOf, Pure, Slip
 from mqlab.course.kit.shapes import Difference, tuple_of
 from mqlab.course.teach.exercises import Call
 
@@ -50,7 +50,7 @@ def out(
 
 
 def moments_of_a_group(seed: int) -> list[Call]:
-    """A quiet group, one with filtered offsets, one whose leases ended, one in which offsets were popped twice."""
+    """Two quiet groups, one in which an offset was popped twice, one in which several were, while leases still ran."""
     rng = random.Random(f"lab15.out_now {seed}")
     return [_moment(rng, again) for again in (0, 0, 1, 3)]
 
@@ -80,6 +80,13 @@ def _moment(rng: random.Random, again: int) -> Call:
         later_ms = now_ms - 2_000 + step
         pops.append((later_ms, 30_000, queue, [offsets[step]]))
         acks.append((now_ms - 100, queue, offsets[step], popped_ms))
+    # 4. Popped again while the first lease runs: both run, one is over, both are over at the same moment.
+    if again > 1:
+        popped_ms, invisible_ms, queue, offsets = pops[0]
+        for number, longer_ms in ((0, 1_500), (1, 0), (3, 2_500)):
+            later_ms = popped_ms + 200 + longer_ms // 5
+            pops.append((later_ms, popped_ms + invisible_ms + longer_ms - later_ms, queue, [offsets[number]]))
+        acks.append((now_ms - 50, queue, offsets[3], pops[-1][0]))
     rng.shuffle(acks)
     about = "offsets that were popped twice" if again else "every offset was popped once"
     return Call(pops=pops, acks=acks, now_ms=now_ms, right=out(pops, acks, now_ms), about=f"{about}, at {now_ms}")
@@ -105,6 +112,13 @@ def _up_to(acks: list[AckRow], queue: str, offset: int, popped_ms: int) -> bool:
     return any(ack[1] == queue and ack[3] == popped_ms and ack[2] >= offset for ack in acks)
 
 
+def _one_each(call: Call) -> OneOf:
+    """One row for a message, or for each of its ends, of those that a second lease has."""
+    rows = call.right
+    by_message = {row[:2]: row for row in rows}  # the one that ends last
+    return OneOf([sorted(by_message.values()), sorted({row[:2]: row for row in rows[::-1]}.values()), sorted({*rows})])
+
+
 def _rule(call: Call, rows: Any, seen: Difference) -> str:
     if sorted(rows) == call.right:
         return SORTED_RULE
@@ -124,6 +138,7 @@ OUT_NOW = Pure(
     slips=[
         Slip("any ack of the offset", _wrongly(acked=_any_lease), belief="lab15.any_ack"),
         Slip("in any queue", _wrongly(acked=_any_queue), belief="lab15.offset_is_a_name"),
+        Slip("one lease each", _one_each, belief="lab15.one_lease"),
         Slip("acks up to it", _wrongly(acked=_up_to), belief="lab15.ack_is_an_offset"),
         Slip("no end", _wrongly(ends=lambda now_ms, until_ms: False), belief="lab15.lease_without_end"),
         Slip("at its end", _wrongly(ends=lambda now_ms, until_ms: now_ms > until_ms), belief="lab15.out_at_its_end"),

@@ -22,6 +22,7 @@ from mqlab.course.teach.exercises import Call
 WAIT_MS = 2_000
 EDGE = "a lease that is over for exactly two seconds"
 AGAIN = "messages that were popped twice"
+TWINS = "two queues, popped from the same offset at the same moment"
 Unit = tuple[Any, ...]
 BACK = tuple_of("message", queue=str, offset=int)
 ROUND = tuple_of("", back=[BACK], settled=int)
@@ -73,9 +74,10 @@ def round_of(
 
 
 def revive_queues(seed: int) -> list[Call]:
-    """A quiet queue; a long lease in front; messages that were popped again from the same start; an edge."""
+    """A quiet queue; a long lease in front; messages that were popped again from the same start; an edge; twins."""
     rng = random.Random(f"lab15.revive {seed}")
-    return [_queue(rng, about) for about in ("leases of one length", "a long lease in front", AGAIN, EDGE)]
+    abouts = ("leases of one length", "a long lease in front", AGAIN, EDGE, TWINS)
+    return [_queue(rng, about) for about in abouts]
 
 
 def _queue(rng: random.Random, about: str) -> Call:
@@ -91,7 +93,10 @@ def _queue(rng: random.Random, about: str) -> Call:
             invisible_ms = 60_000
         if about == AGAIN and number == 3:
             start, distances = points[2][2], points[2][5]  # the same messages: their broker was killed
-        points.append(("ck", f"orders {0 if number == 3 else number % 2}", start, begin_ms, invisible_ms, distances))
+        if about == TWINS and number == 3:
+            _, _, start, begin_ms, _, distances = points[2]
+        queue = f"orders {0 if number == 3 and about != TWINS else number % 2}"
+        points.append(("ck", queue, start, begin_ms, invisible_ms, distances))
         start += 20
         begin_ms += 1_500
     # The last but one is over, but not for more than two seconds; the last one runs.
@@ -105,8 +110,10 @@ def _queue(rng: random.Random, about: str) -> Call:
         units.append(point)
         offsets = [point[2] + distance for distance in point[5]]
         acked = offsets if number == 0 else rng.sample(offsets[1:], 2)
-        if about == AGAIN and number == 3:  # those that were not acknowledged the first time
+        if about in (AGAIN, TWINS) and number == 3:  # those that were not acknowledged the first time
             acked = [offset for offset in offsets if offset not in before]
+        if about == AGAIN and number == 3:
+            acked.pop()  # except one, which is lost twice
         units += [("ack", *point[1:4], offset) for offset in acked]
         before = acked
     back, settled = round_of(units, seen_ms)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import random
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +56,16 @@ def steps_of(rng: random.Random) -> list[Step]:
     steps += [("lease", queue, [offsets[2]], more_ms, 5_000), ("ack", queue, offsets[2], now_ms)]
     steps += [("lease", other, [offsets[3], offsets[0]], more_ms, 4_000), ("ack", other, offsets[3], more_ms)]
     steps += [("expired", more_ms + 5_000), ("expired", again_ms + 20_000), ("expired", again_ms + 90_000)]
+    # 5. Two leases of one message, and neither is acknowledged; others end at the same moment, the later offset first.
+    both_ms = again_ms + 91_000
+    steps += [("lease", other, [100, 99], both_ms, 9_000), ("lease", queue, [100, 9], both_ms + 1_000, 8_000)]
+    steps += [
+        ("lease", other, [99], both_ms + 2_000, 6_000),
+        ("expired", both_ms + 8_500),
+        ("expired", both_ms + 9_000),
+    ]
+    steps += [("lease", queue, [7, 8], both_ms + 9_500, 900), ("lease", queue, [7], both_ms + 9_600, 700)]
+    steps.append(("expired", both_ms + 20_000))
     return steps
 
 
@@ -131,8 +142,7 @@ class CrashingTable:
     def _finding(self, steps: list[Step], number: int, crashes: Collection[int], expected: Any, found: Any) -> Finding:
         when = f"killed before call {min(crashes)}" if len(crashes) == 1 else "killed before every call"
         where = f"{spelled(steps[number])}, call {number}" + (f", {when}" if crashes else ", never killed")
-        belief = _belief(steps[: number + 1], crashes, expected, found)
-        rule = refutation(belief) if belief else EXPIRED_RULE if isinstance(found, list) else LIST_RULE
+        belief, rule = _blamed(steps[: number + 1], crashes, expected, found)
         before = [f"{place_in_day}: {spelled(step)}" for place_in_day, step in enumerate(steps[: number + 1])]
         call = Call(to=self.name, calls=before, right=expected, about=where)
         return Finding(rule, where, expected, found, call=call, belief=belief)
@@ -152,10 +162,19 @@ def _rows(answer: Any) -> list[tuple[str, int]] | None:
     return rows if all(isinstance(queue, str) and isinstance(offset, int) for queue, offset in rows) else None
 
 
-def _belief(steps: Sequence[Step], crashes: Collection[int], expected: Any, found: Any) -> str:
-    """Which misunderstanding a wrong list shows; "" if it may be any."""
+def _blamed(steps: Sequence[Step], crashes: Collection[int], expected: Any, found: Any) -> tuple[str, str]:
+    """The belief that a wrong list shows, "" if it may be any, and the rule."""
     if not isinstance(found, list):
-        return ""
+        return "", LIST_RULE
+    belief = _belief(steps, crashes, expected, found)
+    if belief:
+        return belief, refutation(belief)
+    ends_now = _over(steps, steps[-1][1]) - _over(steps, steps[-1][1] - 1)
+    missing = [row for row in expected if row not in found]
+    return "", DUE_RULE if missing and ends_now.issuperset(missing) else EXPIRED_RULE
+
+
+def _belief(steps: Sequence[Step], crashes: Collection[int], expected: Any, found: Any) -> str:
     missing, extra = [row for row in expected if row not in found], [row for row in found if row not in expected]
     now_ms = steps[-1][1]
     acked = {(queue, offset) for verb, queue, offset, *_ in (step for step in steps if step[0] == "ack")}
@@ -170,7 +189,18 @@ def _belief(steps: Sequence[Step], crashes: Collection[int], expected: Any, foun
         return "lab15.over_before_its_end"
     if missing and all(row in acked for row in missing):
         return "lab15.any_handle"
-    return "lab15.ack_ends_the_pop" if missing and not crashes else ""
+    leased = Counter((step[1], offset) for step in steps if step[0] == "lease" for offset in step[2])
+    lacking = Counter(expected) - Counter(found)
+    if lacking and not extra and all(leased[row] > 1 for row in lacking):
+        return "lab15.one_lease"
+    of_an_acked_pop = {
+        (step[1], offset)
+        for step in steps
+        if step[0] == "lease"
+        for offset in step[2]
+        if any(ack[0] == "ack" and (ack[1], ack[3]) == (step[1], step[3]) and ack[2] in step[2] for ack in steps)
+    }
+    return "lab15.ack_ends_the_pop" if missing and not crashes and of_an_acked_pop.issuperset(missing) else ""
 
 
 def _over(steps: Sequence[Step], now_ms: int, *, acked_too: bool = False) -> set[tuple[str, int]]:

@@ -10,6 +10,7 @@ import random
 
 from mqlab.course.cases.lab16.form import BrokerPromise, PartOfBroker
 from mqlab.course.cases.lab16.orders import (
+    BROKER,
     GROUP,
     NEW,
     PAID,
@@ -23,6 +24,7 @@ from mqlab.course.cases.lab16.orders import (
     sends,
 )
 from mqlab.course.kit.days import Played
+from mqlab.rocketmq.wire.message import MessageQueue
 
 AUDIT = "audit"
 
@@ -44,7 +46,9 @@ def members(played: Played, rng: random.Random) -> None:
 
 
 def offsets(played: Played, rng: random.Random) -> None:
-    """Two groups, one of them far behind; a member continues where its group was; then a group goes back."""
+    """Two groups, one of them far behind; a member continues where its group was; then a group goes back, to 0 at last;
+    then three commits whose group, topic and queue are the same letters, divided elsewhere.
+    """
     member = reads(played)
     slow = reads(played, AUDIT, tags=PAID)
     sends(played, orders_of(rng, rng.randint(9, 14), tag=lambda number: rng.choice((PAID, NEW))))
@@ -60,9 +64,19 @@ def offsets(played: Played, rng: random.Random) -> None:
     played.lab.run_for("25s")
     puller = played.lab.pull_consumer(AUDIT, name="audit-3")
     (queue, _) = puller.fetch_subscribe_message_queues(TOPIC)
-    for offset in (5, 2):
+    for offset in (5, 2, 0):
         puller.update_consume_offset_to_broker(queue, offset)
     puller.fetch_consume_offset(queue, from_store=True)
+    alike = f"{TOPIC}1"
+    played.lab.create_topic(alike, read_queue_nums=1, write_queue_nums=1)
+    queues = MessageQueue(TOPIC, BROKER, 10), MessageQueue(alike, BROKER, 0), MessageQueue(TOPIC, BROKER, 0)
+    reads(played, f"{AUDIT}1")  # a group is there when a member of it was
+    played.lab.run_for("500ms")
+    pullers = puller, puller, played.lab.pull_consumer(f"{AUDIT}1", name="audit-4")
+    for offset, (asks, queue) in enumerate(zip(pullers, queues, strict=True), 1):
+        asks.update_consume_offset_to_broker(queue, offset)
+    for asks, queue in zip(pullers, queues, strict=True):
+        asks.fetch_consume_offset(queue, from_store=True)
 
 
 def crashed(played: Played, rng: random.Random) -> None:

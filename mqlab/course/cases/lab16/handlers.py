@@ -72,7 +72,7 @@ def pulled(played: Played, rng: random.Random) -> None:
 
 
 def offsets(played: Played, rng: random.Random) -> None:
-    """A member reads, leaves, and another goes on; the broker is killed in between."""
+    """A member reads, leaves, and another goes on; the broker is killed in between. Another group goes back to 0."""
     member = _reads(played)
     sends(played, orders_of(rng, rng.randint(8, 14)))
     played.lab.run_for("12s")
@@ -82,6 +82,10 @@ def offsets(played: Played, rng: random.Random) -> None:
     sends(played, orders_of(rng, 5, 30))
     _reads(played, name="billing-2")
     played.lab.run_for("30s")
+    puller = played.lab.pull_consumer(AUDIT)
+    (queue, _) = puller.fetch_subscribe_message_queues(TOPIC)
+    puller.update_consume_offset_to_broker(queue, 0)
+    puller.fetch_consume_offset(queue, from_store=True)
 
 
 def shared(played: Played, rng: random.Random) -> None:

@@ -324,7 +324,7 @@ ROLES = {
         Role("WireBroker", _calls("now_ms", "message_id"), names("store pulls groups retries")),
         Role("WireRequest", {}, names("code fields body client number tags answer")),
         Role("WirePulls", _calls("pull")),
-        Role("PartGroups", _calls("members", "committed", "commit")),
+        Role("WireGroups", _calls("members", "committed", "commit")),
         Role("WireRetries", _calls("send_back")),
         Role("OffsetStore", _calls("update_offset", "read_memory", "persist", "persist_all", "clone_offset_table")),
         Role("Pending", _calls("result", "then"), names("done")),
