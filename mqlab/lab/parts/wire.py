@@ -55,8 +55,8 @@ COMMITS_RULE = (
     "no other request commits"
 )
 TOLD_RULE = (
-    "QUERY_CONSUMER_OFFSET is answered with code 0 and the offset that MyGroups gives, which may be 0; with code 22 if "
-    "the group has committed nothing (-1)"
+    "QUERY_CONSUMER_OFFSET of a group that never committed gets code 22: then its client decides, and with default "
+    "settings it begins at the end of the queue. What MyGroups gives otherwise, also 0, gets code 0 and the offset"
 )
 LISTED_RULE = "GET_CONSUMER_LIST_BY_GROUP tells each member all members: JSON with their list as consumerIdList"
 PULLED_RULE = (

@@ -42,8 +42,9 @@ def test_a_played_lag_is_over_when_the_rule_says_so() -> None:
 
 def test_each_curve_is_what_it_is_called() -> None:
     for seed in range(5):
-        one, _, two, none, stays = (call.right for call in catching.curves(seed))
+        one, _, two, none, stays, over, long = (call.right for call in catching.curves(seed))
         assert one[0] > 0 and two[0] > 0 and none == (0, 0) and stays[0] > 0 and stays[1] is None
+        assert over[0] > 0 and over[1] is not None and long[1] is not None and long[1] > 1_000
 
 
 @pytest.mark.parametrize(

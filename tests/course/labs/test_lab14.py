@@ -241,8 +241,10 @@ def test_short_histories_hold_all_four_rules_and_everything_that_looks_wrong() -
 
 
 def test_a_message_is_followed_to_a_place_that_another_one_had() -> None:
-    for call in FOLLOW.form.calls(1):
+    *of_a_day, kept, lost = FOLLOW.form.calls(1)
+    for call in (*of_a_day, kept):
         assert call.right == sorted(set(call.right)) and len(call.right) > 3
+    assert len(lost.right) == 2 and len(kept.right) == 5
     found = judged(FOLLOW, "follow", lambda rows, msg_id: [row["step"] for row in rows if row.get("id") == msg_id])
     assert found is not None and "step" in found.first_wrong
 

@@ -185,7 +185,7 @@ def _agree(today: Till) -> Finding | None:
     for order in today.orders:
         message, others = order.key in arrived, [other for other in today.orders if other is not order]
         sold = [other.amount for other in others if other.customer == order.customer and other.key in arrived]
-        money = taken[order.customer] - sum(sold)
+        money = max(0, taken[order.customer] - sum(sold))
         where = f"{order.key} of {order.amount}: what was taken, and whether its message is in {TOPIC}"
         if money not in (0, order.amount):
             twice = money == 2 * order.amount and bool(today.said("transaction.checked"))
