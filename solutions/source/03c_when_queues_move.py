@@ -136,8 +136,8 @@ lab.admin.examine_consumer_connection_info("billing")
 # ### Exercise 7: find the twins
 #
 # `admin.examine_consumer_connection_info(group).connections` are the members of a group; each has `client_id` and
-# `client_addr`. Write `twins`. For each id that two members of one group share, it returns a tuple: the group, the id,
-# and the list of their addresses. An id in two groups is harmless, because queues are divided within a group.
+# `client_addr`. Write `twins`. For each id that two or more members of one group share, it returns a tuple: the group,
+# the id, and the list of all their addresses. An id in two groups is harmless, because queues are divided within a group.
 #
 # hint: For each group make a dictionary: client_id -> list of client_addr.
 # hint: `by_id.setdefault(member.client_id, []).append(member.client_addr)`; a new dictionary for each group.
@@ -149,9 +149,9 @@ lab.admin.examine_consumer_connection_info("billing")
 # %%
 # exercise: lab03.twins
 def twins(admin, groups):
-    """The pairs of members with one client id.
+    """The members with one client id.
 
-    Returns a list of tuples: (group, client_id, [client_addr, client_addr]).
+    Returns a list of tuples: (group, client_id, [client_addr, client_addr, ...]).
     """
     ### BEGIN SOLUTION
     found = []

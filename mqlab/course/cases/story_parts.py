@@ -18,9 +18,9 @@ def one_queue(lab: Lab, *topics: str) -> None:
         lab.create_topic(topic, read_queue_nums=1, write_queue_nums=1)
 
 
-def reader(lab: Lab, group: str, topic: str, work_ms: Callable[[], int]) -> Any:
+def reader(lab: Lab, group: str, topic: str, work_ms: Callable[[], int], name: str | None = None) -> Any:
     """A started consumer of a group whose listener takes some time and always succeeds."""
-    consumer = lab.push_consumer(group)
+    consumer = lab.push_consumer(group, name=name)
 
     def listener(messages: Sequence[Any], context: Any) -> str:
         context.sleep(work_ms())

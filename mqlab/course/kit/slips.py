@@ -132,6 +132,10 @@ little_endian = PartSlip(
 NOTHING = "{name} returned nothing: a function gives its result with return"
 SOMETIMES_NOTHING = "{name} returned nothing for this call: each way through a function gives its result with return"
 PRINTED = "{name} printed its result and returned nothing: write return where print is"
+REMEMBERS = (
+    "{name} gives the right value when this is its first call, and not after others: nothing that one call leaves "
+    "behind (in a global name, or in a default argument such as []) may reach the next"
+)
 AS_TEXT = "{name} gave a string where a whole number is asked for: int(…) turns it into one"
 TRANSPOSED = "{name} gave the right values in another order: ({parts}) is the order that is asked for"
 

@@ -34,6 +34,7 @@ from mqlab.course.kit.shapes import (
 )
 from mqlab.course.kit.slips import PartSlip, Slip
 from mqlab.course.teach.exercises import Answers, Call, Exercise, Finding
+from mqlab.course.teach.lives import anew
 from mqlab.course.words import ExerciseWords, refutation
 
 Calls = Callable[[int], Iterable[Call]]
@@ -71,12 +72,28 @@ class Values:
     def judge(self, answers: Answers, trial: Iterable[Call]) -> Finding | None:
         """Call by call, up to the first wrong value."""
         calls = list(trial)
-        for call in calls:
+        for number, call in enumerate(calls):
             returned, printed = ask(answers, self.name, call)
             finding = self._judged(answers, calls, call, returned, printed)
             if finding is not None:
-                return finding
+                return (self._remembered(answers, call, returned) if number else None) or finding
         return None
+
+    def _remembered(self, answers: Answers, call: Call, returned: Any) -> Finding | None:
+        """A finding if an answer that nobody has called yet gives the right value: an earlier call left something."""
+        name = call.to or self.name
+        try:
+            again = ask({**answers, name: anew(answers[name], name)}, self.name, call)[0]
+            wrong = self._differs(call, fitted(self.returns, again))
+        except Exception:
+            return None
+        where = f"{self._place(call, None)}: after other calls"
+        rule = general.REMEMBERS.format(name=name)
+        return None if wrong is not None else Finding(rule, where, call.right, returned, call=call)
+
+    def _differs(self, call: Call, value: Any) -> Difference | None:
+        own = self.compares
+        return difference(self.returns, call.right, value) if own is None else own(call, value)
 
     def _judged(self, answers: Answers, calls: list[Call], call: Call, returned: Any, printed: str) -> Finding | None:
         # 1. The form.
@@ -85,8 +102,7 @@ class Values:
         except Misfit as misfit:
             finding = self._fraction(answers, calls, call, returned)
             return finding or self._misfit(answers, calls, call, returned, printed, misfit)
-        own = self.compares
-        seen = difference(self.returns, call.right, value) if own is None else own(call, value)
+        seen = self._differs(call, value)
         if seen is None:
             return self.also(call) if self.also is not None else None
         # 2. A slip that explains it, here and at the other calls.

@@ -29,7 +29,8 @@ FIRST_FILE = "00000000000000000000"
 def half_read(seed: int) -> Lab:
     """Orders between letters; audit stops half-way, billing reads everything, two groups read only letters.
 
-    On odd days press-audit leaves before the first letter, so the table does not have it.
+    On odd days press-audit leaves before the first letter, so the table does not have it. audit has read letters once,
+    too: its offset there is still in the table.
     """
     rng = random.Random(f"lab00.find {seed}")
 
@@ -40,6 +41,11 @@ def half_read(seed: int) -> Lab:
         press = [reader(lab, group, "letters", lambda: 5) for group in ("press-audit", "press-billing")]
         if seed % 2:
             press[0].shutdown()
+        former = reader(lab, "audit", "letters", lambda: 5, name="audit-of-letters")
+        for _ in range(9):
+            shop.send(Message("letters", b"a letter"))
+        lab.run_for("6s")
+        former.shutdown()
 
         def send(count: int) -> None:
             for _ in range(count):
@@ -103,12 +109,17 @@ def find_calls(seed: int) -> Iterator[Call]:
     log = (folder / "commitlog" / FIRST_FILE).read_bytes()[: store.max_physical_offset]
     entries = (folder / "consumequeue" / "orders" / "0" / FIRST_FILE).read_bytes()
     offsets = store.config("consumerOffset.json")["offsetTable"]
-    for message in store.messages("orders"):
+    orders = list(store.messages("orders"))
+    for message in orders:
         unit = log[message.physical_offset :][: record.decode(log, message.physical_offset).total_size]
         about = f"message {message.queue_offset} of the queue"
-        # Before audit's first report the table does not have it: asked for the message that it read first.
-        young = {key: held for key, held in offsets.items() if key != "orders@audit"}
-        for table in (offsets,) if message.queue_offset else (offsets, young):
+        tables = [offsets]
+        # Before a group's first report the table does not have it: asked for audit's first message, and the last one.
+        if message.queue_offset == 0:
+            tables.append({key: held for key, held in offsets.items() if key != "orders@audit"})
+        if message.queue_offset == len(orders) - 1:
+            tables.append({key: held for key, held in offsets.items() if not key.endswith("billing")})
+        for table in tables:
             past = [group for group in GROUPS if table.get(f"orders@{group}", {}).get(0, 0) > message.queue_offset]
             yield Call(
                 queue_offset=message.queue_offset,

@@ -106,22 +106,19 @@ def _counted_from_one(call: Call) -> object:
     return position, arguments["log"][position : position + size], call.right[2]
 
 
-def _of_any_topic(call: Call) -> object:
-    """A group's offset is looked up by the end of the key.
-
-    Where one position for all groups gives the same groups, the answer does not tell which of the two was believed.
-    """
+def _of_any_topic(call: Call) -> OneOf:
+    """A group's offset is that of the first key with its name at the end, or of any key with its name after the @."""
     arguments: Mapping[str, Any] = call.arguments
-    past = []
-    for group in ("audit", "billing"):
-        queues: Mapping[int, int] = next(
-            (offsets for key, offsets in arguments["offset_table"].items() if key.endswith(group)), {}
-        )
-        if queues.get(0, 0) > arguments["queue_offset"]:
-            past.append(group)
-    furthest = max(queues.get(0, 0) for queues in arguments["offset_table"].values())
-    both_say = ["audit", "billing"] if furthest > arguments["queue_offset"] else []
-    return call.right if past == both_say else (*call.right[:2], past)
+    table, offset = arguments["offset_table"], arguments["queue_offset"]
+
+    def past(fits: Callable[[str, str], bool], most: int | None) -> object:
+        groups = []
+        for group in ("audit", "billing"):
+            offsets = [queues.get(0, 0) for key, queues in table.items() if fits(key, group)][:most]
+            groups += [group] if max(offsets, default=0) > offset else []
+        return (*call.right[:2], groups)
+
+    return OneOf([past(str.endswith, 1), past(lambda key, group: key.partition("@")[2] == group, None)])
 
 
 FIND = (

@@ -25,7 +25,9 @@ from mqlab.rocketmq.wire.message import Message
 from mqlab.rocketmq.wire.record import Record
 
 BODIES = ("книга", "三本书", "🎁🎁", "a lamp", "чай с лимоном", "one very long order " * 9)
-TAGS = ("paid", "已支付", "возврат", "Aa", "BB", "🎁", "express 🚀", "paid || shipped", "x" * 40, "polygenelubricants")
+SMALLEST_HASH = "polygenelubricants"
+TAGS = ("paid", "已支付", "возврат", "Aa", "BB", "🎁", "express 🚀", "paid || shipped", "x" * 40, SMALLEST_HASH)
+TWO_UNITS = "caf" + "e\u0301"  # a letter and its accent, which other programs write as one
 UNWRITTEN = bytes(20)
 SMALL_FILES = {"mapped_file_size_commit_log": 1024, "mapped_file_size_consume_queue": 120, "delete_file_batch_max": 4}
 Files = dict[str, bytes]
@@ -60,18 +62,18 @@ def units(seed: int) -> list[bytes]:
     shapes = [(False, True), (True, False), (True, True), (False, False)]
     rng.shuffle(shapes)
     encoded = plain + [_unit(rng, "orders", *shape) for shape in shapes]
-    encoded.append(_unit(rng, "%RETRY%" + "long-name-" * 13, False, rng.random() < 0.5))
+    encoded.append(_unit(rng, "%RETRY%" + "long-name-" * 13, False, rng.random() < 0.5, end=b"\0"))
     return [*encoded, _compressed_unit(rng)]
 
 
-def _unit(rng: random.Random, topic: str, born_v6: bool, store_v6: bool) -> bytes:
+def _unit(rng: random.Random, topic: str, born_v6: bool, store_v6: bool, end: bytes = b"") -> bytes:
     named = {"TAGS": rng.choice(TAGS), "KEYS": f"order-{rng.randrange(99)}", "note": "a\x01b", "WAIT": "true"}
     chosen = {name: value for name, value in named.items() if rng.random() < 0.8}
     born = rng.randrange(1_700_000_000_000, 1_800_000_000_000)
     return record.encode(
         Record(
             topic,
-            rng.choice(BODIES).encode(),
+            rng.choice(BODIES).encode() + end,
             queue_id=rng.randrange(16),
             flag=rng.randrange(9),
             born_timestamp=born,
@@ -170,7 +172,8 @@ def tag_codes(seed: int) -> list[tuple[str | None, bytes]]:
     rng = random.Random(f"lab01.tags {seed}")
     letters = "abcdefgXYZ019 订单已支付возврат🎁🚀"
     words = ["".join(rng.choices(letters, k=rng.randint(1, 12))).strip() for _ in range(5)]
-    tags = [None, "paid || shipped", " express ", *rng.sample(TAGS, 4), *(word for word in words if word)]
+    fixed = [None, "paid || shipped", " express ", SMALLEST_HASH, TWO_UNITS]
+    tags = [*fixed, *rng.sample(TAGS, 4), *(word for word in words if word)]
 
     def story(lab: Lab) -> None:
         shop = shop_of(lab, "orders")
@@ -288,24 +291,34 @@ class LostQueues:
 
 
 def lost_queues(seed: int) -> LostQueues:
-    """Two topics of two queues each; the first part of the log is deleted already."""
+    """Two topics of two queues each; the first part of the log is deleted already.
+
+    The first queue of orders goes past entry 9, the last one of letters is younger than what is deleted, and the log
+    has several files, so that there are BLANKs between its units.
+    """
     rng = random.Random(f"lab01.rebuild {seed}")
+    # 1. The queue of each message, in order: the youngest queue gets nothing of the first ten.
+    goes_to = [("orders", 0)] * rng.randint(13, 15) + [("orders", 1), ("letters", 0)] * rng.randint(5, 7)
+    rng.shuffle(goes_to)
+    later = goes_to[10:] + [("letters", 1)] * rng.randint(3, 5)
+    rng.shuffle(later)
 
     def story(lab: Lab) -> None:
         shop = shop_of(lab, "orders", "letters", queues=2)
-        for number in range(rng.randint(24, 30)):
-            topic = rng.choice(("orders", "letters"))
+        for number, (topic, queue_id) in enumerate(goes_to[:10] + later):
             tags = rng.choice((None, *TAGS))
             message = Message(topic, rng.choice(BODIES).encode(), tags=tags, keys=f"order-{number}")
-            shop.send(message, selector=lambda queues, _, arg: queues[arg], arg=rng.randrange(2))
+            shop.send(message, selector=lambda queues, _, arg: queues[arg], arg=queue_id)
         lab.run_for("1s")
 
-    # 1. Play it, and leave out the first units of the log.
-    lab = quiet_lab(story, seed)
-    log = next(iter(broker_files(lab, "commitlog").values()))
-    starts = _unit_starts(log)
+    # 2. Play it, and leave out the first units of the log.
+    lab = quiet_lab(story, seed, mapped_file_size_commit_log=TORN_FILE)
+    log = b"".join(broker_files(lab, "commitlog").values())
+    starts = [
+        int(name) + start for name, data in broker_files(lab, "commitlog").items() for start in _unit_starts(data)
+    ]
     kept = starts[rng.randint(6, 10) :]
-    # 2. What is right: the entries that the broker wrote for the units that are left.
+    # 3. What is right: the entries that the broker wrote for the units that are left.
     queues = {}
     for topic in ("orders", "letters"):
         for queue_id in (0, 1):

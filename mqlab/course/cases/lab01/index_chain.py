@@ -37,6 +37,11 @@ PLACE_RULE = (
 CHAIN_RULE = "A slot's chain holds all hashes that share the slot: only entries with the key's own hash count"
 SECONDS_RULE = "An entry's third number is whole seconds since the file's begin_timestamp, not ms and not a date"
 ORDER_RULE = "The slot names its newest entry, and each entry the one before it: the newest comes first"
+MS_RULE = "begin_ms and end_ms are milliseconds: an entry's time in milliseconds is compared with them, not the seconds"
+TOO_NEW_RULE = (
+    "An entry that was stored after end_ms does not end the chain: the older ones behind it may be in the time that is "
+    "asked for"
+)
 BOUNDS_RULE = "begin_ms and end_ms are both part of the time that is asked for: <=, not <"
 NEWEST_RULE = (
     "The slot names only the newest entry of its chain: the previous number of each entry leads to the next one, until "
@@ -87,7 +92,7 @@ class ChainQuestion:
 
 
 def calls(seed: int) -> Iterator[Call]:
-    """For each key two questions over all time, one per topic, and one over a time span."""
+    """For each key two questions over all time, one per topic, and two over time spans that differ by 1 ms."""
     rng = random.Random(f"lab01.index {seed}")
     keys = [f"order-{number}" for number in range(6)] + ["订单-7"]
 
@@ -103,9 +108,20 @@ def calls(seed: int) -> Iterator[Call]:
     (data,) = broker_files(lab, "index").values()
     table = IndexTable(memoryview(data), SLOTS, ENTRIES)
     for number, key in enumerate([*keys, "nobody"]):
-        span = _span(table, index_key_hash(f"orders#{key}"), rng, at_its_begin=number % 2 == 0)
-        for topic, (begin, end) in (("orders", ALWAYS), ("letters", ALWAYS), ("orders", span)):
+        begin_ms, end_ms = _span(table, index_key_hash(f"orders#{key}"), rng, at_its_begin=number % 2 == 0)
+        past = (begin_ms + 1, end_ms) if number % 2 == 0 else (begin_ms, end_ms - 1)
+        for topic, (begin, end) in (
+            ("orders", ALWAYS),
+            ("letters", ALWAYS),
+            ("orders", (begin_ms, end_ms)),
+            ("orders", past),
+        ):
             yield question(data, topic, key, begin, end)
+    # The newest entry of this chain is too new, and the key's oldest is at neither end of the time.
+    key_hash = index_key_hash(f"orders#{keys[0]}")
+    stored = [table.entry(number) for number in table.chain(key_hash)]
+    oldest_ms = table.begin_timestamp + 1000 * min(entry[2] for entry in stored if entry[0] == key_hash)
+    yield question(data, "orders", keys[0], oldest_ms - 500, oldest_ms + 500)
 
 
 def _span(table: IndexTable, key_hash: int, rng: random.Random, *, at_its_begin: bool) -> tuple[int, int]:
@@ -169,6 +185,19 @@ def _until_another_hash(call: Call) -> OneOf:
     own = list(itertools.takewhile(lambda entry: entry[0] == key_hash, chain))
     fitting = list(itertools.takewhile(lambda entry: _places(call, [entry]), chain))
     return OneOf([_places(call, own), _places(call, fitting)])
+
+
+def _until_too_new(call: Call) -> list[int]:
+    """The chain up to an entry that is not in the time that is asked for."""
+    asked: ChainQuestion = call.given
+    inside = [call["begin_ms"] <= asked.begin_timestamp + 1000 * entry[2] <= call["end_ms"] for entry in asked.chain]
+    return _places(call, asked.chain[: inside.index(False)] if False in inside else asked.chain)
+
+
+def _in_whole_seconds(call: Call) -> list[int]:
+    """The bounds as seconds."""
+    begin, end = call["begin_ms"] // 1000, call["end_ms"] // 1000
+    return _places(call, call.given.chain, lambda ms: begin <= ms // 1000 <= end)
 
 
 def _open_bounds(call: Call) -> OneOf:
@@ -235,6 +264,8 @@ INDEX = Pure(
     also=_reads,
     slips=[
         Slip("open bounds", _open_bounds, BOUNDS_RULE),
+        Slip("whole seconds", _in_whole_seconds, MS_RULE),
+        Slip("until one that is too new", _until_too_new, TOO_NEW_RULE),
         Slip("newest only", _newest_only, NEWEST_RULE),
         Slip("until another hash", _until_another_hash, STOPS_RULE),
         Slip("whole chain", _whole_chain, belief="lab01.slot_is_a_key"),

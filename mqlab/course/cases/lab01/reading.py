@@ -9,6 +9,7 @@ The bytes are made in files.
 
 from __future__ import annotations
 
+import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -123,6 +124,7 @@ UNIT = Fields(
 )
 
 UNITS_RULE = "Java hashes the 16-bit units of UTF-16, not bytes; an emoji is two units"
+AS_IT_IS_RULE = "The hash is that of the text as it is: a letter and its accent may be two units, and stay two"
 SIGN_RULE = "The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative one"
 
 
@@ -173,6 +175,7 @@ TAGS = Pure(
     slips=[
         Slip("bytes", _coded(lambda text: text.encode()), belief="lab01.text_is_utf8"),
         Slip("characters", _coded(lambda text: map(ord, text)), belief="lab01.emoji_is_one"),
+        Slip("composed", _coded(lambda text: utf16_units(unicodedata.normalize("NFC", text))), AS_IT_IS_RULE),
         Slip("the first", _coded(lambda text: utf16_units(text.split("||")[0].strip())), belief="lab01.several_tags"),
         Slip("64 bits", _coded(utf16_units, bits=64, signed=False), belief="lab01.hash_of_64_bits"),
         Slip("unsigned", _coded(utf16_units, signed=False), belief="lab01.hash_is_positive"),

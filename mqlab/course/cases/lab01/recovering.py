@@ -24,6 +24,10 @@ TORN_RULE = "The log ends at its first unit that is not whole, whatever comes af
 END_BLANK_RULE = "In the last file, the log ends where the BLANK begins"
 BLANK_RULE = "A BLANK ends its file, not the log: continue with the next file"
 WHOLE_RULE = "A unit is whole here: its lengths add up, and body_crc is crc32(body) & 0x7FFFFFFF (0 for no body)"
+NAME_RULE = (
+    "A physical offset counts from the first byte the log ever had, and older files may be deleted: a file's name is "
+    "the number of its first byte, so the end is int(name) + at"
+)
 
 NOTHING_WHOLE_RULE = f"Not one unit was found whole, not even the first. {slips.little_endian.says}. {WHOLE_RULE}"
 
@@ -82,7 +86,10 @@ TORN = Pure(
     rules="The log ends after its last whole unit",
     explain=_torn_rule,
     place_of=_torn_place,
-    slips=[Slip("nothing is whole", lambda call: min(map(int, call["log_files"])), NOTHING_WHOLE_RULE)],
+    slips=[
+        Slip("nothing is whole", lambda call: min(map(int, call["log_files"])), NOTHING_WHOLE_RULE),
+        Slip("from the first file", lambda call: call.right - min(map(int, call["log_files"])), NAME_RULE),
+    ],
     weights={"": 1, "an unwritten file": 1} | {f"a log: {damage}": 1 for damage in made.DAMAGES},
     forbids=FORBIDS["lab01.torn"],
 )
@@ -139,7 +146,8 @@ REBUILD = Pure(
     shows=lambda part, value: value.hex(" ") if part == "code" else value,
     rules={
         "number": "A queue has one entry for each unit of its topic and queue id, and no other entries",
-        "place": "An entry's first 8 bytes are the unit's physical offset",
+        "place": "An entry's first 8 bytes are the unit's physical offset, which the unit itself has: between the "
+        "files of a log are BLANKs, and between the units of a queue those of other queues",
         "size": "Bytes 8 to 11 are the size of the whole unit",
         "code": f"{CODE_RULE}; 0 without tags",
         "first": "A unit carries its own queue offset: the first entry has that of the queue's first unit still in "

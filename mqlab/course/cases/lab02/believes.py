@@ -168,6 +168,31 @@ def between(rng: random.Random) -> list[Call]:
     return [_call(events, "shop", last + 122, f"broker-b registers once, after {last} s; a scan after {last + 123} s")]
 
 
+def soon(rng: random.Random) -> list[Call]:
+    """Changes between an answer and the next scan; the first answer has one broker, and comes after "no route"."""
+    first = rng.randint(2, 20)
+    events: list[Event] = [
+        (first, ASKED, "shop"),
+        (first + 1, REGISTERED, "broker-a"),
+        (first + 2, ASKED, "shop"),
+        (first + 3, REGISTERED, "broker-b"),
+        (first + 4, ASKED, "shop"),
+        (first + 5, CLOSED, "broker-b"),
+    ]
+    about = f"broker-b registers after {first + 3} s, and its connection closes after {first + 5} s"
+    return [_call(events, "shop", first + more, about) for more in (0, 2, 3, 5)]
+
+
+def closed_late(rng: random.Random) -> list[Call]:
+    """The connection of a silent broker closes after a scan has removed it."""
+    last = rng.randint(8, 25)
+    events: list[Event] = [(last, REGISTERED, "broker-b"), (last + 1, REGISTERED, "broker-a")]
+    events += [(last + 1 + REGISTER_S * number, REGISTERED, "broker-a") for number in range(1, 5)]
+    events += [(last + 122, SCAN, ""), (last + 124, CLOSED, "broker-b"), (last + 126, ASKED, "shop")]
+    about = f"broker-b registers once, after {last} s; a scan removes it, and then its connection closes"
+    return [_call(events, "shop", last + 126, about)]
+
+
 def last_one(rng: random.Random) -> list[Call]:
     """Both brokers of the topic are gone; later one comes back."""
     first, second = sorted(rng.sample(range(31, 56), 2))
@@ -182,7 +207,15 @@ def last_one(rng: random.Random) -> list[Call]:
 def days(seed: int) -> list[Call]:
     """Calls of each kind."""
     rng = random.Random(f"lab02.believes {seed}")
-    return [*killed(rng), *silent(rng), *edge(rng), *between(rng), *last_one(rng)]
+    return [
+        *killed(rng),
+        *silent(rng),
+        *edge(rng),
+        *between(rng),
+        *last_one(rng),
+        *soon(rng),
+        *closed_late(rng),
+    ]
 
 
 def _as(call: Call, **misread: Any) -> list[str]:

@@ -87,7 +87,7 @@ def _day(seed: int, slow: str) -> Day:
     """
     rng = random.Random(f"lab02.scale_in {seed}")
     backlog, in_the_first, slow_ms = (rng.randint(95, 110), 10, rng.randint(5_500, 6_500)) if slow else (20, 0, 40)
-    before_ms = rng.randint(31_000, 36_000)  # the shop asks every 30 s: it has just asked
+    before_ms = rng.randint(30_300, 31_000)  # the shop asks every 30 s: it has just asked
 
     def begins(today: ScaleDay) -> None:
         lab = today.lab

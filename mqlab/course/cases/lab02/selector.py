@@ -16,11 +16,13 @@ from typing import Any
 from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.cases.lab02.clusters import SHOP, TOPIC
 from mqlab.course.kit import World
+from mqlab.course.kit.calls import marked
 from mqlab.course.kit.days import Day, Does, NotMade, Played
 from mqlab.course.teach.exercises import Call, Exercise, Finding
 from mqlab.course.words import refutation
 from mqlab.errors import ClientError
-from mqlab.rocketmq.wire.message import Message
+from mqlab.rocketmq.wire.java_hash import string_hash
+from mqlab.rocketmq.wire.message import Message, MessageQueue
 
 PAYMENT = "payment"
 NUMBERS = ((8, 6), (8, 12), (6, 4), (4, 6))
@@ -37,6 +39,10 @@ OTHERS_RULE = (
 )
 NEGATIVE_RULE = (
     "A Java hash may be negative, and in Python -7 % 8 is 1: take the absolute value first to get 7, as in Java"
+)
+PLACE_RULE = (
+    "The remainder is a place in the list: queues[…]. Every broker has a queue 0 of its own, so a queue's place is not "
+    "its queue_id"
 )
 MOVED_FORM = "moved returns a list of order ids"
 MOVED_RULE = "moved names the orders whose queue differs with the new number of queues, and no others"
@@ -134,6 +140,22 @@ def _rule(today: SelectorDay, number: int) -> tuple[str, str]:
     return OTHERS_RULE, ""
 
 
+def _two_brokers(today: SelectorDay) -> Finding | None:
+    """The queues of a topic on two brokers, four on each, as the producer lists them."""
+    queues = [replace(queue, broker_name=broker) for broker in ("broker-a", "broker-b") for queue in _listed(today, 4)]
+    for order in today.orders:
+        call = Call(to="selector", queues=queues, message=_message(order), arg=order)
+        right = queues[abs(string_hash(order)) % len(queues)]
+        with marked(call):
+            queue = today.answers["selector"](queues, call["message"], order)
+        if queue != right:
+            where = f"{order}, with four queues on each of two brokers"
+            expected = f"{right.broker_name}, queue {right.queue_id}"
+            actual = f"{queue.broker_name}, queue {queue.queue_id}" if isinstance(queue, MessageQueue) else queue
+            return Finding(PLACE_RULE, where, expected, actual, call=call, lab=today.lab)
+    return None
+
+
 def _listed(today: SelectorDay, count: int) -> list[Any]:
     queues = today.producer(SHOP).fetch_publish_message_queues(TOPIC)
     return [replace(queues[0], queue_id=number) for number in range(count)]
@@ -167,7 +189,7 @@ def _moved_are_named(today: SelectorDay) -> Finding | None:
     return Finding(rule, where, right, list(moved), call=call, lab=today.lab, belief=belief)
 
 
-PROMISES: Sequence[Any] = (_one_queue_each, _moved_are_named)
+PROMISES: Sequence[Any] = (_one_queue_each, _two_brokers, _moved_are_named)
 _WORLD = World(
     "lab02.selector",
     "selector(queues, message, arg)",

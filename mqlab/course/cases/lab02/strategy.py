@@ -236,7 +236,8 @@ def _is_told_and_asked(today: FaultDay, brokers: Sequence[str]) -> None:
             strategy.update(broker, latency_ms, now_ms + at_ms, isolation=isolation, reachable=reachable)
             strategy.is_reachable(broker)
         over_ms = strategy.table.items[broker].available_from_ms
-        for asked_ms in (over_ms - 1, over_ms):
+        # Bans that add up show after the end, too; one that is a millisecond too long shows at the end alone.
+        for asked_ms in (over_ms - 1, over_ms + 1, over_ms):
             strategy.is_available(broker, asked_ms)
 
 
@@ -277,6 +278,8 @@ def _rule(wrong: StrategyQuestion) -> tuple[str, str]:
         return UNKNOWN_RULE, ""
     # 1. RocketMQ would send there, the answer would not.
     if wrong.right:
+        if costly and wrong.now_ms == wrong.until_ms:
+            return OVER_RULE, ""
         if costly and wrong.method == "is_available" and len(costly) > 1 and _ends_within(costly):
             return refutation("lab02.bans_add_up"), "lab02.bans_add_up"
         return (OVER_RULE, "") if costly else (refutation("lab02.fastest"), "lab02.fastest")

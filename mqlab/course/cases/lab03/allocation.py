@@ -15,7 +15,7 @@ from typing import Any
 
 from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.cases.lab03 import wrong_divisions as wrong
-from mqlab.course.cases.lab03.vectors import Vector, drawn, vectors
+from mqlab.course.cases.lab03.vectors import BROKERS, Vector, client_id, drawn, owners_of, vectors
 from mqlab.course.kit import ANY, OneOf, Pure, Slip
 from mqlab.course.teach.exercises import Call
 from mqlab.rocketmq.wire.message import MessageQueue
@@ -32,6 +32,14 @@ RING_RULE = (
 STRANGER_RULE = "A member that is not in the list (its heartbeat has not arrived yet) gets nothing: return []"
 ORDER_RULE = "These are the right queues in another order: keep the order in which the queues were given"
 CALLS = 5
+AT_A_POINT = (
+    ("10.0.0.4@1454", "orders-54761"),
+    ("10.0.0.20@1382", "orders-52585"),
+    ("10.0.0.33@1021", "orders-2674"),
+    ("10.0.0.105@1344", "orders-8034"),
+    ("10.0.0.167@1218", "orders-40424"),
+)
+"""A member and a topic: one of its first three points has the very hash of one of the topic's first four queues."""
 PUBLIC_SEEDS = (1, 2)
 
 
@@ -91,7 +99,9 @@ def from_vectors(strategy: str) -> Callable[[int], list[Call]]:
         chosen += rng.sample(known, CALLS - len(chosen))
         chosen.sort(key=lambda vector: len(vector.queues))  # what is told first should be small
         calls = calls_of(strategy, chosen, rng)
-        return [*calls, _around_the_end(known, rng)] if strategy == "CONSISTENT_HASH" else calls
+        if strategy != "CONSISTENT_HASH":
+            return calls
+        return [*calls, _around_the_end(known, rng), _at_a_point(rng)]
 
     return drawn
 
@@ -105,6 +115,21 @@ def _around_the_end(known: tuple[Vector, ...], rng: random.Random) -> Call:
     """A member that owns a queue after the last point of the ring."""
     vector, owner = rng.choice(_wrapped(known))
     return _call("CONSISTENT_HASH", vector, owner, "a queue after the last point")
+
+
+def _at_a_point(rng: random.Random) -> Call:
+    """A member one of whose points has the hash of a queue, which the next point would not give it."""
+    owner, topic = rng.choice(AT_A_POINT)
+    queues = tuple(MessageQueue(topic, BROKERS[0], number) for number in range(4))
+    while True:
+        members = tuple(sorted({owner, *(client_id(rng) for _ in range(3))}))
+        points = sorted((wrong.first_four(f"{member}-{k}"), member) for member in members for k in range(3))
+        hashes = {wrong.first_four(str(queue)) for queue in queues}
+        number = next(number for number, (point, _) in enumerate(points) if point in hashes)
+        if points[(number + 1) % len(points)][1] != owner:
+            break
+    vector = Vector(queues, members, 3, owners_of(queues, members, 3))
+    return _call("CONSISTENT_HASH", vector, owner, "a queue with the hash of a point")
 
 
 def _wrapped(known: tuple[Vector, ...]) -> list[tuple[Vector, str]]:

@@ -23,22 +23,26 @@ from mqlab.rocketmq.client.statuses import CONSUME_SUCCESS
 
 GROUPS = ("audit", "billing", "press", "stock")
 PAIR = [tuple_of("pair", group=str, client_id=str, addresses=[str])]
-PAIR_RULE = "Two members of one group whose client_id is the same are twins: one pair for each such id"
-ADDRESSES_RULE = "The addresses of a pair are the client_addr of its members, each with its port"
+PAIR_RULE = (
+    "Members of one group whose client_id is the same, two or more, are twins: one tuple for each such id, with the "
+    "addresses of all of them"
+)
+WITHIN_RULE = "Queues are divided within a group: an id that two groups have is not a pair. Look at each group alone"
+ADDRESSES_RULE = "The addresses of an id are the client_addr of all members that have it, each with its port"
 
 Members = list[tuple[str, str]]  # client_ip and instance_name of each
 
 
 def _groups(rng: random.Random) -> dict[str, Members]:
-    """The members of each group: three to five, with ids that differ in one half only; some groups have twins."""
+    """The members of each group: three or five, with ids that differ in one half only; some groups have twins."""
     members_of: dict[str, Members] = {}
     shared = f"172.17.0.{rng.randint(2, 9)}"
     with_twins = rng.sample(GROUPS[:-1], 2)
     for group in GROUPS:
         members = [(shared, "app"), (f"10.0.0.{rng.randint(20, 90)}", "app"), (shared, f"app-{rng.randint(2, 9)}")]
         if group in with_twins:
-            # The first has two pairs.
-            members += rng.sample(members, 2 if group == with_twins[0] else 1)
+            # The first has two pairs; in the other, three have one id.
+            members += rng.sample(members, 2) if group == with_twins[0] else 2 * rng.sample(members, 1)
         rng.shuffle(members)
         members_of[group] = members
     return members_of
@@ -110,6 +114,15 @@ def _by(call: Call, part: Callable[[str], str]) -> list[tuple[str, str, list[str
     return twins
 
 
+def _rule(call: Call, answer: list[Any], seen: Difference) -> str:
+    """An address of another group's member says what is wrong."""
+    for group, _, addresses in answer:
+        ours = {member.client_addr for member in _members(call, group)} if group in call["groups"] else set(addresses)
+        if not ours.issuperset(addresses) and all(":" in address for address in addresses):
+            return WITHIN_RULE
+    return ""
+
+
 def _over_all_groups(call: Call) -> list[tuple[str, str, list[str]]]:
     """One table for all groups: the group is that of the first member of an id."""
     members: dict[str, list[tuple[str, str]]] = {}
@@ -139,6 +152,7 @@ TWINS = Pure(
     calls=twins_calls,
     returns=PAIR,
     compares=_compared,
+    explain=_rule,
     rules={"addresses": ADDRESSES_RULE, "": PAIR_RULE, "number": PAIR_RULE},
     forbids=FORBIDS["lab03.twins"],
     slips=[
@@ -155,7 +169,7 @@ TWINS = Pure(
         Slip(
             "over all groups",
             _over_all_groups,
-            "Queues are divided within a group: an id that two groups have is not a pair. Look at each group alone",
+            WITHIN_RULE,
             "lab03.one_id_in_the_world",
         ),
         Slip("without ports", _without_ports, ADDRESSES_RULE),

@@ -62,12 +62,13 @@ def drawn(rng: random.Random) -> Vector:
     topic = rng.choice(("orders", "t订单", "%RETRY%g")) + str(rng.randint(0, 10**6))
     brokers, numbers = BROKERS[: rng.randint(1, 4)], range(rng.randint(1, 9))
     queues = tuple(sorted(MessageQueue(topic, broker, number) for broker in brokers for number in numbers))
-    members = tuple(sorted({_client_id(rng) for _ in range(rng.randint(1, 12))}))
+    members = tuple(sorted({client_id(rng) for _ in range(rng.randint(1, 12))}))
     virtual_nodes = rng.choice(VIRTUAL_NODES)
     return Vector(queues, members, virtual_nodes, owners_of(queues, members, virtual_nodes))
 
 
-def _client_id(rng: random.Random) -> str:
+def client_id(rng: random.Random) -> str:
+    """A client id of the kind that the lines have."""
     room, machine = rng.choice(("", "east-", "west-")), f"10.0.{rng.randint(0, 3)}.{rng.randint(1, 250)}"
     return f"{room}{machine}@{rng.randint(1_000, 9_999)}"
 

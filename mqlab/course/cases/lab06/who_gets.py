@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mqlab.course.cases.forbids import FORBIDS
-from mqlab.course.kit import Pure, Slip, tuple_of
+from mqlab.course.kit import OneOf, Pure, Slip, tuple_of
 from mqlab.course.teach.exercises import Call
 from mqlab.rocketmq.filter import tags
 from mqlab.rocketmq.wire.java_hash import string_hash
@@ -135,10 +135,20 @@ def with_a_star(rng: random.Random, text_in_pull: bool) -> Call:
     return group_call(members, _messages(rng, ("paid", "shipped"), 4), text_in_pull, "a member with *")
 
 
+def newest_by_a_digit(rng: random.Random, text_in_pull: bool) -> Call:
+    """Two tags of which one is a part of the other, versions of different lengths, and a queue that nobody reads."""
+    versions = [rng.randint(997, 999), rng.randint(1_000, 1_009)]
+    wishes = [["unpaid"], ["paid"]]
+    if rng.random() < 0.5:
+        versions.reverse()
+    members = _members(wishes, versions, 4)
+    return group_call(members, _messages(rng, ("paid", "unpaid"), 5), text_in_pull, "queue 4 without a reader")
+
+
 def groups(seed: int) -> list[Call]:
     """Every kind of group, in both settings."""
     rng = random.Random(f"lab06.who_gets {seed}")
-    kinds = (two_tags, colliding, three_members, with_a_star)
+    kinds = (two_tags, colliding, three_members, with_a_star, newest_by_a_digit)
     return [kind(rng, text_in_pull) for text_in_pull in (False, True) for kind in kinds]
 
 
@@ -150,6 +160,13 @@ def _as(call: Call, **misread: Any) -> Received:
 def _oldest(call: Call) -> str:
     members: Members = call["members"]
     return min(members, key=lambda name: members[name]["version"])
+
+
+def _of_another_member(call: Call) -> OneOf:
+    """The first or the last member of the group wins, or the largest version read as a text."""
+    members: Members = call["members"]
+    by_text = max(members, key=lambda name: str(members[name]["version"]))
+    return OneOf(_as(call, winner=name) for name in (next(iter(members)), list(members)[-1], by_text))
 
 
 def _explain(call: Call, answer: Any, seen: Any) -> str:
@@ -196,6 +213,7 @@ WHO_GETS = Pure(
         # Whoever adds the tags up gets the same numbers, because the client filters again: no belief is named.
         Slip("the popular picture", lambda call: _as(call, text_in_pull=True), POPULAR_RULE),
         Slip("the oldest wins", lambda call: _as(call, winner=_oldest(call)), WINNER_RULE),
+        Slip("another wins", _of_another_member, WINNER_RULE),
         Slip("the broker compares texts", lambda call: _as(call, by_text=True), HASH_RULE, "lab06.broker_reads_text"),
         Slip("nobody filters again", lambda call: _as(call, client_filters=False), CLIENT_RULE),
         Slip("all queues", lambda call: _as(call, all_queues=True), QUEUES_RULE),
