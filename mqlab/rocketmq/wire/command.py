@@ -53,6 +53,7 @@ _BINARY_FIXED = struct.Struct(">hbhii")
 _I16 = struct.Struct(">h")
 _I32 = struct.Struct(">i")
 _quoted = json.encoder.encode_basestring  # what JSONEncoder(ensure_ascii=False) does with a string
+_json_chunks = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).iterencode
 _USUAL_FIELDS = itemgetter("code", "flag", "opaque", "version", "language")
 _json_at_start = json.JSONDecoder().raw_decode
 _JSON_BLANKS = " \t\n\r"
@@ -146,8 +147,7 @@ def encode(command: RemotingCommand) -> bytes:
 
 def _json_header(command: RemotingCommand) -> bytes:
     fields = command.ext_fields
-    texts = ",".join([f"{_quoted(name)}:{_quoted(value)}" for name, value in fields.items()])
-    ext_fields = f'"extFields":{{{texts}}},' if texts else ""
+    ext_fields = f'"extFields":{"".join(_json_chunks(fields, True))},' if fields else ""
     remark = "" if command.remark is None else f'"remark":{_quoted(command.remark)},'
     text = (
         f'{{"code":{int(command.code)},{ext_fields}"flag":{command.flag},"language":"{command.language}",'
