@@ -106,7 +106,7 @@ class PartFailed(StoreError):
 class RemotingError(MqlabError):
     """A request without a usable answer. Mirrors RemotingException and its subclasses, named by ``code``.
 
-    Codes: ``connect`` (nobody listens or answers there), ``closed`` (the connection was lost), ``timeout``,
+    Codes: ``connect`` (no server listens or answers there), ``closed`` (the connection was lost), ``timeout``,
     ``too_much_request``. Only ``connect`` makes it certain that the request had no effect.
     """
 

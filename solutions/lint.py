@@ -132,7 +132,7 @@ def _shared_names(where: str, cells: Sequence[Cell]) -> Iterator[Complaint]:
 
 
 def _hidden_reveals(where: str, cells: Sequence[Cell]) -> Iterator[Complaint]:
-    """A notebook shows the value of a cell's last statement only: a reveal before it tells nobody anything."""
+    """A notebook shows the value of a cell's last statement only: a reveal before it is not shown."""
     for cell in cells:
         for asked in ASKED.finditer(cell.source) if cell.kind == "code" else ():
             last = ast.unparse(ast.parse(cell.source).body[-1])

@@ -10,7 +10,7 @@ Then come labelled blocks; a block goes on in lines that are indented by two spa
     #   = Right: the first retry waits for level 3.         "=": this is what the run will show
     # - 1: after 1 second {lab07.level_one}       a choice that stands for a belief names it in braces
     #   > Level 1 lasts a second, but the first retry waits for level 3.      ">": the refutation of this choice
-    # note: The delay of retry n is that of level n + 2.          said to everybody when the run has answered
+    # note: The delay of retry n is that of level n + 2.          said to all when the run has answered
     # later: A listener fails for the first time. When …      the question as old_questions asks it labs later, if the
                                                   cells above it are needed; "later: -": it is not asked again
                                                   A prediction without choices asks for a whole number; the solution's

@@ -3,7 +3,7 @@
     solutions/grading/wrong/lab01.tags.diff
 
     === unsigned                              the name of a wrong answer
-    belief: lab01.hash_is_positive            what somebody who answers like this believes, by its id
+    belief: lab01.hash_is_positive            the belief behind such an answer, by its id
     says: A negative hash stays negative      words that the message must contain; without: the belief's refutation
     -    return struct.pack(">q", value - (1 << 32) if value >> 31 else value)
     +    return struct.pack(">q", value)

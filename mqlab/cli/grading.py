@@ -138,7 +138,7 @@ def grade(
 
 
 def _say_where(out: Path, unused: Iterable[Any]) -> None:
-    """Where the reports are, and which lines of overrides.csv were for nobody."""
+    """Where the reports are, and which lines of overrides.csv fit no student."""
     for line in unused:
         text = f"overrides.csv: {line.student} has no exercise {line.exercise} here; that line was not used"
         click.echo(text, err=True)
@@ -305,7 +305,7 @@ def _with_progress(grader: Any, submissions: list[Any]) -> list[Any]:
 
 @click.command()
 @click.argument("submissions", type=click.Path(path_type=Path))
-@click.option("--seed", help="The seed of the days, the same for everybody. Default: a random one, printed.")
+@click.option("--seed", help="The seed of the days, the same for all students. Default: a random one, printed.")
 @click.option("--unsafe-no-sandbox", is_flag=True, help="No sandbox: parts can read and change your files.")
 @course_option
 def league(submissions: Path, seed: str | None, unsafe_no_sandbox: bool, course: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""`mqlab incident`: a bad day for one student, made from the course's secret; its truth for whoever has the secret.
+"""`mqlab incident`: a bad day for one student, made from the course's secret; its truth for the holder of the secret.
 
 RocketMQ has no such tool. Lab 13 is about such days.
 

@@ -168,7 +168,7 @@ def lab(port: int | None, ip: str, no_browser: bool, path: str, extra: tuple[str
     local = "127.0.0.1" if ip in ("0.0.0.0", "", "*") else ip
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM ends it like Ctrl-C
     # 2. A session of its own: Ctrl-C reaches only this process, which then ends the server and its kernels in order.
-    # Its terminals find `mqlab`, also when nobody has activated the environment.
+    # Its terminals find `mqlab`, also when the environment is not activated.
     commands = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     environment = {**os.environ, "JUPYTER_TOKEN": token, "PATH": commands}
     with page_template(Path(sys.prefix) / "share" / "jupyter" / "lab" / "static") as options:

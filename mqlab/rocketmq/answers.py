@@ -5,7 +5,7 @@ Mirrors: the printing half of mqadmin's SubCommands. Every answer of ``lab.admin
     Rows([QueueStats(...), …])      rows[0].max_offset   for row in rows   rows.to_pandas()   print(rows)
     Detail (a dataclass)            plan.rows, plan.warnings, print(plan)
 
-An answer says which rows it has; the table is drawn by whoever called ``draw_answers_with``. mqlab.lab does so, and
+An answer says which rows it has; mqlab.lab hands ``draw_answers_with`` the function that draws them as a table, and
 without it an answer prints one row per line. Sort and select rows in Python.
 """
 

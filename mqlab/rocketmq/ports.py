@@ -205,7 +205,7 @@ class Ports:
     rng: random.Random
     note: Note
     annotate: Callable[[Any], None]  # the subject of the step under way (a decoded command), formatted only when shown
-    access: Access | None = None  # None: nothing is signed, everybody is answered
+    access: Access | None = None  # None: nothing is signed, every peer is answered
     refused: Callable[[str], None] | None = None  # told of each request that is answered with an error
     keeps_journal: bool = True  # False: nobody reads what would be noted of each message
 

@@ -24,7 +24,7 @@ def _quiet_day(lab: Lab) -> None:
 
 
 def _nobody_reads(lab: Lab) -> None:
-    """An order and no reader: neither entry nor unit depends on anybody having read it."""
+    """An order and no reader: neither entry nor unit depends on a read."""
     one_queue(lab, "orders")
     lab.producer("shop").send(Message("orders", "пока никто".encode()))
     lab.run_for("1m")

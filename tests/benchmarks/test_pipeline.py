@@ -1,4 +1,4 @@
-"""The benchmark of the pipeline counts every process, also one that nobody waits for; core-seconds are not asserted."""
+"""The benchmark of the pipeline counts every process, also one without a waiter; core-seconds are not asserted."""
 
 from __future__ import annotations
 

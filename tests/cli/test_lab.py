@@ -120,7 +120,7 @@ def test_progress_is_drawn_between_the_marks_of_the_index(tmp_path: Path) -> Non
     (mine / "00.ipynb").write_text(json.dumps(notebook | {"cells": [code | {"execution_count": None}]}), "utf-8")
     assert draw_progress(tmp_path) and not draw_progress(tmp_path)
     assert re.search(r"-->▰▱+ 1 of \d+<!-- end -->", (mine / "index.ipynb").read_text("utf-8"))
-    # It still counts as a copy that nobody has touched: a new release replaces it, and bars alone do not.
+    # It still counts as a copy that was not touched: a new release replaces it, and bars alone do not.
     assert copy_labs(tmp_path) == []
     (labs / "index.ipynb").write_text(json.dumps(notebook).replace("| evening", "| one evening"), "utf-8")
     assert [path.name for path in copy_labs(tmp_path)] == ["index.ipynb"]

@@ -97,7 +97,7 @@ def test_an_empty_folder_gets_the_labs(python: Path, folder: Path) -> None:
 
 
 def part_of(path: Path) -> bool:
-    """Whether a notebook of ``labs`` is handed out: not a copy in which somebody works."""
+    """Whether a notebook of ``labs`` is handed out: not a working copy."""
     return not re.search(r"-\d{4}-\d\d-\d\d|-Copy", path.name)
 
 

@@ -158,7 +158,7 @@ class GrpcClients:
             waiting(None, None)
 
     def close(self) -> None:
-        """Scan no more, and let everybody go."""
+        """Scan no more, and forget all clients."""
         if self._scan is not None:
             self._scan.cancel()
             self._scan = None

@@ -92,7 +92,7 @@ class GrpcFront:
         self._receiving.give_back(received)
 
     def close(self) -> None:
-        """End with the brokers: no lease is renewed, nobody is looked after."""
+        """End with the brokers: no lease is renewed, no client is watched."""
         self.renewing.close()
         self.state.clients.close()
 

@@ -6,7 +6,7 @@ Mirrors: ReceiveMessageActivity, ReceiveMessageResponseStreamWriter, ConsumerPro
     invisible time  60 s for a push consumer (auto_renew), whatever it says; else 10 s to 12 h
     each message    of a tag that is not wanted: acknowledged   delivered often enough: to %DLQ%group   else: answered
 
-The queue of the request is not used: nobody owns one. The answer is a stream of status, messages and the delivery time.
+The queue of the request is not used: none is owned. The answer is a stream of status, messages and the delivery time.
 """
 
 from __future__ import annotations

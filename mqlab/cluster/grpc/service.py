@@ -35,7 +35,7 @@ CLIENT_ERRORS = range(40_000, 50_000)
 
 
 class GrpcService(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """The server. ``users``: whom it lets in, None: everybody. ``fails``: whether a call of an RPC fails, for tests."""
+    """The server. ``users``: whom it lets in, None: all. ``fails``: whether a call of an RPC fails, for tests."""
 
     def __init__(self, front: GrpcFront, loop: asyncio.AbstractEventLoop, users: KnownUsers | None = None) -> None:
         self.front = front
@@ -78,7 +78,7 @@ class GrpcService(grpc.GenericRpcHandler):  # type: ignore[misc]
         self._loop.create_task(self._server.start())
 
     def stop(self) -> Any:
-        """End all calls; a task that is done when nobody is connected."""
+        """End all calls; a task that is done when no client is connected."""
         self.front.close()
         server, self._server = self._server, None
         return None if server is None else self._loop.create_task(server.stop(END_SECONDS))
@@ -112,7 +112,7 @@ class GrpcService(grpc.GenericRpcHandler):  # type: ignore[misc]
                 yield response
             sent = True
         finally:
-            if not sent:  # the client has hung up: what comes, or has come, is for somebody else
+            if not sent:  # the client has hung up: what comes, or has come, is for another client
                 promise.then(self.front.give_back)
 
     async def _telemetry(self, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:

@@ -101,7 +101,7 @@ class OpenTransactions:
     def ask_producer(self, client: GrpcClient, broker: Broker, question: RemotingCommand) -> None:
         """The broker asks a producer how a transaction ended."""
         if client.send is None:
-            return  # without a stream nobody hears it; the broker asks again
+            return  # without a stream no client hears it; the broker asks again
         half, fields = record.decode(question.body or b""), question.ext_fields
         transaction_id = fields["transactionId"]
         half_offset, log_offset = parse_long(fields["tranStateTableOffset"]), parse_long(fields["commitLogOffset"])

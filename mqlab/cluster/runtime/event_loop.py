@@ -159,4 +159,4 @@ class EventLoop:
 
 
 def _nothing(about: Any) -> None:
-    """A served node keeps no journal, so nobody asks what a step was about."""
+    """A served node keeps no journal, so no reader asks what a step was about."""

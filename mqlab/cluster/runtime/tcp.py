@@ -1,4 +1,4 @@
-"""Links to any address over TCP, for peers that nobody vouches for: slow, silent, malformed and many.
+"""Links to any address over TCP, for peers that are not trusted: slow, silent, malformed and many.
 
 Mirrors: NettyRemotingServer and NettyRemotingClient with their settings (serverChannelMaxIdleTimeSeconds,
 writeBufferHighWaterMark), and the sockets of the replication link.
@@ -59,7 +59,7 @@ def hold(where: Address) -> Address:
 
 
 def let_go(where: Address) -> None:
-    """Close the socket of an address that is held and that nobody took over."""
+    """Close the socket of an address that is held and was not taken over."""
     if (held := _held.pop(where, None)) is not None:
         held.close()
 

@@ -1,4 +1,4 @@
-"""From what somebody asked for to a plan: configuration file, single settings, addresses, master.
+"""From options to a plan: configuration file, single settings, addresses, master.
 
     the command line    over    the configuration file    over    RocketMQ's defaults
 

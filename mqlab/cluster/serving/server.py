@@ -214,7 +214,7 @@ class Server:
             self._release_files()
 
     def kill(self) -> None:
-        """End as SIGKILL would: nobody is told, nothing is saved; for tests with a server in their own process."""
+        """End as SIGKILL would: no peer is notified, nothing is saved; for tests with a server in their own process."""
         self._is_ending = True
         if self.grpc is not None:
             self.on_loop(self.grpc.stop)

@@ -221,7 +221,7 @@ class RocketMQ:
 
     def _jump(self, ms: int) -> None:
         broker = self._server.broker
-        # Clients cannot say that they are there while time jumps; nobody is silent because of it.
+        # Clients cannot say that they are there while time jumps; no client counts as silent because of it.
         members = [member for group in broker.consumers.values() for member in group.members.values()]
         members += [member for group in broker.producers.values() for member in group.values()]
         for member in members:

@@ -8,7 +8,7 @@
     the crash day, calm        counts the places at which the node can die: before a step, or before a line; where an
                                answer is graded, also before whatever it asks of the judge
     the crash day, once each   the node dies there and is started again: each promise, in order
-    with a meeting, once more  before each line somebody else does what the meeting says; nobody dies
+    with a meeting, once more  before each line another client does what the meeting says; no process dies
 
 A finding of a crashed day says where the node died, or before which line the other one came. A crash day should end
 soon after its last event: it is played again and again.
@@ -37,7 +37,7 @@ RESTART_AFTER = "1s"
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """What somebody else does between two lines of the answer; ``who`` begins the sentence that says when."""
+    """What another client does between two lines of the answer; ``who`` begins the sentence that says when."""
 
     who: str
     does: Callable[[Any], None]

@@ -105,7 +105,7 @@ class LabDatabases:
 
 
 def takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether a function can be called with so many arguments; True if nobody can know."""
+    """Whether a function can be called with so many arguments; True if that cannot be known."""
     try:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:

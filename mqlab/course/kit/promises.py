@@ -60,7 +60,7 @@ def finding_at(played: Played, row: Any, rule: str, expected: object, found: obj
 
 
 def broken(played: Played, where: str, expected: object, found: object, *, rule: str = "", belief: str = "") -> Finding:
-    """A finding of a day: its rule, or what is said to whoever holds this belief."""
+    """A finding of a day: its rule, or what is said about this belief."""
     return Finding(refutation(belief) if belief else rule, where, expected, found, lab=played.lab, belief=belief)
 
 

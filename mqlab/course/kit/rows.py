@@ -206,7 +206,7 @@ class Tables:
         explained = self.explain(call, rows, wrong) if self.explain is not None and not chosen else ""
         rule = chosen or explained or self.rules.get(wrong.part) or self._usual_rule(wrong.part)
         expected, actual = self._side_by_side(wrong)
-        # Where several misunderstandings give the same rows, nobody knows which one it was.
+        # Where several misunderstandings give the same rows, it is not known which one it was.
         beliefs = {slip.belief for slip in fitting}
         belief = beliefs.pop() if len(beliefs) == 1 else ""
         return Finding(rule, self._place(call, wrong), expected, actual, call=call, belief=belief)

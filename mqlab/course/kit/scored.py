@@ -9,7 +9,7 @@ They are for questions whose answer has no exact value, but where a wrong idea m
 
 ``judges`` are functions (call, value in the right form) -> Finding or None; of each call's value the first finding
 counts, with the ``share`` that it leaves. A case with several calls keeps the mean of their shares, and shows the first
-finding. Where one and the same value is right for many calls, ``floor`` says which share somebody earns who gives it
+finding. Where one and the same value is right for many calls, ``floor`` says which share an answer earns that gives it
 every time: it is worth nothing, and what is above it is worth more. ``opens`` names the lab's function that reads what
 is on disk and calls the answer with it. Where an answer must not have everything at once, ``told_by`` gets what
 ``opens`` made of the answer and the call, and tells one thing after the other from the judge's side.

@@ -1,4 +1,4 @@
-"""Likely misunderstandings: what somebody who holds one would answer, and what to say to them.
+"""Likely misunderstandings: what an answer with one returns, and what to say about it.
 
 Pure and Fields exercises list them; the first that fits explains a wrong answer.
 
@@ -48,7 +48,7 @@ class Slip:
             object.__setattr__(self, "says", refutation(self.belief))
 
     def values(self, call: Call) -> Sequence[Any]:
-        """What somebody with this misunderstanding may have returned."""
+        """What an answer with this misunderstanding may have returned."""
         would = self.would(call)
         return would if isinstance(would, OneOf) else (would,)
 

@@ -110,7 +110,7 @@ class Values:
             if isinstance(slip, Slip):
                 if self._is_slip(slip, answers, calls, call, value):
                     others = (slip for slip in self.slips[number + 1 :] if isinstance(slip, Slip))
-                    # Where several misunderstandings give the same, nobody knows which one it was.
+                    # Where several misunderstandings give the same, it is not known which one it was.
                     alone = not any(self._is_slip(other, answers, calls, call, value) for other in others)
                     return self._finding(slip.says, call, seen, slip.belief if alone else "")
             elif self._is_part_slip(slip, answers, calls, call, seen):

@@ -61,7 +61,7 @@ class AskedAgain(Said):
 
 @dataclass(frozen=True, repr=False)
 class OldQuestions(Said):
-    """The three questions of a lab, with buttons where somebody can click them."""
+    """The three questions of a lab, with buttons in a notebook."""
 
     lab: str = ""
     questions: Sequence[tuple[OldQuestion, str]] = ()  # with the answer of today's lab, "" before it

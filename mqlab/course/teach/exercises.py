@@ -77,7 +77,7 @@ class Case:
     """One check of an answer. ``run`` calls the learner's functions and returns a Finding, or None if all is well.
 
     ``weight`` is what the case counts next to the exercise's other cases, for partial credit; where no case has a
-    weight, it is all or nothing. ``prepare`` makes what the answer is judged by, before anybody watches the answer.
+    weight, it is all or nothing. ``prepare`` makes what the answer is judged by, before the answer is watched.
     """
 
     name: str

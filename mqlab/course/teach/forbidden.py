@@ -223,7 +223,7 @@ class Watch:
     def _is_for_an_answer(self, frame: FrameType | None) -> bool:
         while frame is not None and frame is not self._outside:
             # Beyond a step of a simulated world are those who play it, not those who act in the step. A module that is
-            # imported for the first time runs its own text, whoever needs it.
+            # imported for the first time runs its own text, for any importer.
             if frame.f_code.co_filename.startswith((THE_SIMULATION, THE_IMPORT_SYSTEM)):
                 return False
             if id(frame.f_globals) in self._globals or frame.f_code.co_filename in self._files:

@@ -1,4 +1,4 @@
-"""check(id, more=20): after the public cases, as many cases from seeds that nobody has seen.
+"""check(id, more=20): after the public cases, as many cases from new seeds.
 
     lab00.find:  ████████     16/20       progress; Kernel > Interrupt stops it, and what was tried counts
     ✓ 20 of 20 other seeds hold            or the first that does not, with its seed

@@ -52,7 +52,7 @@ class Predicted(Said):
 
 
 class ToClick(Predicted):
-    """The question without an answer in Python: shown with buttons where there is somebody to click them."""
+    """The question without an answer in Python: shown with buttons in a notebook."""
 
     def _ipython_display_(self) -> None:
         asked = self.asked
@@ -172,7 +172,7 @@ def reveal(prediction_id: str, happened: object) -> Said:
     facts = [("you predicted", asked.spelled(noted.answer)), ("it happened", asked.spelled(happened))]
     right = str(noted.answer) == str(happened)
     note_answer(asked.id, str(noted.answer), right)
-    # The refutation speaks to the choice that was made, the note to everybody.
+    # The refutation speaks to the choice that was made, the note to all.
     words = " ".join(part for part in (asked.refutations.get(str(noted.answer), ""), asked.note) if part)
     return Said("good" if right else "bad", asked.question, facts, note=words)
 

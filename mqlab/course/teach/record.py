@@ -80,7 +80,7 @@ def _is_learning() -> bool:
 
 
 def _read(line: str) -> AnswerNoted | None:
-    """One line of the file; None for a line that somebody broke."""
+    """One line of the file; None for a broken line."""
     try:
         answered = AnswerNoted(**json.loads(line))
         datetime.date.fromisoformat(answered.on)

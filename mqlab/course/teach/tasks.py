@@ -21,7 +21,7 @@ def _ready(*_given: object) -> str:
 class Task:
     """One task. All functions get what the learner's cell gave to ``answer`` after the value.
 
-    ``right`` gives the right value. ``wrong`` maps the name of a wrong answer to the value of somebody who answers so;
+    ``right`` gives the right value. ``wrong`` maps the name of a wrong answer to the value of such an answer;
     it is asked only when the answer is not right. ``unready`` says why the question does not fit what was given yet
     ("Change PAUSE first: …"), "" if it does. ``same`` compares two values, for answers that need not be exact.
     """

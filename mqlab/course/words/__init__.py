@@ -1,7 +1,7 @@
 """The words that a lab says in addition to its prose: questions, refutations, hints, notes, model answers.
 
 They are written in the lab's source, between its prose and its code. ``make labs`` puts them here: one file per lab,
-for all its parts. Manifests, predictions, tasks and hints read them; nobody writes them by hand.
+for all its parts. Manifests, predictions, tasks and hints read them; they are not written by hand.
 
     solutions/source/07a_retries.py ─┐
     solutions/source/07b_dead.py    ─┴─▶ mqlab/course/words/lab07.json ─▶ words_of("lab07")
@@ -26,7 +26,7 @@ NEVER = "-"
 
 
 class Choice(NamedTuple):
-    """One answer to choose. ``refutation`` is what is said to somebody who chose it, also where it was right."""
+    """One answer to choose. ``refutation`` is what its choice is answered, right or wrong."""
 
     key: str
     text: str
@@ -80,7 +80,7 @@ class ReflectionWords:
 
 @dataclass(frozen=True, slots=True)
 class BeliefWords:
-    """A wrong belief: the question that brings it out, what somebody who holds it says, and what is said to them."""
+    """A wrong belief: the question that brings it out, its claim, and what refutes it."""
 
     question: str
     claim: str
@@ -109,7 +109,7 @@ def words_of(lab: str) -> LabWords:
 
 
 def refutation(belief: str) -> str:
-    """What is said to somebody who holds a belief ("lab10.queue_number"), without its full stop, as rules are.
+    """What refutes a belief ("lab10.queue_number"), without its full stop, as rules are.
 
     UsageError for a belief without words.
     """

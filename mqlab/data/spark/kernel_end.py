@@ -4,7 +4,7 @@ So lab 10 removes the store that it wrote to the disk when its kernel ends.
 
     without this                                     with it
     ipykernel signals its children and waits for     the JVM gets its signal, ends within a second and is waited for;
-    them; an ended JVM nobody waited for counts      then nothing is left to wait for, and the clean-up at exit
+    them; an ended JVM not waited for counts        then nothing is left to wait for, and the clean-up at exit
     for ever, and Jupyter kills the kernel           runs: temporary folders, the warehouse
 
 Left out: kernels that are killed (nbval's are).

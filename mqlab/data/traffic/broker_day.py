@@ -39,7 +39,7 @@ class DaySlice:
 
 
 class BrokerDay:
-    """The slices of a broker's day. Whoever takes one has to count its messages in ``state.queues`` before the next."""
+    """The slices of a broker's day. The caller must count a slice's messages in ``state.queues`` before the next."""
 
     def __init__(self, state: WrittenStore, bodies: OrderBodies) -> None:
         self._state, self._bodies = state, bodies

@@ -1,4 +1,4 @@
-"""What somebody who watched a day could know at each moment of it: plain rows, every five minutes.
+"""What an operator who watched a day could know at each moment of it: plain rows, every five minutes.
 
 Mirrors: a collector that reads trace topic, queues and offsets as they grow.
 

@@ -7,7 +7,7 @@
     Zipf              a table of 65,536 rows cut by the weights 1/1, 1/2, 1/3 ...; a row names one customer or a few
 
 Whole numbers only: floating point differs between processors in the last bit, and a seed must give the same bytes.
-splitmix64 runs backwards as well: whoever sees what a draw led to can work out the seed and with it all other draws.
+splitmix64 runs backwards as well: what a draw led to gives away the seed and with it all other draws.
 SipHash does not, so the days of a class are made with it (see mqlab.data.traffic.trouble.capstone).
 Left out: randomness of a better quality than splitmix64's where there is nothing to hide.
 """

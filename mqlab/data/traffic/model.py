@@ -189,7 +189,7 @@ def _within(name: str, value: int, least: int, greatest: int) -> None:
 class Asked:
     """The request for a run: everything that its bytes depend on. Raises UsageError for impossible values.
 
-    ``seal``: secret bytes that replace the seed; without them nobody can make the run again or tell what happens.
+    ``seal``: secret bytes that replace the seed; without them the run cannot be repeated, nor its events be foretold.
     """
 
     messages: int

@@ -58,7 +58,7 @@ def is_whole(value: object) -> bool:
 
 
 def anything(value: object) -> bool:
-    """True: for methods whose answer nobody reads."""
+    """True: for methods whose answer is not read."""
     return True
 
 

@@ -73,7 +73,7 @@ class PartStore(MessageStore):
         self.clock.call_later(FLUSH_MS, self._flush_again, "store.flush")
 
     def shutdown(self) -> None:
-        """Dispatch and flush. What breaks here has nobody left to stop: the next life is judged by what is there."""
+        """Dispatch and flush. What breaks here has no run left to stop: the next life is judged by what is there."""
         if self.state.phase == "running":
             with contextlib.suppress(BrokenPart):
                 self.dispatch()

@@ -7,7 +7,7 @@ No task, timer or turn of the event loop is between two stacks: through asyncio 
 Pyodide gives each stack a thread state of its own, so that a tracer is carried over by the switch. It is off while a
 stack waits: what run_sync does is nobody's line.
 
-Left out: greenlet's switches with keywords, and the end of stacks that nobody refers to; they wait for ever.
+Left out: greenlet's switches with keywords, and the end of stacks without a reference; they wait for ever.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pandas
 
-NOTEBOOK = -1  # the cause of a step that nobody armed
+NOTEBOOK = -1  # the cause of a step that no earlier step armed
 HASHED_TOGETHER = 500  # records: fewer calls than one by one, little memory for a long journal
 
 
@@ -122,7 +122,7 @@ class Journal:
         self._cut_at = None if limit is None else limit + limit // 4 + 2  # kept records before the oldest go
         self._records: list[StepRecord] = []
         self._hashed = 0  # the first step that the running hash does not cover yet
-        self._searches: dict[str, _Search] = {}  # of each kind that somebody asked for: the next time it is read on
+        self._searches: dict[str, _Search] = {}  # of each kind that was searched: the next search continues it
 
     @cached_property
     def _hash(self) -> hashlib._Hash:
@@ -156,7 +156,7 @@ class Journal:
         return self._search(kind).changes
 
     def _search(self, kind: str) -> _Search:
-        """What there is of a kind, in lists of its own; whoever asks in a loop has only the new records looked at."""
+        """What there is of a kind, in lists of its own; a caller in a loop has only the new records searched."""
         known = _Search(self.dropped)
         if not self.steps_overlap:
             known = self._searches.setdefault(kind, known)

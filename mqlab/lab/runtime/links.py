@@ -176,7 +176,7 @@ class Links:
         return list(links)
 
     def drop_node(self, node: Machine, *, silent: bool) -> None:
-        """A process ends. Its sockets close and peers notice; if ``silent``, nothing is sent and nobody notices."""
+        """A process ends. Its sockets close and peers notice; if ``silent``, nothing is sent and no peer notices."""
         for connection in list(self._connections.get(node.name, ())):
             connection.is_open = False
             if not silent:
@@ -265,7 +265,7 @@ class Links:
         ]
 
     def _give_up_connecting(self, connection: Link) -> None:
-        """Let a connection fail with a time-out, because nobody answers."""
+        """Let a connection fail with a time-out, because no peer answers."""
         self._close_here(connection, "timed out", CONNECT_TIMEOUT_MS)
 
     def _close_here(self, connection: Link, reason: str, after_ms: int | None = None) -> None:

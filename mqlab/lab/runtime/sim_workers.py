@@ -105,7 +105,7 @@ class SimWorkers:
             for end in coroutine.dies_with:
                 end()
             if coroutine is not caller:  # that one killed its own process: see leave
-                # It returns to whoever ends it, who need not be the greenlet that played its last step.
+                # It returns to the greenlet that ends it, which need not be the greenlet that played its last step.
                 coroutine.carrier.parent = current_stack()
                 coroutine.carrier.throw(NodeDown(f"{self.node.name} is down"))
 

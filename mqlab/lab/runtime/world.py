@@ -203,7 +203,7 @@ class World(ABC, Generic[W]):
 
     @abstractmethod
     def wait_for(self, promise: Promise[Any]) -> None:
-        """Block the caller, whoever it is, until a promise is settled."""
+        """Block the calling thread until a promise is settled."""
 
     def is_quiet(self) -> bool:
         """Whether only periodic timers are left: nothing is on its way, parked, running or waiting to be retried."""

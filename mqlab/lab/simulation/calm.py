@@ -81,7 +81,7 @@ def late(lab: Lab, events: Events) -> Iterator[tuple[str, str]]:
             (at_ms for at_ms, next_offset in pulled.get(queue_key, ()) if next_offset > queue_offset), None
         )
         if pulled_ms is None:
-            continue  # nobody has it: that is another promise
+            continue  # no member has it: that is another promise
         began = [*added.get(queue_key, ()), *refused.get(queue_key, ())]
         owner_ms = max((at_ms for at_ms in began if at_ms <= pulled_ms), default=0)
         waited_ms = pulled_ms - max(readable_ms, owner_ms)

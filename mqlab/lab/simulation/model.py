@@ -372,7 +372,7 @@ def verified(lab: Lab) -> Iterator[Wrong]:
     for group, topic in GROUPS.items():
         for anomaly in lab.verify(group, stuck_after="5m"):
             if anomaly.why.startswith("it was stored, the log ended"):
-                continue  # nobody was told SEND_OK
+                continue  # no producer got SEND_OK
             if anomaly.kind in (LOST, SKIPPED, STUCK) and anomaly.message_queue.topic == topic:
                 yield Wrong("VERIFY", f"{group}: {anomaly.kind} {anomaly.msg_id}: {anomaly.why} (step {anomaly.step})")
 

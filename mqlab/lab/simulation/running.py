@@ -283,10 +283,10 @@ class Run:
     _end_power_off = _end_kill
 
     def _start(self, name: str) -> None:
-        if self.lab.handles[name].role in BROKERS:  # nobody starts a broker on a disk that fails
+        if self.lab.handles[name].role in BROKERS:  # no operator starts a broker on a disk that fails
             self.lab.disk_fails(name, None)
         self.lab.start(name)
-        if name in self.stopped:  # whoever was stopped in good order does not begin by itself
+        if name in self.stopped:  # a node that was stopped gracefully is not started again
             self.stopped.remove(name)
             self.lab.handles[name].start()
 

@@ -37,7 +37,7 @@ ENDS = {
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """One half message: when it was stored; its questions (ms, was somebody asked); its ends (ms, how)."""
+    """One half message: when it was stored; its questions (ms, was a producer there); its ends (ms, how)."""
 
     name: str
     stored_ms: int

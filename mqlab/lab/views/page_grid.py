@@ -1,6 +1,6 @@
 """The pages of files as a grid: which of them a power cut would leave as they are, and which it would undo.
 
-Mirrors: what the operating system knows as dirty pages, and shows nobody. Lab 01 looks at it before it pulls the plug.
+Mirrors: what the operating system knows as dirty pages, and does not show. Lab 01 looks at it before it pulls the plug.
 
     commitlog/00000000000000000000   ■■■▲▲····      3 synced, 2 written and not synced, 251 never written
     consumequeue/orders/0/0000…      ▲·             ■ synced   ▲ written, not synced   · never written

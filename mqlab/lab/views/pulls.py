@@ -1,6 +1,6 @@
 """The pulls of a group: what each asked for, how long the broker held it, with which filter it read, what came.
 
-Mirrors: PullMessageProcessor and PullRequestHoldService, as seen by somebody who reads both ends of the connection.
+Mirrors: PullMessageProcessor and PullRequestHoldService, as seen from both ends of the connection.
 
     asked_ms ── request ──▶ arrived_ms ── held, until woken ──▶ left_ms ── answer ──▶ answered_ms
     from_offset             filter_text                         status, next_offset, found, kept

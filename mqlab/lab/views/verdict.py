@@ -341,7 +341,7 @@ class _Judge:
         last = self.history.last
         if last is None or reader.good or message.dead:
             return
-        # Either a listener holds it for too long, or nobody has fetched it for too long.
+        # Either a listener holds it for too long, or no member has fetched it for too long.
         for delivery in reader.deliveries:
             in_ms = last.now_ms - delivery.started.now_ms
             if self._may_still_end(delivery) and in_ms > self.stuck_after_ms:

@@ -76,7 +76,7 @@ def _deaths(state: LabState) -> dict[str, int]:
 
 
 def _in_memory(state: LabState, group: str, queue: MessageQueue) -> int | None:
-    """The offset in the memory of the member that owns the queue; None when nobody does, or it has none yet."""
+    """The offset in the memory of the member that owns the queue; None without an owner, or when it has none yet."""
     members: Sequence[Any] = [handle for handle in state.handles.values() if handle.role == "consumer" and handle.is_up]
     for handle in members:
         if handle.node.group == group and queue in handle.node.process_queues:

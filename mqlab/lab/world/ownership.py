@@ -4,7 +4,7 @@
     fault.killed  fault.powered_off          a process that ends drops nothing: its end ends what it owned
     member.left                              nor does one that is shut down: it tells the broker
 
-Retry queues are left out: nobody waits for them.
+Retry queues are left out: no reader waits for them.
 """
 
 from __future__ import annotations

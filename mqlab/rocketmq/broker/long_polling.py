@@ -144,7 +144,7 @@ class HeldPulls(BrokerTable[QueueKey, list[HeldPull]]):
         return properties is None or message_filter.matches_properties(properties)
 
     def _check_at(self, pull: HeldPull, due_ms: int, kind: str) -> None:
-        # A pull has one deadline: the earliest check that somebody has asked for.
+        # A pull has one deadline: the earliest check that was requested.
         due_ms = next_on_grid(due_ms, self._period_ms, self._origin_ms)
         if pull.deadline is not None:
             if pull.deadline.due_ms <= due_ms:

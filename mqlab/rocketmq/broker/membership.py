@@ -113,7 +113,7 @@ class Membership:
         return request.reply()
 
     def channel_closed(self, channel: Channel) -> None:
-        """A connection is gone: its clients leave their groups. Nobody gets a notice while the broker itself stops."""
+        """A connection is gone: its clients leave their groups. No member is notified while the broker stops."""
         if not self._state.is_running:
             return
         self._held_pulls.drop(channel)

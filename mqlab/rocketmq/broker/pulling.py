@@ -125,7 +125,7 @@ class Pulling:
             answer = self._pull(header, held.channel, held.request, held.reply, first=False)
         except Refused as no:
             answer = no.answer_to(held.request)
-        except Exception as error:  # nobody else would answer this pull, and who woke it has nothing to do with it
+        except Exception as error:  # nothing else would answer this pull, and what woke it did not fail
             self._state.ports.note("handler.failed", code=held.request.code, error=repr(error))
             answer = held.request.reply(ResponseCode.SYSTEM_ERROR, f"{type(error).__name__}: {error}")
         held.state = HELD_PULL[held.state, ANSWER]

@@ -7,7 +7,7 @@ Mirrors: ReplyMessageProcessor; SEND_REPLY_MESSAGE, SEND_REPLY_MESSAGE_V2.
                                                                       ◀── its answer decides SUCCESS or SYSTEM_ERROR
 
 The requester is found by its client id among the producers that have sent heartbeats here. A reply that could not be
-pushed is stored all the same, and nobody reads it (storeReplyMessageEnable, true by default).
+pushed is stored all the same, and never read (storeReplyMessageEnable, true by default).
 Left out: metrics of replies.
 """
 

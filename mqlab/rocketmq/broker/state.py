@@ -84,7 +84,7 @@ class BrokerState:
     now_ms: Callable[[], int]
     started_ms: int
     told_name_servers: Sequence[str] = ()  # in GET_BROKER_CONFIG; a slave that knows only its master needs them
-    users: UserTable | None = None  # None: everybody is answered
+    users: UserTable | None = None  # None: every client is answered
     is_running: bool = False
     permission_changed: Signal[[]] = field(default_factory=Signal)
 

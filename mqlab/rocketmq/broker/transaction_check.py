@@ -1,4 +1,4 @@
-"""Asks producers how a transaction ended that nobody has ended.
+"""Asks producers how an open transaction ended.
 
 Mirrors: TransactionalMessageServiceImpl.check, TransactionalMessageCheckService,
 AbstractTransactionalMessageCheckListener; CHECK_TRANSACTION_STATE.
@@ -305,7 +305,7 @@ class TransactionCheck:
         return again
 
     def _give_up(self, half: Record) -> None:
-        """Copy a half message that nobody has ended to the topic of given-up ones. Mirrors resolveDiscardMsg."""
+        """Copy a half message that has no end to the topic of given-up ones. Mirrors resolveDiscardMsg."""
         topic = self._state.topics.create_on_send_back(names.CHECK_MAX_TIME_TOPIC, 1)
         moved = half.changed(topic=topic.topic_name, queue_id=0, prepared_transaction_offset=0, magic=None)
         result = self._putter.put(moved)

@@ -105,7 +105,7 @@ class RealFiles:
                 os.ftruncate(descriptor, size)
             return self._mapping(path, size, with_descriptors(lambda: _map(descriptor, size)))
         except OSError:
-            if is_new and os.path.exists(path):  # whoever tries again may use another name
+            if is_new and os.path.exists(path):  # the next attempt may use another name
                 os.remove(path)
             raise
         finally:

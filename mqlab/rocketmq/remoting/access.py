@@ -56,7 +56,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who may ask a broker. ``type``: "Super" or "Normal"; ``status``: "enable" or "disable"."""
+    """An account that may ask a broker. ``type``: "Super" or "Normal"; ``status``: "enable" or "disable"."""
 
     name: str
     password: str = field(repr=False)
@@ -104,7 +104,7 @@ class Users:
 
 @dataclass(frozen=True, slots=True)
 class NodeAccess:
-    """Both sides of one node: how it signs what it asks (None: not), and whom it answers (None: everybody)."""
+    """Both sides of one node: how it signs what it asks (None: not), and whom it answers (None: every peer)."""
 
     credentials: Credentials | None = None
     users: Users | None = None

@@ -232,7 +232,7 @@ class Remoting:
 
         def reply(answer: RemotingCommand) -> None:
             nonlocal waits
-            if waits:  # else nobody reads an answer to it
+            if waits:  # else the answer is not read
                 waits = False
                 channel._unanswered -= 1
             if self.ports.refused is not None and _is_refusal(command, answer):

@@ -9,7 +9,7 @@ Mirrors: RunningFlags (WRITE_LOGICS_QUEUE_ERROR_BIT, WRITE_INDEX_FILE_ERROR_BIT)
                            another timer of the broker (schedule, registration …): messages can be kept, and are taken
 
 A part is named by its kind of step (``store.dispatch``), by what is written (``commitlog.flush``) or by its file.
-An answer never depends on such a part, so without this table nobody would learn that it has stopped.
+An answer never depends on such a part, so only this table shows that it has stopped.
 """
 
 from __future__ import annotations

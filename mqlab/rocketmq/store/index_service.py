@@ -265,7 +265,7 @@ class IndexService:
             full = self.index_files[-1]
             full_name = full.path.rpartition("/")[2]
             name = max(name, str(int(full_name) + 1).zfill(len(full_name)))
-            self._flush(full)  # first: if that fails, no file was made that nobody fills
+            self._flush(full)  # first: if that fails, no file was made that stays empty
             fresh = self._open(f"{self.directory}/{name}", full.end_physical_offset, full.end_timestamp)
         self.index_files.append(fresh)
         return fresh

@@ -25,7 +25,7 @@ from tests.cluster.serving.test_hostile_peers import GOOD, Peer, must_be_served,
 from tests.cluster.serving.test_serve_command import ANYWHERE, serving
 
 SAMPLES = 60
-# Seconds: a server that waits for one of the slow peers answers nobody. On an idle machine it takes some 30 ms.
+# Seconds: a server that waits for one of the slow peers answers no other. On an idle machine it takes some 30 ms.
 SOON = 30.0
 
 

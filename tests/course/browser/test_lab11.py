@@ -26,7 +26,7 @@ def test_lab11b_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> No
     echoes.get_by_label("Stretch", exact=True).select_option(label="30 s")
     echoes.get_by_role("list", name="Calls of the cell").get_by_text("k-0, stored 00:00:00").wait_for()
 
-    # 2. The answer of somebody who takes every repeated call for a retry.
+    # 2. The answer of a student who takes every repeated call for a retry.
     retried = '    cause = functions.when(functions.col("retry_times") > 0, "retry").otherwise("first")\n'
     columns = '"group_name", "request_id", "msg_id", "keys", cause.alias("cause")'
     check = write_and_check(

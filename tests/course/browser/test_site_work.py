@@ -76,7 +76,7 @@ def test_a_second_visit_needs_no_server(chromium: Any, site: Path) -> None:
 
 
 def work(page: Any) -> int:
-    """Lab 00 as somebody works it who has one exercise right and one wrong, saved; returns how many it has."""
+    """Lab 00 as a student works it who has one exercise right and one wrong, saved; returns how many it has."""
     solved = json.loads((ROOT / "solutions" / FIRST).read_text("utf-8"))
     answers = {cell["id"]: "".join(cell["source"]) for cell in solved["cells"]}
     cells = notebook_of(page)["cells"]

@@ -1,4 +1,4 @@
-"""The attempt log: only when asked for, only what was checked, and harmless whoever wrote it."""
+"""The attempt log: only when asked for, only what was checked, and harmless whatever is in it."""
 
 from __future__ import annotations
 

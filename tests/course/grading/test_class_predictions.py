@@ -1,4 +1,4 @@
-"""What a class predicted: read as data from outputs and from text, whatever anybody wrote there."""
+"""What a class predicted: read as data from outputs and from text, whatever a student wrote there."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def student(number: int, *exercises: ExerciseResult, status: str = GRADED) -> Gr
 
 @pytest.fixture
 def ten() -> list[GradeRecord]:
-    """Ten students: everybody solves ``easy``, six solve ``middle``, and the same six solve ``same``."""
+    """Ten students: all solve ``easy``, six solve ``middle``, and the same six solve ``same``."""
     return [
         student(
             number,

@@ -197,7 +197,7 @@ def test_the_seed_is_on_no_disk_while_grading_and_nothing_stays_after_a_kill(
     assert left == []
     assert written == [] and "SECRET" not in str(commands)
     assert folders and all(path.stat().st_mode & 0o077 == 0 for path in folders)
-    assert list((tmp_path / "tmp").glob("mqlab-grade-*"))  # killed: nobody was left to remove it
+    assert list((tmp_path / "tmp").glob("mqlab-grade-*"))  # killed: no process was left to remove it
     save("no notebook", tmp_path / "in" / "anna.ipynb")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     assert mqlab(*words).exit_code == 0 and not list((tmp_path / "tmp").glob("mqlab-grade-*"))

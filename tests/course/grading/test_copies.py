@@ -47,7 +47,7 @@ def test_a_killed_copy_has_the_number_of_its_signal_and_no_word(copy: Copy) -> N
     copy.kill()
     assert copy.wait(SECONDS) == -signal.SIGKILL
     assert copy.last_word() == ""
-    copy.kill()  # nobody else may have the number by now
+    copy.kill()  # no other process may have the number by now
 
 
 def test_a_copy_whose_order_never_comes_ends(copies: Copies) -> None:

@@ -159,4 +159,4 @@ def test_it_is_ended_and_waited_for_as_a_subprocess_is() -> None:
         kernel.wait(0)
     kernel.terminate()
     assert kernel.wait(SECONDS) == kernel.poll() == -signal.SIGTERM
-    kernel.kill()  # nobody else may have the number by now
+    kernel.kill()  # no other process may have the number by now

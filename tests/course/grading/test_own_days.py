@@ -95,7 +95,7 @@ def test_the_days_of_a_class_differ_and_a_reference_solves_them(
 
 
 def test_an_answer_for_another_ones_day_is_refused(hidden: ModuleType, reference: dict[str, Any]) -> None:
-    # The student knows the exact truth of somebody else's day, and writes it down.
+    # The student knows the exact truth of another student's day, and writes it down.
     mine = own_day(ticket("anna"))
     found = {group: [one for g, one in mine.harmed if g == group] for group in {g for g, _ in mine.harmed}}
     (case,) = hidden.FROM_OWN["lab13.whom"](ticket("dilnoza"))

@@ -1,4 +1,4 @@
-"""Who handed in what: folders of notebooks, of students, of Moodle and Canvas; nobody is forgotten."""
+"""Who handed in what: folders of notebooks, of students, of Moodle and Canvas; no student is forgotten."""
 
 from __future__ import annotations
 

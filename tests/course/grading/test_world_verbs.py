@@ -104,7 +104,7 @@ def test_admin_verbs_that_read_answer_as_they_do_in_a_notebook(behind: Desk) -> 
             there = ask(lab.admin, verb, args, {})
             here = getattr(lab.admin, verb)(*args)
             assert type(there) is type(here), verb
-            # Asking is traffic too: what counts calls, or says when somebody was last heard, has moved on.
+            # Asking is traffic too: what counts calls, or says when a client was last heard, has moved on.
             if verb not in ("cluster_list", "get_consumer_running_info", "stats_all"):
                 assert str(there) == str(here), verb
 

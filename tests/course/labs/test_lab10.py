@@ -249,7 +249,7 @@ def test_the_rule_is_about_the_row_that_is_shown() -> None:
     assert explained(counting.FAILURES, failures, waiting) == refutation("lab10.waiting_came_back")
 
     busiest = counting.asked(right.busiest, odd_day(), most=3)
-    # C7 has copies in other topics: whoever counts some of them counts too many.
+    # C7 has copies in other topics: an answer that counts some of them counts too many.
     some_copies = [row | {"messages": row["messages"] + (row["customer"] == "C7")} for row in right.busiest(odd, 3)]
     assert explained(counting.BUSIEST, busiest, some_copies) == refutation("lab10.all_are_events")
     nobody = [*right.busiest(odd, 2, is_counted=lambda topic: True), {"customer": "", "messages": 99}]
@@ -290,7 +290,7 @@ def test_messages_may_be_told_apart_by_their_id_as_well(spark: SparkSession) -> 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_small_store_has_equal_queues_and_equal_customers(seed: int) -> None:
-    """Whoever takes another one of equal queues, or counts a column or the offsets, gives other rows."""
+    """An answer that takes another one of equal queues, or counts a column or the offsets, gives other rows."""
     (asked,) = counting.asked(right.fullest, even_day(seed))
     (bought,) = counting.asked(right.busiest, even_day(seed), most=2)
     more = right.busiest(right.messages(even_day(seed)), most=3)

@@ -95,7 +95,7 @@ def test_a_solution_was_run_to_its_end_and_its_explorers_need_no_kernel(path: Pa
 
 @pytest.mark.parametrize("path", LABS)
 def test_every_answer_of_a_solution_is_right(path: Path) -> None:
-    """A model answer that is told to run something first would be as committed, and nobody could give a better one."""
+    """A model answer that should run something first would be as committed, and no student could give a better one."""
     judged = re.compile(r'^(answer|check)\("(lab\d\d\.\w+)"', re.MULTILINE)
     solution = load_json(build.targets(path)[1])
     calls = [

@@ -1,4 +1,4 @@
-"""In a notebook, an answer that uses what does the exercise for it is told so; nobody else is."""
+"""In a notebook, an answer that uses what does the exercise for it gets a message; no other does."""
 
 from __future__ import annotations
 

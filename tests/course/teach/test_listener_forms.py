@@ -1,4 +1,4 @@
-"""What is told to somebody whose listener cannot be called as a consumer calls it, and what is taken for one."""
+"""What a student reads whose listener cannot be called as a consumer calls it, and what is taken for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The knows board: its runs are Labs, beliefs change when somebody asks, its page has what it lets a reader choose."""
+"""The knows board: its runs are Labs, beliefs change when a client asks, its page has what it lets a reader choose."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_bodies_are_checked_as_the_store_does(tmp_path: Path) -> None:
     path = tmp_path / "b" / "commitlog" / f"{0:020}"
     content = path.read_bytes()
     empty = table.column("physical_offset").to_pylist()[3]
-    flip(path, empty + 8)  # the sum of an empty body: nobody looks
+    flip(path, empty + 8)  # the sum of an empty body: not checked
     assert read_table(tmp_path / "b", ["body"]).num_rows == 4
     for body in (zlib.compress(text), b"one", "два".encode()):
         path.write_bytes(content)

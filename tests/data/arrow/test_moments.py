@@ -54,7 +54,7 @@ def test_files_made_ahead_and_a_log_without_files(tmp_path: Path) -> None:
 
 
 def test_damage_before_the_moment_stays_in_the_range(tmp_path: Path) -> None:
-    """Whoever reads from there comes to it; damage among older messages does not matter."""
+    """A read from there comes to it; damage among older messages does not matter."""
     written = write_log(tmp_path / "b", stored(20), file_size=65_536)
     path = tmp_path / "b" / "commitlog" / f"{0:020}"
     damaged = bytearray(path.read_bytes())

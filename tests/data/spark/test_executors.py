@@ -1,4 +1,4 @@
-"""Planning processes ask what executors see: a thread answers, whoever calls in between. No session is needed."""
+"""Planning processes ask what executors see: a thread answers, whatever calls come in between. No session is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A day for each student: exact, different for everybody, and closed to whoever does not have the secret."""
+"""A day for each student: exact, different for each student, and closed without the secret."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ HARMLESS = (
 
 @pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind not in BLIND])
 def test_the_harm_of_each_kind_is_what_the_disks_show(small_day, kind: str) -> None:
-    # A day of few messages; with this seed each kind that can harm somebody does.
+    # A day of few messages; with this seed each kind that can do harm does.
     day = small_day(messages=6_000, seed=2, model=SMALL.changed(index=False, incidents=(kind,)))
     (counted,) = json.loads(day.truth.read_text("utf-8"))["brokers"]["broker-a"]
     (told,) = harm_of(day.asked)

@@ -1,4 +1,4 @@
-"""A run is the same whoever makes it and however often it stops; what is not its own it leaves alone."""
+"""A run is the same however often it stops; what is not its own it leaves alone."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def _stored(live: traffic.GrowingBrokers) -> dict[str, list[object]]:
 def live_killed(directory: Path, times: int, seed: int) -> tuple[int, bool]:
     """Kill one broker after the other while the day runs.
 
-    Returns how many messages are stored at the end, and whether they are those of a day that nobody disturbed.
+    Returns how many messages are stored at the end, and whether they are those of an undisturbed day.
     """
     rng = random.Random(seed)
     with traffic.live(directory / "cut", seed=7, start=START, **SMALL) as live:

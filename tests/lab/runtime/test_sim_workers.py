@@ -49,7 +49,7 @@ def test_a_greenlet_that_ran_a_call_runs_the_next_one() -> None:
 
 
 def test_a_greenlet_that_began_under_a_profiler_runs_no_other_call() -> None:
-    """In Python 3.11 it would go on reporting calls, to nobody, which ends the process."""
+    """In Python 3.11 it would go on reporting calls without a receiver, which ends the process."""
     consumed: list[str] = []
     sim_workers._of_this_thread.waiting.clear()
     with cProfile.Profile():

@@ -134,7 +134,7 @@ def moments(lab: Lab, kind: str, **like: Any) -> list[int]:
 
 
 def delivered(lab: Lab, group: str) -> list[Any]:
-    """The deliveries to a group's listeners in the order they began, without the messages that nobody got."""
+    """The deliveries to a group's listeners in the order they began, without the messages that no listener got."""
     return list(lab.deliveries(group, absences=False))
 
 

@@ -162,7 +162,7 @@ def test_config_gives_the_configured_queues_and_so_no_retries() -> None:
     lab.run_for("60s")
     assert owned(consumer) == [2] and len(consumer.message_queues) == 1
     assert listener.bodies == ["q2"]
-    assert lab.broker().store.max_offset("%RETRY%billing", 0) == 1  # its retry lies there, and nobody reads it
+    assert lab.broker().store.max_offset("%RETRY%billing", 0) == 1  # its retry is there, and no member reads it
 
 
 class EvenAndOdd:

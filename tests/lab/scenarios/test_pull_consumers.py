@@ -119,7 +119,7 @@ def test_the_modes_exclude_each_other_and_an_assigning_member_takes_a_share_it_d
     other.assign([Q0])
     other.start()
     lab.run_for("30s")
-    assert len(subscribed.assignment()) == 2  # never mix modes in one group: half of its queues are nobody's
+    assert len(subscribed.assignment()) == 2  # never mix modes in one group: half of its queues have no owner
 
 
 def test_a_poll_gives_one_pulls_messages_of_one_queue() -> None:

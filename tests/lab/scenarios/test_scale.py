@@ -28,7 +28,7 @@ def calls_of(run: Callable[[], Any]) -> int:
 
 
 def group_of(members: int) -> Lab:
-    """A settled group with a queue for each member; the broker tells nobody that others came (n² frames)."""
+    """A settled group with a queue for each member; the broker notifies no member that others came (n² frames)."""
     lab = Lab(broker={"notify_consumer_ids_changed_enable": False}, client={"enable_trace": False}, journal_limit=1_000)
     lab.create_topic("orders", read_queue_nums=members, write_queue_nums=members)
     for number in range(members):

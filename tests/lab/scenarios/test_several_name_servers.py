@@ -163,7 +163,7 @@ def test_wiping_the_permission_asks_each_on_its_own() -> None:
 def test_members_with_different_views_own_queues_twice_or_not_at_all() -> None:
     """On paper: who sees both brokers divides [a0 a1 b0 b1], who sees broker-a alone divides [a0 a1] and heartbeats to
     broker-a alone. So the first takes half of four when it asks broker-a who else there is, all four when it asks
-    broker-b; the second takes its half of two: some queue is owned twice, or some by nobody, or both.
+    broker-b; the second takes its half of two: some queue has two owners, or some none, or both.
     """
     lab = quiet_lab(seed=59, name_servers=2, brokers=2)
     lab.create_topic("orders", read_queue_nums=2, write_queue_nums=2)

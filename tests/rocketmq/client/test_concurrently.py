@@ -286,7 +286,7 @@ def test_the_safer_timer_gives_up_when_broadcasting(world: World, tmp_path: Path
     )
     send(world.producer(), "orders", "зависло")
     world.run_for(30_100)
-    assert world.requests(BACK) == []  # nobody reads %RETRY% of a broadcasting group
+    assert world.requests(BACK) == []  # no member reads %RETRY% of a broadcasting group
     assert len(world.notes("message.given_up")) == 1
     assert consumer.offset_store.read_memory(QUEUE) == 1
 

@@ -36,7 +36,7 @@ def test_a_dispatch_that_fails_stops_the_store_and_continues_where_it_was(
     world.settle()
     world.files.refuse_open = error
     assert store.put(new_record(2)).is_ok  # its queue has a file
-    assert store.put(new_record(3, queue_id=1)).is_ok  # needs a new one: nobody can know yet
+    assert store.put(new_record(3, queue_id=1)).is_ok  # needs a new one: that is not known yet
     world.clock.advance(5)
     refused = store.put(new_record(4))
     assert (refused.status, f"store.dispatch failed: {type(error).__name__}" in refused.reason) == (REFUSED, True)

@@ -133,7 +133,7 @@ def find_calls(seed: int) -> Iterator[Call]:
 
 def timeline_calls(seed: int) -> Iterator[Call]:
     """For each order and group: when it was stored, first seen, and known to be done."""
-    # Every second day ends while somebody is still at work, so that some things have not happened yet.
+    # Every second day ends while a listener is still at work, so that some things have not happened yet.
     lab = working_day(seed, 26_000 if seed % 2 else 12_000)
     rows = lab.timeline().table().to_dicts()
     # A third group was never there: what did not happen at all.

@@ -225,7 +225,7 @@ def _customers_can_buy(today: ShopDay) -> Finding | None:
 
 
 def _not_taken(today: ShopDay, order: Placed, where: str, error: BaseException) -> Finding:
-    """place_order has raised: the lock of somebody else, a broker that is away, or a mistake of its own."""
+    """place_order has raised: the lock of another connection, a broker that is away, or a mistake of its own."""
     text = f"{type(error).__name__}: {error}".splitlines()[0]
     if "locked" in text:
         return Finding(LOCKED_RULE, where, "the order is taken", text, lab=today.lab)

@@ -204,7 +204,7 @@ def _everything_is_consumed(today: ScaleDay) -> Finding | None:
 
 
 def _belief(group: str, left: Sequence[Any], write_ms: int, read_ms: int) -> str:
-    """Why messages lie in queues that nobody reads any more."""
+    """Why messages are left in queues without a reader."""
     if read_ms - write_ms < 1_000:
         return "lab02.numbers_alone"
     if all(message.store_timestamp > read_ms - 5_000 for message in left) and read_ms - write_ms < ROUTE_MS:
@@ -220,7 +220,7 @@ def _traffic_never_stops(today: ScaleDay) -> Finding | None:
     belief = ""
     changes = today.lab.journal.changes("topic.updated")
     if any(values["topic"] == TOPIC and not values["now"]["perm"] & PERM_WRITE for _, values in changes):
-        pass  # nobody may write: routes do not decide that
+        pass  # no queue may be written: routes do not decide that
     elif write_ms is not None and read_ms is not None and read_ms - write_ms < ROUTE_MS:
         belief = "lab02.numbers_alone" if read_ms - write_ms < 1_000 else "lab02.routes_at_once"
     actual = f"{traffic.number - traffic.sent} of {traffic.number} sends failed"

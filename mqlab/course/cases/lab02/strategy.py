@@ -174,7 +174,7 @@ def day(seed: int) -> ClusterDay:
     rng.shuffle(slow)
 
     def goes(today: FaultDay) -> None:
-        # 1. Small differences are none: below 50 ms nobody is avoided.
+        # 1. Small differences are none: below 50 ms no broker is avoided.
         today.lab.slow(first, rng.randint(8, 20))
         _sends(today, 8)
         today.lab.slow(first, 0)
@@ -208,7 +208,7 @@ def day(seed: int) -> ClusterDay:
 def _sends(today: FaultDay, count: int, every_ms: int = 130) -> None:
     for _ in range(count):
         message = Message(TOPIC, b"a book")
-        with suppress(MqlabError):  # a strategy that sends to nobody is told so by its answers
+        with suppress(MqlabError):  # the answers of a strategy without a broker say so
             today.sent[today.shop().send(message).msg_id] = message
         today.lab.run_for(every_ms)
 

@@ -64,7 +64,7 @@ def calls_of(strategy: str, chosen: Sequence[Vector], rng: random.Random, with_s
         asking = dict.fromkeys((vector.members[0], vector.members[-1], rng.choice(vector.members)))
         calls += [_call(strategy, vector, member, "") for member in asking]
     if with_stranger:
-        # In this vector every member has queues, so nobody's share is like that of a stranger.
+        # In this vector every member has queues, so no share is like that of a stranger.
         full = next((vector for vector in chosen if uneven(vector)), chosen[0])
         calls.append(_call(strategy, full, "10.0.9.9@not-there-yet", "a member that the broker does not know"))
     return calls

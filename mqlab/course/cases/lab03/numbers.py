@@ -67,7 +67,7 @@ def _worst_at_first() -> Call:
 
 
 def _idle() -> Call:
-    """Two queues, three members: somebody has nothing."""
+    """Two queues, three members: one member has nothing."""
     moments: Moments = [(["a", "b"], {0: "a", 1: "b"}), (["a", "b", "c"], {0: "a", 1: "b"})]
     return Call(moments=moments, right=1, about="two queues, then three members")
 
@@ -139,7 +139,7 @@ def _leaving_only(call: Call) -> float:
 
 
 def _even_shares_only(call: Call) -> float:
-    """Everybody may keep its even share, nobody one more."""
+    """Each member may keep its even share, none may keep one more."""
     needed = 0
     for (_, before), (members, _) in pairwise(call["moments"]):
         had = Counter(owner for owner in before.values() if owner in members)
@@ -148,7 +148,7 @@ def _even_shares_only(call: Call) -> float:
 
 
 def _everybody_one_more(call: Call) -> float:
-    """Everybody may keep one more than the even share."""
+    """Each member may keep one more than the even share."""
     needed = 0
     for (_, before), (members, _) in pairwise(call["moments"]):
         had = Counter(owner for owner in before.values() if owner in members)

@@ -1,10 +1,10 @@
 """Lab 03's your-turn tasks: what is right is counted in the learner's own world, or found by trying.
 
-    enough    queues of two topics, so that nobody of five is idle and nobody has more than a quarter
+    enough    queues of two topics, so that none of five is idle and none has more than a quarter
     unlucky   a number of virtual nodes with which one of three members has nine of twelve queues
-    deaf      how long a queue had two owners when nobody was told of the new one
+    deaf      how long a queue had two owners when no member was notified of the new one
     worst     queues that moved in a history in which dealing is three times worse than need be
-    window    messages given twice in a group with short calls, in which nobody is told
+    window    messages given twice in a group with short calls, in which no member is notified
     measured  queues that moved in a group with a strategy of the learner's choice
 
 What is said to a wrong answer is in the lab's sources.
@@ -69,7 +69,7 @@ def _works_now(lab: Any) -> str:
 
 
 def _as_many_orders(_lab: Any) -> int:
-    """Queues added to orders only, until everybody has one."""
+    """Queues added to orders only, until each member has one."""
     return INSTANCES + 1
 
 

@@ -1,4 +1,4 @@
-"""How queues are divided by somebody who believes something else: what the slips of lab 03 would answer."""
+"""How queues are divided under other beliefs: what the slips of lab 03 would answer."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def last_ones_have_more(call: Call) -> list[MessageQueue]:
 
 
 def rest_to_nobody(call: Call) -> list[MessageQueue]:
-    """Even blocks; nobody reads the remainder."""
+    """Even blocks; the remainder has no reader."""
     share, _, count = _shares(call)
     return _block(call, [share] * count)
 
@@ -103,7 +103,7 @@ def _points(call: Call, hash_of: Callable[[str], int], numbers: Iterable[int]) -
 def _on_a_ring(
     call: Call, points: Sequence[tuple[int, str]], hash_of: Callable[[str], int], back: int = 0, wraps: bool = True
 ) -> list[MessageQueue]:
-    """The member's queues; ``back`` 1 takes the point before, without ``wraps`` the last queues are nobody's."""
+    """The member's queues; ``back`` 1 takes the point before, without ``wraps`` the last queues have no owner."""
     hashes = [point for point, _ in points]
     mine = []
     for queue in call["queues"]:

@@ -180,7 +180,7 @@ def _memory_survives(call: Call) -> list[int]:
 
 
 def _newest_report_in_the_file(call: Call) -> list[int]:
-    """What somebody gets who takes the file's time as the time of the offset in it."""
+    """What an answer gets that takes the file's time as the time of the offset in it."""
     if call["dies"] == BOTH_DIE:
         return _from(call, _known(call, _last(call["writes"], FOR_EVER_MS)))
     return list(call.right)

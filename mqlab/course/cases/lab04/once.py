@@ -1,4 +1,4 @@
-"""Lab 04's design: a consumer that charges each order once, whatever dies and whoever else has the queue.
+"""Lab 04's design: a consumer that charges each order once, whatever dies and whichever member has the queue.
 
     two owners      billing-2 joins while billing-1 works: both have the same orders in their listeners
     sent twice      the shop's program sends an order again: another msg_id, the same key

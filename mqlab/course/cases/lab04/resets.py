@@ -138,7 +138,7 @@ def after_retention(seed: int) -> list[Call]:
 
 
 def _rows(call: Call, target: Callable[[int, int], int]) -> list[Any]:
-    """The plan of somebody who goes to another place than the right one: ``target(queue_id, to)``."""
+    """The plan that goes to another place than the right one: ``target(queue_id, to)``."""
     smallest = {row.message_queue.queue_id: row.min_offset for row in call["stats"]}
     rows = []
     for queue_id, now, to, _, _ in call.right:

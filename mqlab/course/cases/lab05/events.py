@@ -1,6 +1,6 @@
 """The life of an order as events in a queue, the warehouse that handles them, and what lab 05's days share.
 
-    created ─▶ paid ─▶ shipped      one order; its events are handled in this order, or somebody gets an empty parcel
+    created ─▶ paid ─▶ shipped      one order; its events are handled in this order, or a customer gets an empty parcel
 
 An answer gets the warehouse as a function, ``handle(message, context)``. It takes its time, may fail, and knows what it
 has done: handling an event again changes nothing. What it did is what a day is judged by.

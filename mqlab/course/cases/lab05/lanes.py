@@ -165,7 +165,7 @@ def _handled(today: EventDay) -> Finding | None:
 
 def _lanes_are_beside_each_other(today: EventDay) -> Finding | None:
     if len(today.events) < 24:
-        return None  # few events are done soon, whoever does them
+        return None  # few events are done soon with any listener
     one_by_one = sum(event.takes_ms for event in today.events)
     took = max(today.done_ms(event) or 0 for event in today.events) - today.works[0].began_ms
     if took <= SHARE * one_by_one:

@@ -3,7 +3,7 @@
     calm        the poisoned head is tried three times, then it and the later events of its order are in the table
     every line  billing-1 is killed before each line of its listener, and starts in a new process
 
-Nobody else's events are held back, and nothing that was done is parked because it comes again.
+No other order's events are held back, and nothing that was done is parked because it comes again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lab 05's your-turn tasks: what is right is counted in the learner's own world, or on his board.
 
     fewest  refusals  lost      the first part: a board without overtaking, a batch that comes again, work that is gone
-    goodbye  alone  enough_queues   the second part: a member that goes properly, an order that nobody else waits for,
+    goodbye  alone  enough_queues   the second part: a member that goes properly, an order that no other waits for,
                                     the fewest queues for a rate
 
 What is said to a wrong answer is in the lab's sources.
@@ -100,7 +100,7 @@ def _order_one_fails(board: Any) -> str:
 
 
 def _only_order_one_waits(board: Any) -> int:
-    """The queues of the board, if nobody but order-1 waits on it."""
+    """The queues of the board, if only order-1 waits on it."""
     waiting = {event.split()[0] for event in board.held()}
     return int(board.settings.queues) if waiting == {"order-1"} else ORDERS
 

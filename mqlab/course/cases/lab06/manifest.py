@@ -1,7 +1,7 @@
 """What lab 06 asks: predictions about tags, pulls and scans, and six exercises.
 
     lab06.collide       a tag                            ─▶ another one with the same hash code
-    lab06.who_gets      members, tags, versions          ─▶ what each receives, and what nobody does
+    lab06.who_gets      members, tags, versions          ─▶ what each receives, and what none does
     lab06.detector      the admin, every 10 s            ─▶ members whose subscriptions differ for good
     lab06.scan          the tags of a queue              ─▶ each pull: what it finds, where the next begins
     lab06.three_valued  a parsed filter, properties      ─▶ True, False, or unknown

@@ -97,7 +97,7 @@ def day(seed: int) -> Day:
 
 
 def _old_orders(today: Migration) -> None:
-    """Orders of other tags that the group has passed long ago: whoever resets it to the beginning goes far back."""
+    """Orders of other tags that the group has passed long ago: a reset to the beginning goes far back."""
     shop = today.producer("shop")
     queues = shop.fetch_publish_message_queues(TOPIC)
     for queue in queues[:2]:
@@ -162,7 +162,7 @@ def _shipped_is_consumed(today: Migration) -> Finding | None:
     missed = _first_missed(today, "shipped", today.returned_ms)
     if missed is None:
         return None
-    # If everybody wants it in the end, only pulls from before the change can have dropped it.
+    # If all members want it in the end, only pulls from before the change can have dropped it.
     consumed = today.consumed()
     late_ms = today.returned_ms + 25_000
     later = [order for order in today.orders() if order.tags == "shipped" and order.store_timestamp >= late_ms]

@@ -44,7 +44,7 @@ NAMES, REGIONS = ("amount", "weight", "region", "coupon"), ("eu", "us", "cn")
 
 @dataclass(frozen=True, slots=True)
 class LogicReading:
-    """How somebody evaluates: SQL92's way by default; each field is a misunderstanding."""
+    """How a reader evaluates: SQL92's way by default; each field is a misunderstanding."""
 
     missing: Truth = None  # what a comparison with a missing property is
     missing_unequal: Truth = None  # what <> and NOT IN are then
@@ -74,7 +74,7 @@ def written(tree: Tree) -> str:
 
 
 def evaluated(tree: Tree, properties: Properties, reading: LogicReading) -> Truth:
-    """The value of an expression to somebody who reads it like this."""
+    """The value of an expression to a reader with these misunderstandings."""
     operator, *parts = tree
     if operator in ("AND", "OR"):
         left, right = (evaluated(part, properties, reading) for part in parts)

@@ -1,4 +1,4 @@
-"""lab06.who_gets: members of one group with different tags; who receives what, and what nobody receives.
+"""lab06.who_gets: members of one group with different tags; who receives what, and what no member receives.
 
 The filters are those of the broker and the client (mqlab.rocketmq.filter.tags). A test plays such groups in a Lab and
 compares.
@@ -56,7 +56,7 @@ def received(
     client_filters: bool = True,
     all_queues: bool = False,
 ) -> Received:
-    """What each member receives, and what nobody does. The keywords are misunderstandings."""
+    """What each member receives, and what none does. The keywords are misunderstandings."""
     newest = winner or max(members, key=lambda name: members[name]["version"])
     got: dict[str, list[str]] = {name: [] for name in members}
     for key, (queue_id, tag) in messages.items():
@@ -210,7 +210,7 @@ WHO_GETS = Pure(
     explain=_explain,
     rules=NOBODY_RULE,
     slips=[
-        # Whoever adds the tags up gets the same numbers, because the client filters again: no belief is named.
+        # An answer that adds the tags up gets the same numbers, because the client filters again: no belief is named.
         Slip("the popular picture", lambda call: _as(call, text_in_pull=True), POPULAR_RULE),
         Slip("the oldest wins", lambda call: _as(call, winner=_oldest(call)), WINNER_RULE),
         Slip("another wins", _of_another_member, WINNER_RULE),

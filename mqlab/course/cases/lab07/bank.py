@@ -135,7 +135,7 @@ def three_tries(seed: int, deaths: int = 1) -> Day:
 
 
 def stuck(seed: int) -> Day:
-    """A hundred orders; the bank is slow for some and hangs for one or two. Then somebody restarts billing."""
+    """A hundred orders; the bank is slow for some and hangs for one or two. Then an operator restarts billing."""
     rng = random.Random(f"lab07.stuck {seed}")
     banks = ["40"] * 94 + ["2500", "2900", "1800", "hang 40", rng.choice(("hang hang 40", "40")), "2700"]
     rng.shuffle(banks)

@@ -1,4 +1,4 @@
-"""Lab 07's exercises with a listener: it gives up in time, holds nobody up, survives what kills it.
+"""Lab 07's exercises with a listener: it gives up in time, holds no other message up, survives what kills it.
 
 The days are in bank; what a listener promises in them is here, in the order in which a shop would notice.
 """

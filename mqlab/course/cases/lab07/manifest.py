@@ -4,7 +4,7 @@
     lab07.schedule  a table of levels, a limit    ─▶ level and second of every retry
     lab07.redrive   dead letters, a producer      ─▶ back to their group, once each
     lab07.three     a bank that refuses           ─▶ a listener: three deliveries, then a human
-    lab07.stuck     a bank that hangs             ─▶ a listener that holds nobody up
+    lab07.stuck     a bank that hangs             ─▶ a listener that holds no other message up
     lab07.killer    an order that kills billing   ─▶ a listener that remembers across its own death
 
 The exercises are in retries, redrive and listeners, their days in days and bank. Hidden cases and known-wrong answers

@@ -65,7 +65,7 @@ def _from_the_first_failure(call: Call) -> list[tuple[int, int]]:
 
 
 def _one_place_too_far(call: Call) -> list[tuple[int, int]]:
-    """The delay of the next level at each retry, as somebody gets it who counts the list from 1."""
+    """The delay of the next level at each retry, as counted from 1."""
     delays = [delay_ms // 1000 for delay_ms in parse_delay_levels(call["levels"])]
     waits = [delays[min(level, len(delays) - 1)] for level, _ in call.right]
     return [(level, sum(waits[: number + 1])) for number, (level, _) in enumerate(call.right)]

@@ -182,7 +182,7 @@ def busy_moment(seed: int) -> Day:
 
 
 def short_moment(seed: int) -> Day:
-    """One that nobody pays and one that is paid while the bank is asked; played once per line."""
+    """One that is never paid and one that is paid while the bank is asked; played once per line."""
     return _day(seed, (UNPAID, WHILE_ASKED), Waits("8s"))
 
 
@@ -223,7 +223,7 @@ def _nobody_waits_for_the_bank(today: Shop) -> Finding | None:
 
 
 def _pays_now(today: Shop) -> None:
-    """Whoever has not paid pays between two lines of the listener."""
+    """Unpaid orders are paid between two lines of the listener."""
     for order in today.orders.values():
         if order.how == UNPAID:
             today.pays(order)

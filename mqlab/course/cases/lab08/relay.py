@@ -241,7 +241,7 @@ def _never_early(today: Reminded) -> Finding | None:
     early_ms, reminder = max(early, key=lambda pair: pair[0], default=(0, None))
     if reminder is None or early_ms <= 0:
         return None
-    # Less than a second is what somebody rounds away; more is a level that was not the last.
+    # Less than a second is rounding; more is a level that was not the last.
     belief = "lab08.nearly_due" if early_ms <= 1_000 else "lab08.last_hop"
     belief = "lab08.table_is_known" if reminder.key in today.beyond else belief
     actual = f"{early_ms:,} ms early"

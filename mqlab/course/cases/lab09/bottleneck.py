@@ -184,7 +184,7 @@ def _seen(call: Call, value: Any) -> Difference | None:
 
 
 def _explained(call: Call, value: tuple[str, str, int], seen: Difference) -> str:
-    """What is said to a wrong limit: what somebody who names it in this world has not looked at."""
+    """What is said to a wrong limit: what a student who names it in this world has not checked."""
     named = value[0]
     if seen.part != "limit":
         return ""

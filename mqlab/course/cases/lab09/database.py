@@ -1,4 +1,4 @@
-"""The database of lab 09b: a query goes on in it, whether or not anybody still waits for its answer.
+"""The database of lab 09b: a query goes on in it, whether or not its caller still waits.
 
 ask(message, context)     a query of a second; after LIMIT_MS its caller goes, and TimeoutError is raised
 asked                     each call: when it came, how many waited for a slot then, when it ended, whether answered

@@ -5,7 +5,7 @@
     2      1             NO_RESULT   retry         a copy of it was delivered
     3      1             SUCCESS     no_result     the one before did not come back
     4      1             SUCCESS     soon          a minute or less after a success: a member took the queue over
-    5      1             SUCCESS     late          somebody set the offset back
+    5      1             SUCCESS     late          an operator set the offset back
 
 A message that was stored twice in orders is called with twice: resend.
 """

@@ -35,7 +35,7 @@ OF_YESTERDAY = 4
 
 @functools.cache
 def stormy(seed: int) -> Store:
-    """The day of a seed, and a broker that stores retries of yesterday's messages when nobody sends."""
+    """The day of a seed, and a broker that stores retries of yesterday's messages when no shop sends."""
     folder = shared_folder("storm")
     shutil.copytree(day(seed), folder, dirs_exist_ok=True)
     at_ms = max(unit["stored_ms"] for unit in units_in(str(folder))) + 5 * MINUTE
@@ -175,7 +175,7 @@ def _by_minute_of_calls(call: Call) -> list[Row]:
 
 
 def _with_calls(call: Call) -> list[Row]:
-    """Only messages that somebody was called with are counted."""
+    """Only messages that a listener was called with are counted."""
     units, calls = _read(call)
     called = {_message_of(call) for call in calls}
     only = [unit if unit["message"] in called else unit | {"topic": names.SCHEDULE_TOPIC} for unit in units]

@@ -84,7 +84,7 @@ class SinkDay(Played):
         return read
 
     def _died(self) -> None:
-        """Whoever reads the table now must find what was in it already."""
+        """A reader of the table must now find what was in it already."""
         sunk = {tuple(row[:2]) for row in self.rows()} if not isinstance(self.rows(), str) else set()
         finished = [number for number, calls in self.job.calls.items() if calls > (number in self.job.killed)]
         for number in finished:

@@ -3,7 +3,7 @@
     batch 0     both brokers
     batch 1, 2  broker-a alone: broker-b is cut off, and stores all the same
     batch 3     broker-a, and what broker-b has stored since: nearly as old as ``late`` allows
-    batch 4, 5  both brokers, hours of them: whoever forgets nothing keeps all of that
+    batch 4, 5  both brokers, hours of them: a query that forgets nothing keeps all of that
 
 Spark drops what is older than the watermark of the batch before, so a broker has to be away for two.
 The sink is a table with the key (minute, broker_name): a row that comes again replaces the one before.

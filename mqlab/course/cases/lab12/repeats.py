@@ -61,7 +61,7 @@ def copied(seed: int, within: int) -> tuple[Film, Store]:
             for order in orders
             for index, step in enumerate(STEPS)
         ]
-        # Paid twice, and nobody's copy: another message with the keys and the tags of one.
+        # Paid twice, and no copy: another message with the keys and the tags of one.
         messages += [{**messages[1], "msg_id": f"0A0000{number:02}P"}] if is_long else []
         moments = sorted(rng.randrange(begin, end - 20 * SECOND) for _ in messages)
         rows = [_stored(rng, message, at_ms) for message, at_ms in zip(messages, moments, strict=True)]

@@ -2,7 +2,7 @@
 
     moments so far ─▶ True or False, every five minutes      its process is told one moment after the other
 
-What everybody sees are the recorded days (mqlab.course.given.lab13.watched_days). Hidden days are made from their seed:
+All students see the recorded days (mqlab.course.given.lab13.watched_days). Hidden days are made from their seed:
 two of each kind that can be watched, and good ones, some with a campaign or a planned deploy.
 """
 
@@ -41,7 +41,7 @@ def hidden_days(seed: int) -> tuple[RecordedDay, ...]:
 
 @functools.cache
 def days_of(seed: int) -> tuple[RecordedDay, ...]:
-    """The recorded days for everybody, those of a seed for grading."""
+    """The recorded days for students, those of a seed for grading."""
     return watched_days() if seed == PUBLIC_SEED else hidden_days(seed)
 
 

@@ -42,7 +42,7 @@ Pairs = frozenset[tuple[str, str]]
 class JudgedDay:
     """A day's tables on disk, what had been planned, and what is true about it (entries of ``harm_of``).
 
-    An incident that harmed nobody is left out: the tables of a small day show nothing of it.
+    An incident without harm is left out: the tables of a small day show nothing of it.
     """
 
     store: Store

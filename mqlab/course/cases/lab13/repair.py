@@ -6,7 +6,7 @@ Judged by deliveries: every message that was lost and can be handled comes once,
 and dead letters come in their old order; what stands in one queue does so anyway. What fails at each try (a poison
 message, a load test's orders) fails again.
 
-A plan is for the whole day, since nobody says beforehand in which hour the harm was. That costs little: a Lab only
+A plan is for the whole day, since it is not known beforehand in which hour the harm was. That costs little: a Lab only
 delivers what stands behind an offset that is set back, some hundred messages in less than a second.
 """
 

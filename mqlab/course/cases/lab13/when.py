@@ -1,4 +1,4 @@
-"""lab13.when: from when to when somebody was harmed by an incident.
+"""lab13.when: from when to when an incident harmed messages.
 
 harmed {group: [msg_id]} ─▶ (since, until) in ms      next to the truth: overlap over union, or a minute at each end
 

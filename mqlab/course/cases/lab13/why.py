@@ -60,7 +60,7 @@ def guilty(call: Call, value: list[str]) -> Finding | None:
 
 
 def constant(calls: Sequence[Call]) -> float:
-    """What somebody earns who always names nobody, or always everybody."""
+    """The share of an answer that always names no member, or always all."""
     nobody = sum(not call.right for call in calls)
     everybody = sum(bool(call.right) and set(call.right) >= _members_of(call) for call in calls)
     return max(nobody, everybody) / len(calls) if calls else 0.0

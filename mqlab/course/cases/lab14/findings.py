@@ -62,7 +62,7 @@ def _difference(call: Call, value: Any) -> Difference | None:
 
 
 def _of_step(name: str, day: int, step: int, first: Breach, broken: list[Breach]) -> str:
-    """What somebody has who names this step."""
+    """What an answer has that names this step."""
     rows = rows_of(name, day)
     if any(breach.step == step for breach in broken):
         return "lab14.any_breach"

@@ -86,7 +86,7 @@ def legal(seed: int) -> list[Row]:
     history.pulls("billing-2", base + 2, base + 5)
     history.happens("billing-2", "fault.killed")
     history.of_queue("billing-1", "queue.added", next=base + 1)
-    history.pulls("billing-1", base + 4, base + 5)  # somebody has set the group's offset meanwhile
+    history.pulls("billing-1", base + 4, base + 5)  # an operator has set the group's offset meanwhile
     return history.rows
 
 

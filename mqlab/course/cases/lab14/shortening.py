@@ -79,7 +79,7 @@ def _one_round(events: list[Event], goes_wrong: Fails) -> list[Event]:
 
 
 def _where_one_round_is_not_enough(events: list[Event], rng: random.Random) -> Fails:
-    """Such a failure, at a place where somebody who tries nothing twice keeps an event too many."""
+    """Such a failure, at a place where an answer that tries nothing twice keeps an event too many."""
     while True:
         goes_wrong = _only_beside(rng.randrange(9, LENGTH - 9))
         if len(_one_round(events, goes_wrong)) > 1:

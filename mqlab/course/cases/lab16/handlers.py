@@ -45,7 +45,7 @@ def _reads(played: Played, group: str = GROUP, **settings: Any) -> Any:
 
 
 def sent(played: Played, rng: random.Random) -> None:
-    """More messages than one pull brings, sent when nobody reads yet, then some when two groups wait."""
+    """More messages than one pull brings, sent before any group reads, then some when two groups wait."""
     sends(played, orders_of(rng, rng.randint(80, 95)))
     _reads(played)
     reads(played, LATE)

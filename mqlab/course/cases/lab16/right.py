@@ -86,7 +86,7 @@ class RightGroups:
         self._offsets[f"{group}@{topic}@{queue_id}"] = queue_offset
 
     def committed(self, group: str, topic: str, queue_id: int) -> int:
-        """How far a group is; -1 if nobody knows."""
+        """How far a group is; -1 without a commit."""
         return self._offsets.get(f"{group}@{topic}@{queue_id}", -1)
 
     def save(self) -> None:

@@ -235,7 +235,7 @@ def _older_release(story: Story) -> None:
 
 
 def _off(story: Story) -> None:
-    """The whole group is off; somebody sets its offsets to the end before it comes back."""
+    """The whole group is off; an operator sets its offsets to the end before it comes back."""
     story.lab.run_for("10s")
     for name in ("mail-1", "mail-2"):
         story.members[name].shutdown()

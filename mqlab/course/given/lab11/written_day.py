@@ -10,7 +10,7 @@
     10:00     11:00     billing's listener is slow
     12:00     14:00     a third member of notification subscribes to less: its letters about refunds are lost
     16:00     16:20     billing's listener fails, with every message
-    18:00               somebody sets notification's offsets back by two hours
+    18:00               an operator sets notification's offsets back by two hours
     21:00     21:12     billing is deployed: its processes are killed before they have stored their offsets
 
 A played day (mqlab.course.given.lab11.played_day) is small, and every cause in it is known from its journal. A written

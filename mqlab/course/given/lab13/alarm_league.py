@@ -39,7 +39,7 @@ class HarmedDay(Protocol):
 
 
 def false_alarms(day: HarmedDay, fired: Sequence[int]) -> list[int]:
-    """The moments at which it rang though nobody was harmed yet."""
+    """The moments at which it rang before any harm."""
     return [at_ms for at_ms in fired if not day.kind or at_ms < day.since_ms]
 
 

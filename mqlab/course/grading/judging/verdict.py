@@ -145,7 +145,7 @@ class GradeRecord:
 
     @property
     def not_judged(self) -> tuple[str, ...]:
-        """The exercises that the grader itself failed to judge, and that nobody gave points by hand."""
+        """The exercises that the grader itself failed to judge, and that got no points by hand."""
         return tuple(
             exercise.id for exercise in self.exercises if exercise.state == NOT_JUDGED and exercise.override is None
         )

@@ -65,7 +65,7 @@ def idea_of(exercise: str, case: CaseResult) -> tuple[str, str]:
 
 
 def _claim(exercise: str, belief: str) -> str:
-    """What somebody says who holds a belief; "" if the lab's source has no words for it."""
+    """The claim of a belief; "" if the lab's source has no words for it."""
     lab = exercise.partition(".")[0]
     words = words_of(lab).beliefs if has_words(lab) else {}
     return words[belief].claim if belief in words else ""

@@ -1,4 +1,4 @@
-"""The class at a glance: everybody's scores, with links to the feedback pages.
+"""The class at a glance: all scores, with links to the feedback pages.
 
 Reports of mqlab.course.grading; for the instructor.
 

@@ -75,7 +75,7 @@ def stop_logging() -> None:
 
 
 def read_attempts(path: Path) -> list[Attempt]:
-    """The attempts in a file. Anybody may have written it, so lines of another form are ignored."""
+    """The attempts in a file. A student may have written it, so lines of another form are ignored."""
     try:
         # 1. Open nothing but an ordinary file: a pipe would block, and a link could lead to the grader's own files.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)

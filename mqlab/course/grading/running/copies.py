@@ -170,7 +170,7 @@ def become_a_copy(requests: socket.socket) -> bool:
     importlib.import_module("nbformat.validator").get_validator(4, 5)  # made from its schema once, too
     gc.freeze()
     gc.enable()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for those that wait
     while True:
         wish, pipes, _, _ = socket.recv_fds(requests, 1, 3)
         if not wish:

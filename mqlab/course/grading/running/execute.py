@@ -205,7 +205,7 @@ def handed_over(path: Path, data: bytes) -> Iterator[None]:
     try:
         yield
     finally:
-        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # nobody has read: the giver ends all the same
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # no process has read: the giver ends all the same
         giver.join()
 
 

@@ -6,7 +6,7 @@ Written by mqlab.course.grading.running.execute, read by mqlab.course.grading.ru
     fresh_workers   a new worker for each exercise: not where a JVM would start in each
 
 It does not say who the student is: nothing in a kernel may depend on that. What a lab makes for each student is made
-from ``own``, a text that names nobody.
+from ``own``, a text without a name.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Used by mqlab.course.grading.judging.desk.
 
 A busy machine gives an answer less processor time per second, so the limits count processor time. The clock is looked
 at as well, because an answer that sleeps uses none; it may take ``clock_times`` as long. Processes that the worker
-started count; one that ended and that nobody waited for does not, and the clock bounds those.
+started count; one that ended and was not waited for does not, and the clock bounds those.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Cursor:
     """A cursor that has read its first rows ahead.
 
     The judge keeps what an answer was given, and a query that is not read to its end would hold its lock for ever: of a
-    cursor that nobody refers to any more, Python frees it at once, and so it is in a notebook.
+    cursor without a reference, Python frees it at once, and so it is in a notebook.
     """
 
     def __init__(self, cursor: sqlite3.Cursor) -> None:

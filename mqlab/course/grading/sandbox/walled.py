@@ -50,7 +50,7 @@ OWN_FILES = {
     "hosts": "127.0.0.1 localhost\n",
 }
 FIRST_USER = 1_000_000_000
-"""User ids from here on belong to nobody; a grader that is root gives each of its jobs one."""
+"""User ids from here on belong to no account; a grader that is root gives each of its jobs one."""
 
 
 class SandboxUnavailable(MqlabError):

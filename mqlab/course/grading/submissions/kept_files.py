@@ -3,7 +3,7 @@
     SUBMISSIONS/anna/16a-a-log-and-its-queues.ipynb     the cell of lab16.store has an answer: that is judged
     SUBMISSIONS/anna/mybroker/store.py                  it has none: the file is
 
-What ``mybroker.fill`` has written is nobody's answer. Links are not followed.
+What ``mybroker.fill`` has written is not an answer. Links are not followed.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def pristine(course: Path, name: str) -> tuple[Path, Notebook]:
             names = ", ".join(path.name for path in paths)
             raise UsageError(f"there are {len(paths)} notebooks of lab {name} in {course / folder}: {names}")
         if paths:
-            # Outputs mean that somebody ran the file, so its text may have been changed too.
+            # Outputs mean that the file was run, so its text may have been changed too.
             data = paths[0].read_bytes()
             return paths[0], parse_notebook(_kept_by_git(paths[0]) if _has_outputs(data) else data)
     raise UsageError(f"there is no lab {name!r}", hint=f"there are: {', '.join(part_names(course)) or 'none'}")

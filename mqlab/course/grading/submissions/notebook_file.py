@@ -1,4 +1,4 @@
-"""Reads a notebook that anybody may have written or broken: its cells, or why it cannot be read.
+"""Reads a notebook that a student may have written or broken: its cells, or why it cannot be read.
 
 ``mqlab grade`` and ``mqlab check`` begin here.
 

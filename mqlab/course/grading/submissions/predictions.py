@@ -7,7 +7,7 @@
     of several     the last click before the run showed what happens, else the text, else a late click
     asked again    saved by a later lab's old_questions: application/vnd.mqlab.old-question+json {"question", …}
 
-Anybody may have written a notebook: what is not an answer to the question counts as "another answer", and its text is
+Anyone may have written a notebook: what is not an answer to the question counts as "another answer", and its text is
 kept nowhere. A student counts once per question.
 """
 
@@ -127,7 +127,7 @@ def _is_asked_in(lab: CourseLab, prediction_id: str) -> bool:
 def _histogram(lab: CourseLab, asked: Prediction, answers: Sequence[Mapping[str, _Found]]) -> PredictionHistogram:
     chosen = [of_student[asked.id] for of_student in answers if asked.id in of_student]
     counts = Counter(_key(asked, choice.answer) for choice in chosen)
-    # Choices in their own order, also those that nobody took; numbers in theirs.
+    # Choices in their own order, also those that no student took; numbers in theirs.
     if asked.choices:
         bars = [Bar(key, text, counts[key]) for key, text in asked.choices]
     else:

@@ -40,7 +40,7 @@ Rows = Iterable[Mapping[str, Any]]
 def biography(out: StorePath, key: str) -> Table:
     """The biography of the message with this key or id: all of them, when several messages have the key.
 
-    One row per event: ``time_ms`` (by the clock of whoever noted it), ``what`` (born, stored, parked, stored for a
+    One row per event: ``time_ms`` (by the clock of its machine), ``what`` (born, stored, parked, stored for a
     retry, dead letter, called, returned, no result; at the end became, one row per group), the ``group``, the place
     (``topic``, ``broker``, ``queue``, ``offset``), ``told`` (details in words) and ``msg_id``. Rows of became have no
     time. Raises UsageError when the run is not finished or no message has the key.

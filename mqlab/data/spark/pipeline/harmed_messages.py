@@ -23,7 +23,7 @@ from mqlab.data.spark.small_tables import for_spark
 if TYPE_CHECKING:
     import pandas
 
-LISTED = 200  # enough to act on; whoever lost more looks for the one cause
+LISTED = 200  # enough to act on; a longer list has one cause to look for
 
 LOST = table(
     """

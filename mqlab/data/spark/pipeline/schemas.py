@@ -124,7 +124,7 @@ READERS = table(
 LIFE = table(
     """
     string topic
-    string consumer_group: null where nobody reads the topic
+    string consumer_group: null where no group reads the topic
     string msg_id, keys, tags, broker_name
     int queue_id
     long queue_offset: of the first of its copies

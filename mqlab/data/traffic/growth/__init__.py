@@ -1,4 +1,4 @@
-"""A day's stores that grow while somebody reads them, from a process of its own for each broker.
+"""A day's stores that grow while a program reads them, from a process of its own for each broker.
 
 a written day ──▶ plan: every unit, when it was stored, where it goes; how far each group was by when
 process       ──▶ appends whole units to commit log and queues, saves consumerOffset.json; can be killed

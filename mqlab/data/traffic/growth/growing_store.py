@@ -85,7 +85,7 @@ class GrowingStore:
         self._save_offsets()
 
     def cut_off(self, duration_ms: int) -> None:
-        """Nobody sees what is stored from now on, for a while; then all of it is there at once."""
+        """Readers do not see what is stored from now on, for a while; then all of it is there at once."""
         self._cut_off_until_ms = self.now_ms + duration_ms
 
     def next_file_ms(self) -> int | None:

@@ -9,7 +9,7 @@
 
 Which bytes are in a store at a moment of the day depends on the seed alone. A broker that was dead or cut off stores
 what was sent to it meanwhile once it is back, under the times at which it was sent.
-Left out: key indexes, and clients: nobody can send to these brokers.
+Left out: key indexes, and clients: these brokers accept no sends.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class GrowingBrokers:
         return self._to(now_ms)
 
     def kill(self, name: str | None = None) -> GrowingBrokers:
-        """``kill -9`` in the middle of a message: the first half of it is in the log, and nobody is there to go on."""
+        """``kill -9`` in the middle of a message: the first half of it is in the log, and no process continues."""
         for broker in self._named(name):
             process = self._processes.pop(broker, None)
             if process is not None:
@@ -107,7 +107,7 @@ class GrowingBrokers:
         return self
 
     def late(self, name: str, duration: str | int) -> GrowingBrokers:
-        """Cut a broker off: nobody sees what it stores from now on, until a duration has passed; then all is there."""
+        """Cut a broker off: what it stores from now on is not seen until a duration has passed."""
         (broker,) = self._named(name)
         self._order(broker, do="to", moment_ms=self.now_ms)
         self._order(broker, do="cut off", for_ms=milliseconds(duration))

@@ -237,7 +237,7 @@ class _Story:
         return None
 
     def _steps(self, lab: Lab, incident: Incident) -> list[tuple[int, Callable[[], Any]]]:
-        """(time, action) of what somebody does during the incident."""
+        """(time, action) of what an operator does during the incident."""
         group = incident.group or ""
         if incident.kind == "wrong_reset":
             back_to_ms = incident.start_ms - (incident.back_ms or 0)

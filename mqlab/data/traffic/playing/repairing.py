@@ -2,7 +2,7 @@
 
 Mirrors: an operator's night: resetOffsetByTime, resends of dead letters, and a list of ids that listeners pass over.
 
-    Plan      offsets   of a group's queues, set before anybody reads       billing broker-a 3 -> 412
+    Plan      offsets   of a group's queues, set before any read          billing broker-a 3 -> 412
               again     dead letters that are sent back to their group, in this order, after everything else
               skip      messages that the group's listener acknowledges without doing anything
 
@@ -140,7 +140,7 @@ class _Night:
     failed: list[Pair] = field(default_factory=list)
 
     def run(self) -> RepairCalls:
-        # 1. Nobody reads while offsets are set.
+        # 1. No member reads while offsets are set.
         for queue, offset in self.plan.offsets.items():
             self._set(*queue, offset)
         # 2. The groups read to the end of their queues.

@@ -1,6 +1,6 @@
 """A day for each student, and days to try alarms on: made from a secret, so that what was handed out tells nothing.
 
-Mirrors: the disks that somebody gets who is called after a bad day, and the calendar on the wall.
+Mirrors: the disks that an engineer gets after a bad day, and the calendar on the wall.
 
     secret, student ──HMAC-SHA256──▶ seal ──▶ draws (SipHash) ──▶ incidents, decoys, and every message of the day
 

@@ -10,7 +10,7 @@ Mirrors: what is left of an incident when the excuses are taken away; a retry th
 
     a slice and group: all deliveries, all that was missed ─▶ verdict per message ─▶ rows of the incidents that did it
 
-A message that its sender stored twice is one message. Decoys harm nobody.
+A message that its sender stored twice is one message. Decoys do no harm.
 """
 
 from __future__ import annotations

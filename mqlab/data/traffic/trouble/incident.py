@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Incident:
     """One thing that goes wrong. Times are ms since the epoch; fields that do not apply to the kind are None.
 
-    A magnitude that is None has the kind's usual value. A ``decoy`` looks like an incident, and nobody is harmed by it.
+    A magnitude that is None has the kind's usual value. A ``decoy`` looks like an incident and harms no message.
     """
 
     kind: str

@@ -9,7 +9,7 @@ Mirrors: incidents that operators of RocketMQ clusters report.
     failing_consumer    a group          all deliveries of some minutes fail: retry topic, dead letters
     poison_message      a message        fails at every try until it is a dead letter
     stuck_message       a queue, group   a listener that never returns: SubBefore without SubAfter, the group's offset
-                                         stays, 2,000 messages later (consumeConcurrentlyMaxSpan) nobody reads the queue
+                                         stays, 2,000 messages later (consumeConcurrentlyMaxSpan) none reads the queue
     inconsistent_tags   a group          a member with fewer tags, its subscription counts: tags of the others vanish
     wrong_reset         a group          offsets set back by hours: everything since is delivered twice
 

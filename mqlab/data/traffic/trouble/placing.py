@@ -6,9 +6,9 @@ Mirrors: a bad day, on which several things go wrong at once and some that look 
     two of LOUD       two of the three overlap in time; each harms another group, or none has a group
     two of DECOYS     never where they would change whom an incident harms
 
-    magnitudes follow the number of orders, so that a small day's incidents harm somebody, too
+    magnitudes follow the number of orders, so that a small day's incidents do harm as well
 
-Left out: incidents that harm nobody (burst, hot_key, trace_gap, clock_skew).
+Left out: incidents without harm (burst, hot_key, trace_gap, clock_skew).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The truth about a day: each incident, the processes behind it, and exactly the messages that it harmed.
 
-Mirrors: a post mortem, written by somebody who knows everything.
+Mirrors: a post mortem, written with all facts at hand.
 
     asked ─▶ the day of each broker, without its bytes ─▶ harm ─▶ one entry per incident, all brokers together
 

@@ -1,6 +1,6 @@
-"""Clusters in which one thing is wrong: somebody has to find out what, from what happens.
+"""Clusters in which one thing is wrong: students find out what, from what happens.
 
-Mirrors: a customer's cluster with a release that nobody else has. For lab 14.
+Mirrors: a customer's cluster with a release of its own. For lab 14.
 
     it = cluster("A")
     day = it.day(3)                    a plan: members, and the events of its schedule

@@ -1,6 +1,6 @@
 """Defects that a client may have: offsets, pulls, order.
 
-Each is a slip that somebody has made in some client: the offset that follows the last result instead of the smallest
+Each is a slip that a real client has had: the offset that follows the last result instead of the smallest
 one under way, a queue in order that gets a second thread. Which one a cluster has is drawn from the cluster's name.
 """
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class GroupHistory:
     """Reads a journal once. ``messages`` as they were stored; ``subscriptions``: topic, client, wishes.
 
-    ``pulled_by_hand``: queues of topics that nobody subscribed to (assigned, or pulled one by one); of such a topic
+    ``pulled_by_hand``: queues of topics without a subscription (assigned, or pulled one by one); of such a topic
     only these concern the group.
     ``wishes``: the subscriptions from before the journal begins, by topic.
     """

@@ -8,7 +8,7 @@ Mirrors: PopLongPollingService.
     its time is over    50 ms before bornTime + pollTime, looked at every 20 ms
     woken               the whole request runs again, as a new one; whoever that wakes runs after it, not inside it
 
-A message that arrives in a v1 retry topic wakes nobody: RocketMQ cannot tell from its name which topic it belongs to.
+A message that arrives in a v1 retry topic wakes no pop: RocketMQ cannot tell from its name which topic it belongs to.
 """
 
 from __future__ import annotations

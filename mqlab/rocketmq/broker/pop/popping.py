@@ -270,7 +270,7 @@ class Popping:
         return True
 
     def _pass_over(self, work: PopWork, topic: str, queue_id: int, offset: int, next_begin_offset: int) -> None:
-        """Move on over messages that nobody of the group gets."""
+        """Move past messages that no member of the group gets."""
         header = work.header
         work.read_on = True
         if header.is_orderly:

@@ -10,7 +10,7 @@ Mirrors: DefaultHAClient.
     complete block          is appended, and the new end is reported at once
     nothing sent for 5 s    the end is reported again
 
-A slave never truncates its log: if it does not fit to the master's, the slave stays apart until somebody deletes it.
+A slave never truncates its log: if it does not fit to the master's, the slave stays apart until an operator deletes it.
 
 Left out: the states of controller mode (handshake, truncation by epochs).
 """

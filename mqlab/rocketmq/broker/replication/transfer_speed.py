@@ -5,7 +5,7 @@ Mirrors: FlowMonitor. admin.ha_status shows it.
     second   …  41      42       43 (now)
     bytes    …  32 768  1 217    600        speed: 1 217      left in this second: limit - 600
 
-Left out: the thread that samples every second; here the numbers are calculated when somebody looks.
+Left out: the thread that samples every second; here the numbers are calculated when they are read.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class ConfigSaver:
     def changed(self) -> None:
         """Save now or at the next tick, because the table has changed.
 
-        Raises PartFailed when it must be saved now and cannot be: whoever asked for the change learns it.
+        Raises PartFailed when it must be saved now and cannot be: the client that asked for the change learns it.
         """
         self._dirty = True
         if self._period_ms is None:

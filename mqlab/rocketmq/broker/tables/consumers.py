@@ -157,7 +157,7 @@ class ConsumerTable(BrokerTable[str, ConsumerGroup]):
     def expire(self, timeout_ms: int) -> list[Channel]:
         """Remove members without a heartbeat for ``timeout_ms``; returns their channels, which are to be closed.
 
-        Nobody is notified, as in RocketMQ. Mirrors scanNotActiveChannel.
+        No member is notified, as in RocketMQ. Mirrors scanNotActiveChannel.
         """
         silent = []
         now_ms = self._now_ms()

@@ -141,7 +141,7 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         return self.query(group, topic, queue_id) if pulled is None else pulled
 
     def to_value(self) -> dict[str, Any]:
-        """The content of the file and of GET_ALL_CONSUMER_OFFSET. Java writes ``groupTopicMap``; nobody reads it."""
+        """The content of the file and of GET_ALL_CONSUMER_OFFSET. Java also writes ``groupTopicMap``, never read."""
         groups: dict[str, list[str]] = {}
         for topic, group in self._pairs():
             groups.setdefault(group, []).append(topic)

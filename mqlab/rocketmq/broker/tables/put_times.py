@@ -6,8 +6,8 @@ Mirrors: putMessageDistributeTime and findPutMessageEntireTimePX of StoreStatsSe
     latency    buckets of 1, 2, 5, 10, 50, 100, 1000 ms          interpolated within a bucket
     maximum    since the start
 
-A put that nobody waits for takes 0 ms, because the code of a node takes no virtual time. RocketMQ ends a minute on a
-thread; here it ends when somebody counts or looks.
+A put without a wait takes 0 ms, because the code of a node takes no virtual time. RocketMQ ends a minute on a
+thread; here it ends when a put or a read comes.
 Left out: the log line of each minute.
 """
 

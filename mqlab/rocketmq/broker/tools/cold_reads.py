@@ -1,4 +1,4 @@
-"""Limits for groups that read what is no longer in memory. mqlab keeps and shows them; it holds nobody back by them.
+"""Limits for groups that read what is no longer in memory. mqlab keeps and shows them; it holds no group back by them.
 
 Mirrors: ColdDataCgCtrService and AdminBrokerProcessor; codes 2001 to 2004. In RocketMQ the limits count only with
 coldDataFlowControlEnable, which is off by default, and the read mode is advice to the operating system.

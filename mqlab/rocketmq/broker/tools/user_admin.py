@@ -8,7 +8,7 @@ Mirrors: AdminBrokerProcessor's createUser, updateUser, deleteUser, getUser and 
     AUTH_GET_USER       field username; no body when there is none
     AUTH_LIST_USER      field filter: a part of the names
 
-Who signs as a normal user cannot make, change or delete a super user. A broker that asks nobody for a name has no
+Who signs as a normal user cannot make, change or delete a super user. A broker that asks no client for a name has no
 users, and says so. Left out: rights of users (3006 to 3010).
 """
 

@@ -103,7 +103,7 @@ class GroupMember(Generic[State]):
         return sorted(self.process_queues)
 
     def on_node(self, action: Callable[[], T]) -> T:
-        """Do something to this consumer as a step of its node, whoever asks."""
+        """Call a function as a step of this consumer's node, from any thread."""
         return self.client.call(lambda: Promise.of(action()))
 
     @flow

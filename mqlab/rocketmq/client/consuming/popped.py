@@ -48,7 +48,7 @@ class PopCall:
 
 @dataclass(frozen=True, slots=True)
 class PopResult:
-    """A broker's answer. ``filtered``: messages of tags that nobody subscribes to, which must be acknowledged."""
+    """A broker's answer. ``filtered``: messages of tags without a subscription, which must be acknowledged."""
 
     status: str
     messages: list[MessageExt] = field(default_factory=list)
@@ -88,7 +88,7 @@ class PopApi:
 
     @flow
     def ack(self, message: MessageExt) -> Flow[None]:
-        """Say that a message is done. BrokerError when its queue is gone; nobody looks whether its lease still runs."""
+        """Say that a message is done. BrokerError when its queue is gone; its lease is not checked."""
         handle, address = yield from self._place(message)
         request = command.request(
             RequestCode.ACK_MESSAGE,

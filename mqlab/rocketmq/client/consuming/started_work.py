@@ -4,7 +4,7 @@ Mirrors: what a listener hands to an ExecutorService or a CompletableFuture of i
 
     work = context.start(ship, order)     ─▶ work.started, a thread of its own in the same process
     return CONSUME_SUCCESS                   the offset may pass the message although the work is under way
-    ship returns or raises                ─▶ work.ended; work.result() gives it to whoever asks
+    ship returns or raises                ─▶ work.ended; work.result() gives it to the caller
     the process dies                      ─▶ NodeDown in the work, as in a listener's call
 
 Left out: pools of a limited size (a lab.resource limits what runs at once).

@@ -11,7 +11,7 @@ the same in every run.
 Nothing checks that an id is unique. Two processes get the same one when an instance name was copied with the
 configuration and their addresses are equal, as those of containers on different machines often are. The broker then
 lists the id twice, because it knows members by their connections. A strategy that looks for its own place in that list
-finds the first one in both processes: both own the same queues, and the second place's queues are nobody's. A lock for
+finds the first one in both processes: both own the same queues, and the second place's queues have no owner. A lock for
 orderly consumption is given to an id, so both processes have it.
 """
 

@@ -4,7 +4,7 @@ Mirrors: the producerTable and consumerTable of MQClientInstance. A client insta
 
     register ─▶ producers, consumers ─▶ heartbeat_data()        what brokers get to know
                                      ─▶ topics()                whose routes are polled
-                                     ─▶ learn_route(...)        a new route is passed on to everybody
+                                     ─▶ learn_route(...)        a new route is passed on to all members
 """
 
 from __future__ import annotations
@@ -107,12 +107,12 @@ class Members:
         )
 
     def need_queues_of(self, topic: str) -> bool:
-        """True while somebody uses a topic whose queues are not known."""
+        """True while a member uses a topic whose queues are not known."""
         members: list[RegisteredProducer | RegisteredConsumer] = [*self.producers.values(), *self.consumers.values()]
         return any(member.needs_queues_of(topic) for member in members)
 
     def learn_route(self, topic: str, route: TopicRouteData) -> None:
-        """Pass the queues of a new route on to everybody."""
+        """Pass the queues of a new route on to all members."""
         for producer in list(self.producers.values()):
             producer.update_publish_info(topic, publish_queues(topic, route))
         for consumer in list(self.consumers.values()):

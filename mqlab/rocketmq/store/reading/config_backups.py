@@ -7,7 +7,7 @@ Mirrors: org.apache.rocketmq.common.ConfigManager (load and loadBak). Changes no
     neither reads                                        CorruptionError
     neither is there, or both are empty                  Reading(None)
 
-Whoever reads a backup says so: ``Reading.text()`` has file, reason and the age of what was taken.
+A reader of a backup says so: ``Reading.text()`` has file, reason and the age of what was taken.
 """
 
 from __future__ import annotations

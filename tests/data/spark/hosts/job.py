@@ -120,7 +120,7 @@ CASES: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def started(case: str, master: str) -> SparkSession:
-    """The session of a case: mqlab's, or one as somebody makes it who has never heard of mqlab."""
+    """The session of a case: mqlab's, or one made without mqlab."""
     if case != "not_shipped":
         return session(master, **SETTINGS)
     from pyspark.sql import SparkSession

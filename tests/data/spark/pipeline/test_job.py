@@ -313,7 +313,7 @@ def test_a_stream_writes_the_same_tables_and_goes_on_where_it_was(day: Day, tmp_
     before = len(files_of(out / "messages"))
     assert before > 1 and pipeline.compact(out, spark=day.spark)["messages"] == (before, 1)
     assert not orphan.exists()
-    # 2. A compaction that dies between its two renames is undone by whoever works there next, here the stream.
+    # 2. A compaction that dies between its two renames is undone by the next job there, here the stream.
     (out / ".before").mkdir()
     (out / "messages").rename(out / ".before" / "messages")
     put(4, 5)

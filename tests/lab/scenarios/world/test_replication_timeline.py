@@ -1,4 +1,4 @@
-"""Forty-five seconds of work, a master that dies for a minute, and what everybody saw of it.
+"""Forty-five seconds of work, a master that dies for a minute, and what each node saw of it.
 
 Mirrors: DefaultHAService, SlaveSynchronize, RouteInfoManager.
 """

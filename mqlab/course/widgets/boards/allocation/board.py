@@ -140,7 +140,7 @@ class AllocationBoard(Board):
         return Table(self._shown.rows(), title=self.summary)
 
     def compare(self) -> Table:
-        """All strategies over this history: fairness, queues moved, churn, queues nobody reads at the end."""
+        """All strategies over this history: fairness, queues moved, churn, queues without a reader at the end."""
         rows = [{"strategy": name, **self._moments(name).figures()} for name in self._dividing.names]
         changes = len(self.state["history"])
         return Table(rows, title=f"All strategies over this history of {changes} change{'s' * (changes != 1)}")
@@ -303,7 +303,7 @@ class AllocationBoard(Board):
         self._queues = self.queues.all()
         plain = Dividing(self.queues, self._division_rooms, {})
         if self._config is None:
-            # By hand, once, as somebody would have done it for the members of the first day.
+            # By hand, once, as an operator would have done it for the members of the first day.
             share = plain.owners("AVG", 1, self.first_members)
             config = {
                 name: [queue for queue, names in zip(self._queues, share, strict=True) if name in names]

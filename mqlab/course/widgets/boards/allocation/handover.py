@@ -137,7 +137,7 @@ def _changing_group(lab: Lab, settings: HandoverSettings, strategy: AllocateStra
     shop = lab.producer("shop")
     lab.traffic(shop, rates=[("0s", MESSAGES_PER_SECOND)], message=lambda n: Message(TOPIC, b"a book", keys=f"o-{n}"))
     lab.run_for(BEFORE_MS)
-    # 2. The change, and time for everybody's next round.
+    # 2. The change, and time for each member's next round.
     happened.append(lab.now_ms)
     if settings.change == "join":
         member(JOINER)

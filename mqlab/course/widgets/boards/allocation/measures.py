@@ -3,7 +3,7 @@
     owners before   a a a b b b        c joins, AVG      a a b b c c      moved 3, fewest moves 2
     counts          a 3, b 3           difference 0      a 2, b 2, c 2    difference 0
 
-Owners are one tuple of names per queue: empty when nobody reads the queue, several when several members do.
+Owners are one tuple of names per queue: empty when no member reads the queue, several when several members do.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class DivisionMoment:
     fewest_moves: int = 0
 
     def queues_without_and_shared(self) -> dict[str, int]:
-        """How many queues nobody reads, and how many several members read."""
+        """How many queues no member reads, and how many several members read."""
         return {
             "without owner": sum(not names for names in self.owners),
             "several owners": sum(len(names) > 1 for names in self.owners),

@@ -29,7 +29,7 @@ from mqlab.lab.views.table import Table
 STRETCHES_S = (1, 5, 10, 30, 60, 300, 900, 3_600)
 MOST_STRETCHES = 40
 EVERY = "every cause"
-UNKNOWN = "called"  # the cause of calls whose cause nobody has told
+UNKNOWN = "called"  # the cause of calls without a known cause
 
 
 class EchoChart(Board):

@@ -2,7 +2,7 @@
 
 Lab 02 asks with it who learns of a death, a pulled plug or a new queue, and when.
 
-    runs.py      the story in a Lab: something happens to broker-b, everybody's beliefs are noted
+    runs.py      the story in a Lab: something happens to broker-b, all beliefs are noted
     board.py     the explorer
 """
 

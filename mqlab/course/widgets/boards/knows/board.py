@@ -2,7 +2,7 @@
 
     board = knows_board(happens="power_off")     a machine falls silent
     board.play(name_servers=2, poll_s=10)        what the controls do
-    board.at("30s")                              what everybody believes 30 s after it happened
+    board.at("30s")                              what each one believes 30 s after it happened
     board.learned()  board.sends()  board.wasted     when each learned of it; sends; those that missed it
 
 An exported page has all runs of the recorded choices (``RECORDED``), a notebook that was saved has the run shown.

@@ -156,7 +156,7 @@ def _story(lab: Lab, settings: KnowsSettings, looks: list[Any], books: list[_Sen
     consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
     consumer.start()
     lab.traffic(shop, rates=[("0s", A_SECOND)], message=lambda number: Message(TOPIC, b"a book"))
-    # 2. A calm beginning. Everybody is watched a little before it happens, and long after.
+    # 2. A calm beginning. All are watched a little before it happens, and long after.
     lab.run_for(BEFORE_MS)
     for part_ms in (WATCHED_MS, AFTER_MS):
         if part_ms == AFTER_MS:

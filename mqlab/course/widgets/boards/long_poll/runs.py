@@ -121,7 +121,7 @@ def _two_readers(lab: Lab, settings: PollSettings, began: list[int]) -> None:
     tag = RARE if settings.rare else "*"
     shop = lab.producer("shop")
     queue = shop.fetch_publish_message_queues(TOPIC)[0]
-    # Nobody polls the messages out of its cache, so that its limit must be out of the way.
+    # No program polls the messages out of its cache, so its limit must be out of the way.
     held = lab.lite_pull_consumer(
         HELD_GROUP,
         name=HELD_GROUP,

@@ -128,7 +128,7 @@ class TagTrapBoard(Board):
 
     @property
     def summary(self) -> str:
-        """The run in one line: what each member received, what nobody did, and the lag."""
+        """The run in one line: what each member received, what none did, and the lag."""
         every = len(dict.fromkeys(lane["message"] for lane in self.run.lanes))
         got = ", ".join(f"{member['member']} received {member['received']}" for member in self.run.members)
         return f"{counted(every, 'orders')}: {got}; nobody received {len(self.nobody())}; lag {self.lag}"

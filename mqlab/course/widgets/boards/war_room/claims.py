@@ -30,7 +30,7 @@ LONGEST = 120
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What somebody says."""
+    """A claim in words."""
 
     who: str
     says: str

@@ -125,7 +125,7 @@ class OpBatch:
 class HalfQueue:
     """The half queue of one broker, from its start on.
 
-    ``offset`` and ``op_offset``: how far its checks have come; ``open_count``: half messages that nobody has ended.
+    ``offset`` and ``op_offset``: how far its checks have come; ``open_count``: half messages without an end.
     """
 
     def __init__(self, start_ms: int) -> None:
