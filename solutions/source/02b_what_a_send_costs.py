@@ -504,7 +504,7 @@ def tried(fault, **settings):
             **settings,
         )
         tries = ", ".join(attempts(lab))
-        rows.append({"way": way, "attempts": tries, "the shop is told": lab.said})
+        rows.append({"way": way, "attempts": tries, "the shop gets": lab.said})
     return rows
 
 
@@ -574,8 +574,8 @@ reveal("lab02.with_selector", happened)
 #   = send passes any answer on.
 # - neither: neither; the broker has answered
 #   > A synchronous send checks the code of the answer: eight codes mean *try another broker*.
-# note: The codes are 1, 2, 14, 16, 17, 204, 205 and 1500. With any other (an illegal message, say) even a synchronous
-#   send fails at once.
+# note: A synchronous send tries another broker after the codes 1, 2, 14, 16, 17, 204, 205 and 1500. With any other (an
+#   illegal message, say) even a synchronous send fails at once.
 # later: -
 
 
@@ -663,7 +663,7 @@ def stored(lab, broker="broker-a"):
 # %%
 lab = play(lost_answer, seed=7, client=no_trace)
 Bars(
-    {"told SEND_OK": int(lab.said == "SEND_OK"), "stored": len(stored(lab))},
+    {"answered SEND_OK": int(lab.said == "SEND_OK"), "stored": len(stored(lab))},
     unit="orders",
     title=lab.said,
 )
@@ -683,7 +683,7 @@ lab = play(
     client=no_trace,
 )
 Table(
-    {"keys": one.keys, "msg_id": one.msg_id, "queue": one.queue_id, "told": lab.said}
+    {"keys": one.keys, "msg_id": one.msg_id, "queue": one.queue_id, "status": lab.said}
     for one in stored(lab)
 )
 
@@ -729,7 +729,8 @@ silent = not lab.slaves()[0].is_up
 reveal("lab02.who_says", "refused" if not there else "master" if silent else "slave")
 
 # %% [markdown]
-# All statuses mean *stored*. `retry_another_broker_when_not_store_ok` makes the producer try the next broker anyway:
+# All statuses mean *stored*. `retry_another_broker_when_not_store_ok` makes the producer try the next broker anyway. It
+# is a setting of the producer, so the last cell, which gives it to a broker, is refused:
 
 
 # %%
@@ -748,8 +749,8 @@ for again in (False, True):
     lab = play(lambda lab, setting=setting: not_ok(lab, **setting), seed=7, **pairs)
     both = [*stored(lab), *stored(lab, "broker-b")]
     copies = sum(one.keys == "order-1" for one in both)
-    told = lab.result.send_status
-    rows.append({"of the producer": again, "told": told, "copies of order-1": copies})
+    status = lab.result.send_status
+    rows.append({"setting": again, "status": status, "copies of order-1": copies})
 Table(rows, title="retry_another_broker_when_not_store_ok")
 
 # %%

@@ -628,7 +628,7 @@ print(stored, "orders are in the log; every one of them was read at least once")
 #   = Finished orders leave the cache. When only order 100 is left, the span is 0, and billing pulls again.
 # - 1000: 1,000, the number limit
 #   > That limit also counts only orders that billing holds; finished orders do not count.
-# note: The limit does not bound what is redelivered after a crash either: here it would be 5,900 orders.
+# note: The limit does not bound what is redelivered after a crash: here it would be 5,900 orders.
 
 # %%
 lab = play(lambda lab: that_morning(lab, 6001, 100), seed=7, client=no_trace)

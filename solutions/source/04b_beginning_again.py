@@ -115,7 +115,8 @@ reveal("lab04.closest", plan.queues[0].target_offset)
 #   = The first message that was stored at that time or later is the oldest one, so the whole log is read again.
 # - nothing: nothing; there is no message of that time
 #   > The search looks for the first message that is not older than that time.
-# note: So "three days" was a typing error that the broker accepted. A time in the future skips everything in the log.
+# note: A mistyped time is accepted: one before the oldest message reads the whole log again, one in the future skips
+#   everything in it.
 
 # %%
 days = 86_400_000
@@ -631,7 +632,8 @@ answer("lab04.old", 9, play(overnight, seed=7, client=no_trace))
 #   = `offsets.json`, in a folder named after client id and group.
 # - nowhere: nowhere; a member begins at the newest message each time
 #   > It resumes where it was, as long as it finds its file.
-# note: So a member on a new machine (or in a new container) has no offset, and begins like a new group.
+# note: Each member keeps a file of its own, `offsets.json`. A member on a new machine (or in a new container) has
+#   none, and begins like a new group.
 
 
 # %%

@@ -158,12 +158,12 @@ reveal("lab05.threads_of_order", most)
 # queue 0. When does queue 1 get its first turn?
 #
 # - 10: after ten seconds; the queues take turns, order by order
-#   > A thread that has entered a queue takes the next message of the same queue.
+#   > A thread that has entered a queue takes the next message of the same queue, for up to a minute.
 # - 70: after 70 seconds
 #   = When an order ends and the thread has been in the queue for more than a minute, it lets the other queue run.
 # - 100: after 100 seconds, when queue 0 is empty
 #   > A long queue would then stop all others. After a minute the thread leaves the queue.
-# note: The minute is checked between two calls. It does not interrupt a listener.
+# note: The minute that a thread may stay in a queue is checked between two calls. It does not interrupt a listener.
 # later: Billing reads in order, with one thread and two queues. Ten orders wait in each, and each order takes ten
 #   seconds. The thread begins with queue 0. When does queue 1 get its first turn?
 
@@ -314,7 +314,8 @@ def two_readers(lab, orderly=True, killed=True):
 # `billing-2` get the first order of a queue that belonged to `billing-1`?
 #
 # - at once: at once, within a second
-#   > `billing-2` is notified at once, and requests the locks at once. But the broker still keeps them for billing-1.
+#   > `billing-2` is notified at once, and requests the locks at once. But the broker keeps them for billing-1, up to 60 s
+#   > after their last renewal.
 # - lock: when the lock has run out, 40 to 60 seconds after the crash
 #   = The lock was renewed at most 20 s before the crash and lives 60 s. A crashed process does not release it.
 # - two minutes: after two minutes, when the broker gives the member up
@@ -407,7 +408,7 @@ def cut_off(lab, cached=200):
 # seconds does it keep working on them?
 #
 # - 0: not at all
-#   > It does not notice at once, and its last lock was good.
+#   > It does not notice at once, and trusts its last lock for 30 s.
 # - 30: for at most 30 seconds after its last renewal
 #   = It stops before the broker would give the queue to another: 30 s here, 60 s there.
 # - 200: until its cache is empty

@@ -434,7 +434,8 @@ def retried(lab, fails_at="shipping"):
 #   = The retry topic has one queue per broker, and one member reads it. Here that is billing.
 # - nobody: none; the tags differ, so it is filtered out
 #   > In the retry topic nothing is filtered out: every member reads it with `*`.
-# note: So a listener may get a tag that it never asked for, even when all settings look right.
+# note: One member reads the retry queue of a broker, whatever its tags. So a listener may get a tag that it never
+#   asked for, even when all settings look right.
 # later: Two members of one group subscribe to different tags, billing to `paid`, shipping to `shipped`. A `shipped`
 #   order fails at shipping. Which member's listener gets the retry?
 

@@ -409,8 +409,8 @@ reveal("lab06.lag", dict(lags)[30])
 #   = That is the next answer without any message: here, when the held pull's time is over.
 # - never: never; no listener confirms the order
 #   > Then one collision would hold up the queue for ever.
-# note: That is up to twenty seconds of lag for an order that no group wants. It looks like a slow consumer, but is not
-#   one.
+# note: The offset passes it with the next answer that has no message, up to twenty seconds later. This lag looks like
+#   a slow consumer, but is not one.
 
 
 # %%

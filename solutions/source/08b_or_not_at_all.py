@@ -76,7 +76,7 @@ def send_inside(shop, database, order):
 #   > The money was committed. A database does not know about the message that should follow.
 # - money: the money, and no message
 #   = Not even the shop knows that a message is missing.
-# note: That is Thursday, 9:14.
+# note: The money is charged, and no message says so. That is Thursday, 9:14.
 # later: -
 
 # %% [prediction] lab08.inside
@@ -365,7 +365,8 @@ def dies_untold(lab, sells=True, back="shop-1"):
 #   > Six seconds are the minimum age for a question (`transactionTimeOut`). The broker does not check at that moment.
 # - round: at the broker's next check once it is older than six seconds
 #   = It checks every thirty seconds. A half message younger than six waits for the next check.
-# note: So it takes between 6 and 36 seconds if a process is there to answer.
+# note: The broker checks every thirty seconds, and asks about half messages older than six. So it takes between 6 and
+#   36 seconds if a process is there to answer.
 # later: -
 
 # %%

@@ -95,7 +95,8 @@ reveal("lab09.rule_of_cores", "8" if most[20] <= 10 else "20")
 at_once[20].limits()
 
 # %% [prediction] lab09.more_instances
-# Three instances have 60 threads in total, with the same database. How large is the lag of the peak?
+# Three instances have 60 threads in total, with the same database. How large is the lag of the peak, compared with one
+# instance?
 #
 # - third: a third of what it was
 #   > Three times as many threads ask the same eight slots.

@@ -365,8 +365,8 @@ checkpoint("board")
 #   = The batch is not in commits, so all of it comes again, with the range that is in offsets.
 # - never: not at all; a failed batch is rolled back
 #   > What the sink has committed is not rolled back. Spark does not even know what the sink is.
-# note: So the batch is delivered *at least once* (至少一次). But its range is exact: the same number means the same
-#   messages, as long as the checkpoint exists.
+# note: The whole batch is delivered again: *at least once* (至少一次). But its range is exact: the same number means the
+#   same messages, as long as the checkpoint exists.
 # later: -
 
 # %%

@@ -205,7 +205,8 @@ def lets_go(lab):
 #   = The broker stores each of them again, for this group alone, with one more in `reconsume_times`.
 # - consumer: still with the consumer, until it acknowledges or goes away
 #   > The broker does not ask the consumer. The clock ended the leases.
-# note: So the order of messages is lost: what comes back is behind everything that was handed out meanwhile.
+# note: They are stored again in the retry topic, so their order is lost: what comes back is behind everything that was
+#   handed out meanwhile.
 # later: Three orders of a queue were popped with a lease of 10 s and never acknowledged. Where are they fifteen
 #   seconds later?
 

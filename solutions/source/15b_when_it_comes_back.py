@@ -3,15 +3,16 @@
 #
 # ## Why
 #
-# `billing` pops now, and the operators have new questions. An order came back twelve seconds after a lease of ten.
-# Another came back although it was acknowledged. One failed for an hour and then vanished, without a dead letter.
+# `billing` pops now, and the operators have new questions. An order whose lease was ten seconds came back after more
+# than twelve. Another came back although it was acknowledged. One failed for an hour and then vanished, without a dead
+# letter.
 #
 # Six sentences:
 #
 # - "When the lease is over, the message comes at once."
 # - "A consumer that waits for messages gets it in the same millisecond."
-# - "I asked for two minutes more, and then acknowledged with the message I had."
-# - "The invisible time is as long as our slowest call."
+# - "After I ask for more time, I can acknowledge with the message I had."
+# - "The invisible time must be as long as our slowest call."
 # - "After sixteen failures it is a dead letter."
 # - "An acknowledged message never comes again."
 #
@@ -76,7 +77,8 @@ def forgets_one(lab, waits="1s"):
 # again?
 #
 # - 10: after 10 s, at the end of the lease
-#   > The check point comes to the revive topic then. It is not settled yet.
+#   > Then its check point only comes to the revive topic. The broker settles it when it has seen two seconds of later
+#   > acks, and its rounds add up to two seconds more.
 # - 13: after 12 to 15 s
 #   = The broker settles a check point when it has seen two seconds of later acks. Its rounds add up to two seconds more.
 # - 20: after 20 s; the wheel checks at the next full lease
@@ -500,7 +502,8 @@ def killed(lab, after):
 # The broker is killed one second after the acks. Which orders are received again, and how often in all?
 #
 # - two: the two without an ack, once each
-#   > That is true after a graceful stop. The offset in the file is older than the pop.
+#   > That is true after a graceful stop. After this kill the file has no offset yet, so the acknowledged orders are
+#   > handed out again as well.
 # - four: all four, once each
 #   > The check point is in the log as well, and it brings two of them once more.
 # - six: all four from the queue, and the two without an ack once more from the retry topic

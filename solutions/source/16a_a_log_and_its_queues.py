@@ -421,8 +421,8 @@ reveal("lab16.synced", len(walked(disk)))
 #   > The shop has SUCCESS and forgets the order, so it does not send it again.
 # - yes: yes; the first dispatch after the start walks over the log
 #   = An entry can always be made from its unit. A unit cannot be made from anything.
-# note: So queues need no care: they may be lost, late or torn. Write them, sync them with the rest, and make them again
-#   after each start.
+# note: An entry can be made from its unit at any time, so queues need no care: they may be lost, late or torn. Write
+#   them, sync them with the rest, and make them again after each start.
 
 
 # %%
