@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +46,17 @@ def test_no_board_plays_what_is_kept(module: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.delattr(kept, "played")  # what is not kept would be played
     names = [run["name"] for run in shown.data()["runs"]]
     assert names[-len(kept.recorded) :] == list(kept.recorded)
+
+
+def test_the_files_are_written_when_they_are_asked_for_and_not_by_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks for doctests imports every module: no test would find an old run if the file was new by then."""
+    written: list[str] = []
+    monkeypatch.setattr(KeptRuns, "write", lambda kept: written.append(kept.file.stem))
+    monkeypatch.delitem(sys.modules, "mqlab.course.widgets.keep_runs", raising=False)
+    program = importlib.import_module("mqlab.course.widgets.keep_runs")
+    assert written == []
+    program.main()
+    assert sorted(written) == sorted(BOARDS)
 
 
 def test_what_is_not_kept_is_played() -> None:
