@@ -191,14 +191,17 @@ def jupyterlab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupy
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site with lab 00 to work in."""
+    """The site of a course that has lab 00 and the pages around it."""
     try:
         materials()
     except MqlabError as missing:
         pytest.skip(f"the site's materials cannot be had here: {missing.text}")
-    out = tmp_path_factory.mktemp("site") / "out"
-    build(out, ROOT, ("00",))
-    return out
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(ROOT / "labs", folder / "labs", ignore=shutil.ignore_patterns("0[1-9]*", "1[0-9]*"))
+    for name in ("solutions", "datasets"):
+        (folder / name).symlink_to(ROOT / name)
+    build(folder / "out", folder, ("00",))
+    return folder / "out"
 
 
 def end_kernels(lab: JupyterLab) -> None:
