@@ -253,3 +253,14 @@ def test_a_delayed_message_without_a_queue_to_go_to_holds_its_level(world: World
     world.run_for(15_000)
     assert world.broker.state.delay_offset_table.get(1, 0) == 1
     assert len(world.changes("schedule.undeliverable")) == 2  # tried again after ten seconds
+
+
+@pytest.mark.parametrize("flags", [16, 32, 48])
+def test_flags_for_addresses_that_a_message_does_not_have_cost_no_message(
+    world: World, client: BareClient, flags: int
+) -> None:
+    for sys_flag in (0, flags, 0):
+        assert client.put("orders", b"m%d" % sys_flag, more={"sysFlag": sys_flag}).code == ResponseCode.SUCCESS
+    world.run_for(1_000)
+    world.restart_broker(clean=False)
+    assert [record.body for record in world.messages("orders")] == [b"m0", b"m%d" % flags, b"m0"]
