@@ -99,8 +99,10 @@ def test_tags_of_a_case_collide_with_something() -> None:
 def test_the_watchman_is_right_to_be_silent_until_somebody_stays_behind(seed: int) -> None:
     today = detector.day(seed).play({"differing": lambda admin, group, now_ms: []}, seed)
     wrong = [look.now_ms for look in today.looks if look.wrong]
-    last_join_ms = max(started for started, _ in today.running.values())
-    assert wrong and min(wrong) >= last_join_ms + detector.SETTLED_MS
+    (left_behind_ms,) = (started for name, (started, _) in today.running.items() if name.endswith("-old"))
+    assert wrong and min(wrong) >= left_behind_ms + detector.SETTLED_MS
+    newest_ms = max(started for started, _ in today.running.values())
+    assert left_behind_ms < newest_ms < left_behind_ms + detector.SETTLED_MS, "somebody is young when it is reported"
     assert not any(look.wrong for look in detector.two_changes(seed).play(today.answers, seed).looks)
 
 

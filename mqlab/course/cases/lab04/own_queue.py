@@ -55,10 +55,10 @@ def steps_of(rng: random.Random) -> list[Step]:
             steps.append((rng.choice(QUESTIONS), (offset,)))
         if there:  # one that is not there any more: its result came after a rebalance, say
             steps.append(("remove_message", (ending[-1],)))
-    # 3. The same message put in twice, and what is left removed.
-    more = next(offsets)
-    steps += [("put_message", (more,)), ("put_message", (more,)), ("msg_count", (more,))]
-    rest = [*there, more]
+    # 3. The same message put in twice, the second time after a later one, and what is left removed.
+    more, last = next(offsets), next(offsets)
+    steps += [("put_message", (more,)), ("put_message", (last,)), ("put_message", (more,)), ("msg_count", (more,))]
+    rest = [*there, more, last]
     rng.shuffle(rest)
     steps += [("remove_message", (offset,)) for offset in rest]
     return [*steps, ("max_span", (more,)), ("first_message", (more,)), ("remove_message", (more,))]

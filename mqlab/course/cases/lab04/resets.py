@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from mqlab.course.cases.forbids import FORBIDS
@@ -28,6 +29,10 @@ SMALL_FILES = {"mapped_file_size_commit_log": 1024, "mapped_file_size_consume_qu
 TARGET_RULE = "A reset by time goes to the first message that was stored at that time or later: search gives its offset"
 END_RULE = "A time below 0 is not a time: it means the end of the queue, its largest offset"
 NOW_RULE = "The group's offset in a queue is consumer_offset in its progress"
+RETRY_NOW_RULE = (
+    "This is the offset in the group's retry topic, whose queues have numbers from 0 on, too: look for the row with "
+    "the same message_queue, not with the same queue_id"
+)
 AGAIN_RULE = "What is read again: from the target up to the group's offset, if the target is smaller"
 SKIPPED_RULE = "What is skipped: from the group's offset up to the target, if the target is larger"
 DELETED_RULE = "What is before the smallest offset was deleted: it can neither be read again nor skipped"
@@ -82,9 +87,12 @@ def planned(lab: Lab, timestamp_ms: int, about: str) -> Call:
         again = list(range(max(to, row.min_offset), now))
         skipped = list(range(max(now, row.min_offset), to))
         right.append((row.message_queue.queue_id, now, to, again, skipped))
+    progress = lab.admin.examine_consume_stats(GROUP)
+    if timestamp_ms < 0:  # the rows of the retry topic are the first ones, or the last
+        progress = replace(progress, queues=progress.queues[::-1])
     return Call(
         stats=lab.admin.examine_topic_stats(TOPIC),
-        progress=lab.admin.examine_consume_stats(GROUP),
+        progress=progress,
         search=search_in(lab),
         timestamp_ms=timestamp_ms,
         right=right,
@@ -176,6 +184,9 @@ def _which_rule(call: Call, answer: Any, seen: Any) -> str:
         return ROWS_RULE
     if call["timestamp_ms"] < 0 and seen.part == "to":
         return END_RULE
+    rows = call["progress"].queues
+    if seen.part == "now" and seen.found in [row.consumer_offset for row in rows if row.message_queue.topic != TOPIC]:
+        return RETRY_NOW_RULE
     smallest = {row.message_queue.queue_id: row.min_offset for row in call["stats"]}
     for queue_id, _, _, again, skipped in answer:
         if any(offset < smallest.get(queue_id, 0) for offset in (*again, *skipped)):

@@ -39,6 +39,10 @@ from mqlab.course.words import refutation
 BATCH = 8
 SHARE = 0.6
 """Of the time that one after another would take."""
+LEFT_OUT_RULE = (
+    "A lane handles each event of its order, in order. This one was left out: a list that holds one event for each "
+    "order, or a function that sees the last value of a loop's variable, does that"
+)
 STUCK_RULE = "Every event is handled in the end, and the queue continues after a failure: return SUCCESS or suspend"
 MADE = MadeWith("lanes", lambda today, _: (today.handle,), "(handle)")
 SETTINGS = {"consume_message_batch_max_size": BATCH}
@@ -108,6 +112,8 @@ def _in_order(today: EventDay) -> Finding | None:
     if failed and failed[0].began_ms <= work.began_ms:
         belief = "lab05.lane_goes_on" if _in_one_call(today, failed[0], work) else "lab05.success_means_started"
         what = "failed"
+    elif not any(call.event is before for call in today.works):
+        return Finding(LEFT_OUT_RULE, moment(today, work), f"after {before.key}", f"{before.key} was never handled")
     else:
         belief = "lab05.start_waits"
         what = "was never handled" if done_ms is None else f"ended {done_ms - work.began_ms} ms later"

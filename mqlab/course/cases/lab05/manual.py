@@ -38,6 +38,10 @@ END_RULE = (
     "An invoice that is booked as a whole is committed, so that no rollback and no crash redelivers it: the last "
     "line of each commits"
 )
+TWICE_RULE = (
+    "Each delivery books its own line, once: a line is booked again only when its invoice comes again, after a failure "
+    "or a crash"
+)
 BOOKED_RULE = "Every line of every invoice is booked in the end: book(message, context) once in each delivery"
 
 
@@ -167,6 +171,18 @@ def _status_of(today: EventDay, work: WarehouseCall) -> str:
     return ""
 
 
+def _booked_once(today: EventDay) -> Finding | None:
+    """A line is booked again only after a failure or a death."""
+    booked: list[object] = []
+    for work, then in zip([None, *today.works], today.works, strict=False):
+        if work is not None and any(work.began_ms <= died_ms <= then.began_ms for died_ms in today.deaths_ms):
+            booked = []
+        if any(event is then.event for event in booked):
+            return Finding(TWICE_RULE, moment(today, then), "booked once", "booked again", lab=today.lab)
+        booked = [*booked, then.event] if then.succeeded else []
+    return None
+
+
 def _booked_to_the_end(today: EventDay) -> Finding | None:
     missing = not_done(today)
     if missing is not None:
@@ -212,6 +228,7 @@ MANUAL = World(
         _rests_between_invoices,
         _whole_again,
         _no_page_is_torn,
+        _booked_once,
         _booked_to_the_end,
     ],
 )

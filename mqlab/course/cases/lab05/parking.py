@@ -85,6 +85,7 @@ class ParkingDay(EventDay):
         return int(rows)
 
 
+LATE_RULE = f"An event is parked after {TRIES} tries that failed: its next delivery parks it without another try"
 MADE = MadeWith("poisoned", lambda today, databases: (databases, today.handle), "(lab, handle)")
 
 
@@ -127,6 +128,8 @@ def short_day(seed: int) -> Day:
 def _tries_of_the_head(today: ParkingDay) -> Finding | None:
     tries = [work for work in today.works if work.event is today.head]
     if len(tries) > TRIES:
+        if not today.lab.journal.of("fault.killed") and today.parked():
+            return Finding(LATE_RULE, moment(today, tries[TRIES]), f"{TRIES} tries in all", f"try {TRIES + 1}")
         fallen = bool(today.lab.journal.of("fault.killed"))
         belief = "lab05.gives_up_by_itself"
         if fallen:

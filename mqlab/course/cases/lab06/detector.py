@@ -27,6 +27,7 @@ OTHERWISE = ("paid || shipped || booked", "created")
 SETTLED_MS, REPORTED_WITHIN_MS, LOOK_EVERY_MS = 120_000, 180_000, 10_000
 
 SHAPE_RULE = "differing returns a list of pairs of client ids: [(one, other), …], and [] if all is well"
+TWICE_RULE = "Every two members that differ are one pair: (one, other) and (other, one) are the same"
 YOUNG_RULE = (
     "A difference is wrong only when both members have run for more than two minutes: during a rolling "
     "change old and new members differ, as they should"
@@ -110,7 +111,9 @@ def day(seed: int) -> Day:
         Does(lambda today: _rolls_twice(today, rng.sample(names, len(names)))),
         Does(lambda today: today.watch(rng.randint(135_000, 150_000))),
         Does(lambda today: _comes_back_old(today, rng.choice(names))),
-        Does(lambda today: today.watch(REPORTED_WITHIN_MS + 15_000)),
+        Does(lambda today: today.watch(90_000)),
+        Does(_one_restarts),
+        Does(lambda today: today.watch(REPORTED_WITHIN_MS - 75_000)),
     )
     return Day(acts, kind=WatchedDay)
 
@@ -167,6 +170,13 @@ def _comes_back_old(today: WatchedDay, name: str) -> None:
     today.join(f"{name}-old", *OTHERWISE)
 
 
+def _one_restarts(today: WatchedDay) -> None:
+    """A member whose tags are everybody's: it is young when the difference has to be reported."""
+    name = next(member for member in today.running if not member.endswith("-old"))
+    today.leave(name)
+    today.join(f"{name}-again", " || ".join(ALL_TAGS))
+
+
 def _pairs(answer: object) -> set[frozenset[str]] | None:
     """The pairs that were returned; None for another form."""
     if not isinstance(answer, list | tuple | set | frozenset):
@@ -182,8 +192,11 @@ def _pairs(answer: object) -> set[frozenset[str]] | None:
 
 def _has_the_right_form(today: WatchedDay) -> Finding | None:
     for look in today.looks:
-        if _pairs(look.found) is None:
+        pairs = _pairs(look.found)
+        if pairs is None:
             return Finding(SHAPE_RULE, f"the check at {calendar(look.now_ms)}", "a list of pairs", look.found)
+        if len(pairs) < len(look.found):  # type: ignore[arg-type]
+            return _at(look, TWICE_RULE, f"{len(pairs)} pairs", f"{len(look.found)} pairs")  # type: ignore[arg-type]
     return None
 
 

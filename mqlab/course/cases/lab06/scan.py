@@ -27,6 +27,7 @@ DISK_RULE = (
 )
 NEXT_RULE = "next_offset counts the entries that were scanned, not the messages that were found"
 FOUND_RULE = "found counts the messages with the wanted tag"
+EXACT_RULE = "A tag is wanted when it is the subscribed tag, all of it: unpaid is another tag than paid"
 NUMBER_RULE = "There is a pull until next_offset is the end of the queue; the pull at the end itself is held"
 
 
@@ -116,7 +117,7 @@ def mixed(rng: random.Random) -> Call:
 
 def _tags(size: int, places: Sequence[int] | set[int] | range) -> list[str]:
     wanted = set(places)
-    return ["paid" if position in wanted else "created" for position in range(size)]
+    return ["paid" if position in wanted else ("created", "unpaid")[position % 2] for position in range(size)]
 
 
 def queues(seed: int) -> list[Call]:
@@ -159,6 +160,13 @@ SCAN = Pure(
     slips=[
         Slip("until something is found", lambda call: _as(call, counts_found=True), ENTRIES_RULE, "lab06.scans_on"),
         Slip("32 from the disk too", lambda call: _as(call, on_disk=IN_MEMORY), DISK_RULE, "lab06.always_32"),
+        Slip(
+            "a part of a tag",
+            lambda call: scanned(
+                ["paid" if "paid" in tag else tag for tag in call["tags"]], "paid", call["memory_from"]
+            ),
+            EXACT_RULE,
+        ),
         Slip("32 entries", lambda call: _as(call, entries=IN_MEMORY), ENTRIES_RULE),
     ],
     weights={"": 1, "a rare tag": 1, "many matches": 1, "a part on disk": 1},

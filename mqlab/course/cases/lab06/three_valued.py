@@ -161,6 +161,8 @@ SIMPLE: tuple[tuple[Tree, Properties], ...] = (
     (("BETWEEN", "amount", 5, 10), {"amount": "10"}),
     (("BETWEEN", "amount", 5, 10), {"amount": "5"}),
     (("IS NULL", "coupon"), {}),
+    (("IS NULL", "coupon"), {"coupon": ""}),
+    (("=", "region", "eu"), {"region": ""}),
     (("IS NOT NULL", "coupon"), {}),
     (("<>", "amount", 0), {"amount": "-5"}),
     (("<", "amount", 9), {"amount": "-5"}),

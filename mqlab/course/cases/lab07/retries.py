@@ -27,6 +27,10 @@ LEVEL_RULE = (
 )
 CLAMP_RULE = "The table ends with its last level: all further retries wait for the last one"
 SUM_RULE = "Each wait begins when the try before it has failed: the seconds add up"
+DELAY_RULE = (
+    "A delay is a whole number and a unit: 10s is 10 seconds, 2m is 2 * 60, 1h is 3,600, 1d is 86,400. The number may "
+    "have several digits"
+)
 NUMBER_RULE = (
     "max_reconsume_times counts retries, not deliveries, and -1 means 16; after the failure of the last retry there is "
     "no further wait"
@@ -51,6 +55,8 @@ def _wrong_level(call: Call, answer: Any, seen: Difference) -> str:
     if seen.part == "number" and len(answer) == max(0, levels - 2) < len(call.right):
         return CLAMP_RULE
     number = next((n for n, pair in enumerate(zip(call.right, answer, strict=False), 1) if pair[0] != pair[1]), 0)
+    if seen.part == "second" and answer[number - 1][1] != _from_the_first_failure(call)[number - 1][1]:
+        return DELAY_RULE  # the retries before are right, so this wait alone is another one
     at_the_end = seen.part == "level" and seen.right == levels
     return CLAMP_RULE if at_the_end and number > 1 else ""
 
