@@ -701,6 +701,21 @@ check("lab08.rebuild")
 # claim: Their sum modulo 1,209,600.
 # refutation: A slot stands for a second. Divide by 1,000 before you take the remainder.
 
+# %% [belief] lab08.parts_are_seconds
+# question: A unit was written at 700 ms of a second, with a delay of 5,600 ms. How many seconds later is its slot?
+# claim: Five; each number is rounded down to seconds.
+# refutation: Six: 700 and 5,600 are 6,300 ms. Add first, then divide.
+
+# %% [belief] lab08.magic_between
+# question: A unit has the magic 0, another one 15. Are they whole?
+# claim: No, for a magic is between the two.
+# refutation: Recovery accepts 0 and 15, too: such a unit is whole.
+
+# %% [belief] lab08.log_ends_with_zeros
+# question: A log ends with the last byte of a unit. Is this unit whole?
+# claim: No, a log ends with zeros or with a torn unit.
+# refutation: It is whole, for all its bytes are there. Zeros come after it only while its file has room.
+
 # %% [belief] lab08.torn_unit_is_skipped
 # question: A unit in the middle of the log is damaged. Which units count?
 # claim: All whole ones, before and after it.

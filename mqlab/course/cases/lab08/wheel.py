@@ -23,6 +23,7 @@ from mqlab.errors import UsageError
 from mqlab.rocketmq.wire.timer_units import (
     MAGIC_DEFAULT,
     MAGIC_DELETE,
+    MAGIC_MOST,
     MAGIC_ROLL,
     NO_POSITION,
     SLOT,
@@ -52,6 +53,7 @@ PIECE_RULE = (
 )
 SLOT_RULE = "A slot's number is its second modulo 1,209,600, and its second is (write_ms + delay_ms) // 1000"
 ENDS_RULE = "first is the position of the oldest unit of the second, last that of the newest"
+LAST_RULE = "A log of n * 52 bytes has n units: the last one is whole if its 52 bytes end with the log"
 WHOLE_RULE = "The log ends at the first unit whose size is not 52 or whose magic is not between 0 and 15"
 
 
@@ -243,6 +245,7 @@ def rebuilt(
     start: int,
     *,
     second_of: Callable[[TimerUnit], int] = lambda unit: unit.slot_ms // 1000,
+    is_whole: Callable[[TimerUnit], bool] = lambda unit: unit.is_whole,
     stops: bool = True,
     turns: str = "newest",
     from_start: bool = True,
@@ -251,7 +254,7 @@ def rebuilt(
     rows: Rows = {}
     for offset in range(0, len(log) - TIMER_UNIT_SIZE + 1, TIMER_UNIT_SIZE):
         unit = TimerUnit(*TIMER_UNIT.unpack_from(log, offset))
-        if not unit.is_whole:
+        if not is_whole(unit):
             if stops:
                 break
             continue
@@ -266,7 +269,9 @@ def rebuilt(
 
 
 def lost_wheels(seed: int) -> Iterator[Call]:
-    """A log with an end, one whose older files were deleted, one with a unit that a power cut tore."""
+    """A log with an end, one whose older files were deleted, one with a unit that a power cut tore; times between two
+    seconds, and a log without zeros behind it; one with a unit of another size.
+    """
     rng = random.Random(f"lab08.rebuild {seed}")
     empty = bytes(TIMER_UNIT_SIZE * 3 + 17)
     files, _ = _filled(rng)
@@ -279,6 +284,26 @@ def lost_wheels(seed: int) -> Iterator[Call]:
     broken = bytearray(files.log)
     broken[torn + 12 : torn + 16] = rng.choice((b"\x00\x00\x00\x63", b"\xff\xff\xff\xff"))  # the magic
     yield _log_call(bytes(broken) + empty, 0, f"a log with a torn unit at {torn}")
+    odd = _between_seconds(rng)
+    yield _log_call(odd, 0, "times between two seconds, all kinds of magic, and a last unit that ends with the log")
+    size = rng.choice((40, 53)).to_bytes(4, "big")
+    cut_off = odd[: 3 * TIMER_UNIT_SIZE] + size + odd[3 * TIMER_UNIT_SIZE + 4 :]
+    yield _log_call(cut_off, 0, f"a log with a unit of another size at {3 * TIMER_UNIT_SIZE}")
+    yield _log_call(odd[:-9], 0, "a log that ends in the middle of a unit")
+
+
+def _between_seconds(rng: random.Random) -> bytes:
+    """Six units: write_ms and delay_ms have parts of a second that make one together; one was late already."""
+    begin_ms, log, newest = (BEGIN_S + rng.randrange(1, 900)) * 1_000, b"", dict[int, int]()
+    whole_s = rng.randint(5, 9)
+    parts = ((700, 600, 0), (600, 800, 15), (300, -900, 1), (900, 99, 3), (0, 0, 1), (400, 600, 5))
+    for number, (part_ms, more_ms, magic) in enumerate(parts):
+        delay_ms = more_ms if more_ms < 0 else whole_s * 1_000 + more_ms
+        second = (begin_ms + part_ms + delay_ms) // 1_000
+        ends = TIMER_UNIT_SIZE, newest.get(second, NO_POSITION), magic
+        newest[second] = len(log)
+        log += TIMER_UNIT.pack(*ends, begin_ms + part_ms, delay_ms, number * 400, 300, 1_008_770_331, 0)
+    return log
 
 
 def _log_call(log: bytes, start: int, about: str) -> Call:
@@ -287,6 +312,32 @@ def _log_call(log: bytes, start: int, about: str) -> Call:
 
 def _wrongly(**other: Any) -> Callable[[Call], Rows]:
     return lambda call: rebuilt(call["log"], call["start"], **other)
+
+
+def _seconds_of_parts(call: Call) -> OneOf:
+    """Each part rounded down on its own, and the sum rounded to the nearest second."""
+    ways: tuple[Callable[[TimerUnit], int], ...] = (
+        lambda unit: unit.write_ms // 1_000 + unit.delay_ms // 1_000,
+        lambda unit: round(unit.slot_ms / 1_000),
+    )
+    return OneOf([rebuilt(call["log"], call["start"], second_of=second_of) for second_of in ways])
+
+
+def _zeros_at_the_end(call: Call) -> Rows:
+    """A last unit that ends with the log is left out."""
+    log = call["log"]
+    return rebuilt(log[: len(log) - (TIMER_UNIT_SIZE if len(log) % TIMER_UNIT_SIZE == 0 else 0)], call["start"])
+
+
+def _other_ends(call: Call) -> OneOf:
+    """A magic of 0, of 15, or either ends the log; or no size does."""
+    ways: tuple[Callable[[TimerUnit], bool], ...] = (
+        lambda unit: unit.is_whole and unit.magic > 0,
+        lambda unit: unit.is_whole and unit.magic < MAGIC_MOST,
+        lambda unit: unit.is_whole and 0 < unit.magic < MAGIC_MOST,
+        lambda unit: unit.size > 0 and 0 <= unit.magic <= MAGIC_MOST,
+    )
+    return OneOf([rebuilt(call["log"], call["start"], is_whole=is_whole) for is_whole in ways])
 
 
 def _slot_rule(call: Call, answer: Any, seen: Difference) -> str:
@@ -309,6 +360,9 @@ REBUILD_WHEEL = Pure(
             "the write time", _wrongly(second_of=lambda unit: unit.write_ms // 1000), belief="lab08.slot_of_the_write"
         ),
         Slip("in ms", _wrongly(second_of=lambda unit: unit.slot_ms), belief="lab08.slots_of_ms"),
+        Slip("parts of a second", _seconds_of_parts, SLOT_RULE),
+        Slip("the ends of the magic", _other_ends, WHOLE_RULE),
+        Slip("without its last unit", _zeros_at_the_end, LAST_RULE),
         Slip("goes on", _wrongly(stops=False), belief="lab08.torn_unit_is_skipped"),
         Slip("the first stays", _wrongly(turns="first stays"), belief="lab08.slot_keeps_its_first"),
         Slip("the oldest stays", _wrongly(turns="oldest"), belief="lab08.oldest_slot_stays"),
