@@ -102,19 +102,19 @@ class SinkDay(Played):
 
 
 def log_rows(seed: int, count: int) -> list[Row]:
-    """Rows of two brokers. Both have messages at the same places; one message was sent twice by its shop."""
+    """Rows of two brokers. Both have messages at the same places; one order came three times, twice to one of them."""
     rng = random.Random(f"lab12.once {seed} {count}")
     rows: list[Row] = []
     places = [number * rng.randrange(200, 400) for number in range(count)]
     for number in range(count):
         broker = "ab"[number % 2]
-        order = f"O{100 + number - (number == count - 1)}"  # the last two are one order, sent again
+        first = min(number, count - 3)  # the last three are one order, sent again
         rows.append(
             {
                 "broker_name": f"broker-{broker}",
                 "physical_offset": places[number // 2],
-                "keys": order,
-                "cents": 1 << (4 + number - (number == count - 1)),
+                "keys": f"O{100 + first}",
+                "cents": 1 << (4 + first),
             }
         )
     return rows
