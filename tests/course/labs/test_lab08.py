@@ -108,6 +108,15 @@ def drops_all(send: Any, now: Any, levels: Any) -> Any:
     return lambda messages, context: CONSUME_SUCCESS
 
 
+def copies_all(send: Any, now: Any, levels: Any) -> Any:
+    def listener(messages: Any, context: Any) -> str:
+        (got,) = messages
+        send(Message(got.properties["target"], got.body, keys=got.keys, properties=dict(got.properties)))
+        return CONSUME_SUCCESS
+
+    return listener
+
+
 def sends_twice(send: Any, now: Any, levels: Any) -> Any:
     right = reference("lab08.any_delay")["any_delay"](lambda message: (send(message), send(message)), now, levels)
     return right
@@ -120,6 +129,7 @@ def sends_twice(send: Any, now: Any, levels: Any) -> Any:
         (lambda send, now, levels: None, relay.MADE_RULE),
         (lambda send, now, levels: lambda messages: None, relay.MADE_RULE),
         (returns_nothing, relay.RULES["one of CONSUME_SUCCESS"]),
+        (copies_all, relay.RULES["is used by system"]),
         (drops_all, relay.LOST_RULE),
     ],
 )

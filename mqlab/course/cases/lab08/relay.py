@@ -45,7 +45,9 @@ LATE_RULE = "A reminder arrives at most 2 s after its time, plus 0.2 s for each 
 KEPT_RULE = "A reminder keeps its keys, its body and its properties due_ms and target on every hop"
 RULES = {
     "one of CONSUME_SUCCESS": "A listener returns CONSUME_SUCCESS or RECONSUME_LATER; None counts as "
-    "RECONSUME_LATER, and each retry sends the reminder again"
+    "RECONSUME_LATER, and each retry sends the reminder again",
+    "is used by system": "A received message has properties of the client and the broker as well, which no sender may "
+    "set: copy only its own, due_ms and target",
 }
 
 
