@@ -24,7 +24,7 @@ from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.remoting.endpoint import Channel, Reply
 from mqlab.rocketmq.remoting.requests import Answering
 from mqlab.rocketmq.wire import ids
-from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
+from mqlab.rocketmq.wire.codes import RequestCode
 from mqlab.rocketmq.wire.command import RemotingCommand, java_text
 from mqlab.rocketmq.wire.record import decode
 from mqlab.rocketmq.wire.sys_flag import PULL_COMMIT_OFFSET
@@ -32,7 +32,6 @@ from mqlab.rocketmq.wire.sys_flag import PULL_COMMIT_OFFSET
 SEND, PULL = int(RequestCode.SEND_MESSAGE_V2), int(RequestCode.PULL_MESSAGE)
 SEND_BACK, LIST = int(RequestCode.CONSUMER_SEND_MSG_BACK), int(RequestCode.GET_CONSUMER_LIST_BY_GROUP)
 QUERY, UPDATE = int(RequestCode.QUERY_CONSUMER_OFFSET), int(RequestCode.UPDATE_CONSUMER_OFFSET)
-NO_OFFSET = int(ResponseCode.QUERY_NOT_FOUND)
 DEFAULT_RETRIES = 16
 CODES = (
     SEND,
@@ -55,8 +54,7 @@ COMMITS_RULE = (
     "no other request commits"
 )
 TOLD_RULE = (
-    "QUERY_CONSUMER_OFFSET of a group that never committed gets code 22: then its client decides, and with default "
-    "settings it begins at the end of the queue. What MyGroups gives otherwise, also 0, gets code 0 and the offset"
+    "QUERY_CONSUMER_OFFSET of a group that has committed gets code 0 and the offset that MyGroups gives, which may be 0"
 )
 LISTED_RULE = "GET_CONSUMER_LIST_BY_GROUP tells each member all members: JSON with their list as consumerIdList"
 PULLED_RULE = (
@@ -242,12 +240,12 @@ class PartHandlers:
             raise broken(f"HANDLERS[{asked.code}]", COMMITS_RULE, (), rights, self.broker.groups.asked)
 
     def _is_told(self, asked: WireRequest, code: int, fields: Mapping[str, Any]) -> None:
-        """TOLD_RULE: a group is told what MyGroups gives."""
+        """TOLD_RULE. What a group is told that never committed is a choice: RocketMQ sometimes says 0 as well."""
         queue = asked.fields["topic"], int(asked.fields["queueId"])
         offset = self.broker.groups.committed(asked.fields["consumerGroup"], *queue)
-        right: tuple[int, dict[str, Any]] = (0, {"offset": offset}) if offset >= 0 else (NO_OFFSET, {})
-        if code != right[0] or _differs(fields, right[1]):
-            raise broken(f"HANDLERS[{QUERY}]", TOLD_RULE, (), right, (code, fields))
+        right = {"offset": offset}
+        if offset >= 0 and (code != 0 or _differs(fields, right)):
+            raise broken(f"HANDLERS[{QUERY}]", TOLD_RULE, (), (0, right), (code, fields))
 
     def _is_stored(self, asked: WireRequest, fields: Mapping[str, Any]) -> None:
         """SENT_RULE: what was put since the request came is the message that was sent, and its answer says where."""

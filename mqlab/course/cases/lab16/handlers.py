@@ -34,6 +34,10 @@ from mqlab.course.teach.exercises import Finding
 MOVES_RULE = "UPDATE_CONSUMER_OFFSET moves the group: when all is done, its offsets are at the ends of the queues"
 SHARED_RULE = "GET_CONSUMER_LIST_BY_GROUP tells each member all members: then each queue has one owner"
 WAITS_RULE = "A pull that finds nothing is held: a member does not ask again and again"
+NO_OFFSET_RULE = (
+    "QUERY_CONSUMER_OFFSET of a group that never committed gets code 22: then its client decides, and with default "
+    "settings it begins at the end of the queue"
+)
 AUDIT, LATE = "audit", "late"
 BUSY = 1_500
 """Steps in a second that no day of these has where pulls are held."""
@@ -99,6 +103,12 @@ def _is_old(order: BookOrder) -> bool:
     return int(order.key.removeprefix("order-")) < 100
 
 
+def began_at_the_end(played: Played) -> Finding | None:
+    """The group that came late with default settings has got no order of before."""
+    old = [order.key for row in played.deliveries(LATE) if _is_old(order := played.sent[row.msg_id])]
+    return Finding(NO_OFFSET_RULE, f"orders of before that {LATE} got", 0, len(old)) if old else None
+
+
 def at_the_end(played: Played) -> Finding | None:
     """The group's offsets are at the ends of the queues."""
     broker = played.lab.broker()
@@ -135,7 +145,7 @@ def _is_new(order: BookOrder) -> bool:
     return order.tag != PAID
 
 
-ENDS_OF_SENT = all_are_done(), once_each(), all_are_done(LATE, _is_old)
+ENDS_OF_SENT = all_are_done(), once_each(), all_are_done(LATE, _is_old), began_at_the_end
 
 
 HANDLERS = PartOfBroker(
