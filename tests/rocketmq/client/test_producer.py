@@ -449,6 +449,18 @@ def test_a_batch_is_one_request_with_one_key_each() -> None:
     assert whole["WAIT"] == "true"
 
 
+def test_a_batch_that_is_not_waited_for_is_the_same_request() -> None:
+    world = ScriptedWorld(["broker-a"])
+    producer = world.producer()
+    pending = producer.send_batch_async([message(b"b0"), message(b"b1")])
+    assert not world.brokers["broker-a"].of(RequestCode.SEND_BATCH_MESSAGE)
+    result = pending.result()
+    (request,) = world.brokers["broker-a"].of(RequestCode.SEND_BATCH_MESSAGE)
+    items = batch.decode(request.body or b"")
+    assert [item.body for item in items] == [b"b0", b"b1"]
+    assert result.msg_id == ",".join(properties.decode(item.properties)["UNIQ_KEY"] for item in items)
+
+
 @pytest.mark.parametrize(
     ("messages", "word"),
     [
