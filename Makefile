@@ -40,7 +40,7 @@ long: env
 	@$(BIN)/python -m pytest -m long $(ARGS)
 
 interop: env
-	@$(BIN)/python -m pytest -m interop $(ARGS)
+	@$(BIN)/python -m pytest -m "interop and not long" $(ARGS)
 
 labs: env
 	@$(BIN)/python -m solutions.build $(ARGS)
