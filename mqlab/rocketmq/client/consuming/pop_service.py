@@ -110,8 +110,7 @@ class PopBatch:
         if self.pop_queue.dropped:
             return None
         if self.is_late:
-            # RocketMQ subtracts a negative number here: each late batch makes flow control come earlier.
-            self.pop_queue.waits_for_ack += len(self.messages)
+            self.pop_queue.waits_for_ack -= len(self.messages)
             return None
         restore_original_topic(self.messages, self._service.state.group)
         return self._service.runner.begin(self.messages, self.queue)
@@ -127,7 +126,7 @@ class PopBatch:
         now_ms = call.started_ms + outcome.took_ms
         count(CONSUME_RT, group, topic, outcome.took_ms, now_ms)
         if self.pop_queue.dropped or self.is_late:
-            self.pop_queue.waits_for_ack += len(self.messages)
+            self.pop_queue.waits_for_ack -= len(self.messages)
             service.runner.discarded(call)
             service.runner.finished()
             return

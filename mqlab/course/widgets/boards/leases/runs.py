@@ -109,6 +109,7 @@ def _story(lab: Lab, settings: LeaseSettings) -> None:
             client_rebalance=False,
             pop_invisible_time=f"{settings.lease_s}s",
             pop_batch_nums=1,
+            pop_threshold_for_queue=ORDERS,  # a member that hangs goes on popping, but not for ever
             consume_thread_min=1,
             consume_thread_max=1,
         )
