@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PYTHON ?=
 PORT ?=
 ARGS ?=
-WORKERS := -n $(shell expr 1 + $$(getconf _NPROCESSORS_ONLN)) --maxprocesses=8 --dist=worksteal
+WORKERS := -n logical --maxprocesses=8 --dist=worksteal
 
 .PHONY: env lab test check measure long interop labs site bench clean lock
 
