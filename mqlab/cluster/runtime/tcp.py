@@ -112,9 +112,13 @@ class TcpConnection(asyncio.BufferedProtocol):
             return
         self._waiting.append(data)
         self._waiting_bytes += len(data)
-        if self._transport is not None and not self._write_is_due:
-            self._write_is_due = True
+        if self._transport is None or self._write_is_due:
+            return
+        self._write_is_due = True
+        if self._peers.due is None:
             self._peers.loop.call_soon(self._write)
+        else:
+            self._peers.due.append(self)
 
     def close(self) -> None:
         """Close from this side; what was sent before still leaves, unless the peer does not take it in time."""
@@ -183,10 +187,18 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._peers.received_bytes += len(data)
         if self._peers.recorder is not None:
             self._peers.recorder.add(self._number, self.remote_address, self._node, data)
-        if self.is_open:
-            self._write_is_due = True  # answers to this piece leave in one write when it was read, not a round later
+        if not self.is_open:
+            return
+        # What this piece makes nodes send leaves when it was read, not a round later. A broker that registers a topic
+        # has sent that before its answer: connections write in the order in which they began to send.
+        due: list[TcpConnection] = []
+        self._peers.due = due
+        try:
             self._on_data(self, data)
-            self._write()
+        finally:
+            self._peers.due = None
+            for connection in due:
+                connection._write()
 
     def pause_writing(self) -> None:
         if self._on_accept is not None and self._transport is not None and not self._is_paused:
@@ -263,6 +275,7 @@ class Peers:
         self.closed_for: Counter[str] = Counter()
         self.recorder: Recorder | None = None
         self.read_into = memoryview(bytearray(READ_BYTES))  # asyncio's own buffers are mapped and unmapped at each read
+        self.due: list[TcpConnection] | None = None  # while a piece is read: who has something to write, in order
         self.received_bytes = 0
         self.sent_bytes = 0
         self.listening: list[asyncio.Server] = []
