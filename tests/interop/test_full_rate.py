@@ -6,20 +6,18 @@ MQLAB_LOAD_SECONDS says for how long; half an hour unless it is set.
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy
-import psutil
 import pytest
 
 import mqlab
 from mqlab.data.arrow import Selection, read_batches
+from tests.cluster.serving.footprint import assert_is_flat, footprint
 from tests.cluster.serving.test_serve_command import ANYWHERE, serving
-from tests.cluster.serving.test_under_fire import anonymous_kb
 from tests.interop.java_store import JavaStore
 
 pytestmark = pytest.mark.interop
@@ -64,17 +62,16 @@ def test_half_an_hour_at_full_rate_loses_nothing_and_stays_flat(tmp_path: Path, 
     assert (sent & ~numbers_in(tmp_path / "store", sent.size)).sum() == 0
     assert bits(missing).sum() == 0
     settled = lives[len(lives) // 3 :]  # a recovery of many units at a time needs more memory than one of few
-    assert_is_flat([life[SAMPLES // 3] for life in settled], [life[-1] for life in settled])
-    half = len(settled) // 2
-    assert_is_flat([life[-1] for life in settled[:half]], [life[-1] for life in settled[half:]])
+    ends = [life[-1] for life in settled]
+    assert_is_flat([life[SAMPLES // 3] for life in settled] + ends, 1.1)
+    assert_is_flat(ends, 1.1)
 
 
 def samples(pid: int) -> Iterator[tuple[float, int]]:
-    """Over a life: own memory in MB, and descriptors besides those of the store's files, which become more."""
-    process = psutil.Process(pid)
+    """The footprint over a life."""
     for _ in range(SAMPLES):
         time.sleep(LIFE_SECONDS / SAMPLES)
-        yield anonymous_kb(pid) / 1_000, process.num_fds() - len(process.open_files())
+        yield footprint(pid)
 
 
 def bits(file: Path) -> numpy.ndarray:
@@ -89,12 +86,3 @@ def numbers_in(store: Path, size: int) -> numpy.ndarray:
         numbers = batch.column("keys").cast("int64").to_numpy()
         found[numbers[numbers < size]] = True
     return found
-
-
-def assert_is_flat(early: list[tuple[float, int]], late: list[tuple[float, int]]) -> None:
-    """The later medians are the earlier ones, up to a tenth of memory and two descriptors."""
-    (memory, descriptors), (more_memory, more_descriptors) = (
-        [statistics.median(values) for values in zip(*part, strict=True)] for part in (early, late)
-    )
-    assert more_memory < memory * 1.1, (memory, more_memory)
-    assert more_descriptors <= descriptors + 2, (descriptors, more_descriptors)

@@ -77,10 +77,7 @@ def checked_group(group: str) -> str:
 def checked_invisible_ms(duration: Any, shortest_ms: int = 0) -> int:
     """An invisible time in its limits, ms. StatusError for another. Mirrors GrpcValidator.validateInvisibleTime."""
     invisible_ms = milliseconds_of(duration)
-    for is_wrong, text in (
-        (invisible_ms < shortest_ms, f"the invisibleTime is too small. min is {shortest_ms}"),
-        (invisible_ms > LONGEST_INVISIBLE_MS, f"the invisibleTime is too large. max is {LONGEST_INVISIBLE_MS}"),
-    ):
-        if is_wrong:
-            raise StatusError(Code.ILLEGAL_INVISIBLE_TIME, text)
-    return invisible_ms
+    if shortest_ms <= invisible_ms <= LONGEST_INVISIBLE_MS:
+        return invisible_ms
+    limit = f"small. min is {shortest_ms}" if invisible_ms < shortest_ms else f"large. max is {LONGEST_INVISIBLE_MS}"
+    raise StatusError(Code.ILLEGAL_INVISIBLE_TIME, f"the invisibleTime is too {limit}")

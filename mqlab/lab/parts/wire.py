@@ -124,7 +124,7 @@ class WireGroups:
         self.committed, self.members = groups.committed, groups.members
 
     def commit(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
-        """A group is so far."""
+        """Note the commit, and pass it on."""
         self.asked.append((group, topic, queue_id, queue_offset))
         self._groups.commit(group, topic, queue_id, queue_offset)
 
@@ -240,7 +240,7 @@ class PartHandlers:
             raise broken(f"HANDLERS[{asked.code}]", COMMITS_RULE, (), rights, self.broker.groups.asked)
 
     def _is_told(self, asked: WireRequest, code: int, fields: Mapping[str, Any]) -> None:
-        """TOLD_RULE. What a group is told that never committed is a choice: RocketMQ sometimes says 0 as well."""
+        """TOLD_RULE. What a group without a commit is told is the handler's choice: RocketMQ sometimes says 0, too."""
         queue = asked.fields["topic"], int(asked.fields["queueId"])
         offset = self.broker.groups.committed(asked.fields["consumerGroup"], *queue)
         right = {"offset": offset}

@@ -58,8 +58,7 @@ def encode_as_java(property_map: Mapping[str, str], capacity: int = PARSED_MAP_C
     >>> encode_as_java({"TAGS": "a", "KEYS": "k"})
     b'TAGS\\x01a\\x02KEYS\\x01k\\x02'
     """
-    ordered = [f"{name}\x01{property_map[name]}\x02" for name in hash_map_order(property_map, capacity)]
-    return "".join(ordered).encode("utf-8", "replace")
+    return encode({name: property_map[name] for name in hash_map_order(property_map, capacity)})
 
 
 def decode(data: bytes | bytearray | memoryview | str) -> dict[str, str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import threading
@@ -19,15 +18,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 import mqlab
 from mqlab import Message
 from mqlab.lab.inspector import StoreInspector
 from tests.cluster.grpc.official import Listener, message, producer, push, until
+from tests.cluster.serving.footprint import assert_is_flat, footprint
 from tests.cluster.serving.served import SMALL
-from tests.cluster.serving.test_under_fire import anonymous_kb
 
 SECONDS = float(os.environ.get("MQLAB_LOAD_SECONDS", "1800"))
 SAMPLES = 60  # of the server that lives for a third of the time
@@ -68,12 +66,6 @@ class Served:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
-
-    def measured(self) -> tuple[float, int]:
-        """Its own memory in MB, and how many descriptors it has besides those of the store, which grows."""
-        process = psutil.Process(self.process.pid)
-        own_kb = anonymous_kb(process.pid)
-        return own_kb / 1_000, process.num_fds() - len(process.open_files())
 
 
 def can_send(shop: Any, first: Message) -> bool:
@@ -121,10 +113,10 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
         try:
             for _ in range(SAMPLES):
                 time.sleep(SECONDS / 3 / SAMPLES)
-                one_life.append(server.measured())
+                one_life.append(footprint(server.process.pid))
             for _ in range(KILLS):
                 time.sleep(SECONDS * 2 / 3 / KILLS)
-                measured.append(server.measured())
+                measured.append(footprint(server.process.pid))
                 server.kill()
                 server.start()
         finally:
@@ -142,10 +134,3 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
     print(len(by_grpc), len(by_remoting), len(set(listener.bodies)), one_life, measured)
     assert_is_flat(one_life[SAMPLES // 3 :], 1.05)
     assert_is_flat(measured, 1.15)
-
-
-def assert_is_flat(samples: list[tuple[float, int]], factor: float) -> None:
-    """Memory and descriptors of the second half are those of the first, up to a factor and two."""
-    for values in zip(*samples, strict=True):
-        early, late = (statistics.median(half) for half in (values[: len(values) // 2], values[len(values) // 2 :]))
-        assert late < early * factor + 2, values

@@ -20,6 +20,7 @@ from mqlab.errors import MqlabError, NodeDown
 from mqlab.lab.inspector import StoreInspector
 from mqlab.rocketmq.wire.codes import RequestCode, ResponseCode
 from mqlab.rocketmq.wire.command import encode, request
+from tests.cluster.serving.footprint import anonymous_kb
 from tests.cluster.serving.served import server_in
 from tests.cluster.serving.test_hostile_peers import GOOD, Peer, must_be_served, port_of
 from tests.cluster.serving.test_serve_command import ANYWHERE, serving
@@ -73,12 +74,6 @@ def test_killed_under_load_it_loses_nothing_that_was_acknowledged(tmp_path: Path
 def test_killed_a_hundred_times_under_load_it_loses_nothing(tmp_path: Path) -> None:
     sent, lost = killed_under_load(tmp_path, times=100, seed=2)
     assert (sent > 1_000, lost) == (True, 0)
-
-
-def anonymous_kb(pid: int) -> int:
-    """The memory of a process without the pages of its files, which the system takes back when it needs them."""
-    status = Path(f"/proc/{pid}/status").read_text("ascii")
-    return int(status.split("RssAnon:")[1].split()[0])
 
 
 def memory_under_load(directory: Path, seconds: float, rate: int) -> tuple[int, list[int]]:

@@ -6,7 +6,7 @@ Mirrors: PopLongPollingService.
     a message arrives   one request of key -1, then one of its queue, of every group that ever polled the topic;
                         if its filter lets the message pass (every 800th message passes every filter)
     its time is over    50 ms before bornTime + pollTime, looked at every 20 ms
-    woken               the whole request runs again, as a new one; whoever that wakes runs after it, not inside it
+    woken               the whole request runs again, as a new one; a request that it wakes runs after it
 
 A message that arrives in a v1 retry topic wakes no pop: RocketMQ cannot tell from its name which topic it belongs to.
 """
@@ -137,7 +137,7 @@ class HeldPops:
         return self._wake((topic, group, queue_id), 0, None, force=True)
 
     def wake_soon(self, topic: str, group: str, queue_id: int) -> None:
-        """The same a millisecond later: for a request that nothing but time helps."""
+        """The same a millisecond later: at once, it would find what it found before."""
 
         def wake() -> None:
             self.wake(topic, group, queue_id)

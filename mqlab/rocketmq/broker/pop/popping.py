@@ -55,7 +55,7 @@ class PopWork:
     offsets: list[str] = field(default_factory=list)
     counts: list[str] = field(default_factory=list)
     rest: int = 0
-    read_on: bool = False  # it moved on over messages that nobody of the group gets
+    read_on: bool = False  # it moved past messages that no member of the group gets
 
     @property
     def missing(self) -> int:
