@@ -293,7 +293,8 @@ check("lab09.threads")
 # %% [belief] lab09.long_is_for_ever
 # question: A group has a lag of a thousand messages, and processes one more in each second than come. Does the lag end?
 # claim: No, that is too little.
-# refutation: It ends after a thousand seconds: any room at all ends any lag, and only no room keeps it.
+# refutation: It ends after a thousand seconds. Whatever is processed beyond what comes shortens the lag, however little
+#   it is.
 
 # %% [belief] lab09.down
 # question: The rule yields 8.67 threads. How many threads is that?
