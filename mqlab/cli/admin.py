@@ -26,7 +26,7 @@ import click
 from mqlab.cli.admin_options import OPTIONS, YES
 from mqlab.cli.admin_verbs import CHANGES, DONE_AFTER_A_LOOK, VERBS, Verb
 from mqlab.cli.message_format import json_line
-from mqlab.cli.store import DIRECTORY, put_out
+from mqlab.cli.store import put_out
 from mqlab.errors import UsageError
 from mqlab.rocketmq.admin.clusters import KeyValue
 from mqlab.rocketmq.answers import Rows, Shown, plain
@@ -79,6 +79,9 @@ def _asked_of(directory: Path | None, namesrv: str | None) -> Iterator[Admin]:
     from mqlab.lab.world.borrowed_stores import damage_of, open_stores
 
     assert directory is not None
+    if not directory.is_dir():
+        hint = f"for a cluster write -n {directory}" if ":" in str(directory) else "give a store or a Lab's directory"
+        raise UsageError(f"{directory} is not a directory", hint=hint)
     with tempfile.TemporaryDirectory(prefix="mqlab-") as scratch, open_stores(directory, scratch, say) as lab:
         yield lab.admin
         if damage_of(lab):  # what was shown may be old
@@ -118,7 +121,7 @@ def _command(name: str, verb: Verb) -> click.Command:
         run = click.option("--dry-run", is_flag=True, help="Only show what would happen in the cluster.")(YES(run))
     run = click.option("--json", "as_one_json", is_flag=True, help="Print one JSON value.")(run)
     run = click.option("-n", "--namesrv", metavar="HOST:PORT", help="Ask the cluster of this name server.")(run)
-    run = click.argument("directory", type=DIRECTORY, required=False)(run)
+    run = click.argument("directory", type=click.Path(path_type=Path), required=False)(run)
     example = f"Example:  mqlab admin {name} run {verb.example}".rstrip()
     return click.command(name=name, help=verb.summary, short_help=verb.summary, epilog=example)(run)
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+from mqlab.cli.new_file import NewFile
 from mqlab.errors import UsageError
 
 WIDTH = 24
@@ -372,7 +373,7 @@ def override(out: Path, student: str, exercise: str, points: float | None, comme
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default="mqlab-labs.zip", show_default=True)
+@click.option("--out", type=NewFile(), default="mqlab-labs.zip", show_default=True)
 @course_option
 def release(out: Path, course: Path | None) -> None:
     """Pack what students get: everything but solutions and tests.

@@ -83,7 +83,9 @@ def choose_port(ip: str, wanted: int | None) -> int:
             chosen: int = probe.getsockname()[1]
             return chosen
     taken = f"port {wanted}" if wanted is not None else f"ports {FIRST_PORT} to {FIRST_PORT + PORTS_TRIED - 1}"
-    raise mqlab.errors.UsageError(f"{taken} cannot be used: {reason}", hint="choose another: make lab PORT=9000")
+    raise mqlab.errors.UsageError(
+        f"{taken} cannot be used: {reason}", hint="give another --port (make lab PORT=9000), or 0 for any free one"
+    )
 
 
 def server_command(root: Path, ip: str, port: int, page: str, extra: tuple[str, ...]) -> list[str]:

@@ -88,7 +88,7 @@ def start(number: str, to: Path | None, course: Path | None) -> None:
 def restore(number: str, to: Path | None, answers_of: Path | None, course: Path | None) -> None:
     """Make a fresh dated copy of a lab (01) or of one part of it (01a). Nothing is overwritten.
 
-    Example:  mqlab restore 01a --answers-of 01a-what-the-broker-writes-2026-03-05.ipynb
+    Example:  mqlab restore 01a --answers-of old.ipynb
     """
     from mqlab.course.grading.submissions.lab_files import open_lab
     from mqlab.course.grading.submissions.working_copies import fresh_copy

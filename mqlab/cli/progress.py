@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from mqlab.cli.my_labs import draw_progress
+from mqlab.cli.new_file import NewFile
 from mqlab.course.material import COPIES, LABS, working_root
 from mqlab.errors import UsageError
 
@@ -25,7 +26,7 @@ PAGE = (
 
 @click.command(short_help="Show how far you are in the labs.")
 @click.argument("directory", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Also write it as an HTML page.")
+@click.option("--page", type=NewFile(), help="Also write it as an HTML page.")
 def progress(directory: Path | None, page: Path | None) -> None:
     """Show what was predicted, tried and checked in the saved notebooks of DIRECTORY (default: my-labs, else labs).
 

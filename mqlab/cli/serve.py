@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mqlab.cli.new_file import NewFile
 from mqlab.errors import UsageError
 from mqlab.whole_files import whole_file
 
@@ -37,7 +38,6 @@ NAME_SERVER = "127.0.0.1:9876"
 BROKER = "127.0.0.1:10911"
 LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
 A_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-A_NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 A_DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 OPTIONS: tuple[Callable[[Any], Any], ...] = (
@@ -92,7 +92,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         multiple=True,
         help="A setting with its name in broker.conf, such as flushDiskType=SYNC_FLUSH. May be repeated.",
     ),
-    click.option("--port-file", type=A_NEW_FILE, help="Write the addresses to this file, as JSON, once all listen."),
+    click.option("--port-file", type=NewFile(), help="Write the addresses to this file, as JSON, once all listen."),
     click.option("--metrics", metavar="HOST:PORT", help="Answer Prometheus at http://HOST:PORT/metrics."),
     click.option("--tls-cert", type=A_FILE, help="Encrypt all connections, with this certificate (PEM)."),
     click.option("--tls-key", type=A_FILE, help="The key of --tls-cert, when it is in a file of its own."),
@@ -102,7 +102,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Your own broker: a folder of parts such as mybroker. See docs/your-broker.md.",
     ),
     click.option(
-        "--record", type=A_NEW_FILE, help="Write every frame to this file; mqlab.cluster.connected.Recording shows it."
+        "--record", type=NewFile(), help="Write every frame to this file; mqlab.cluster.connected.Recording shows it."
     ),
     click.option("--allow-remote", is_flag=True, help="Allow addresses that other machines can reach."),
     click.option("-v", "--verbose", is_flag=True, help="Log each connection that is closed for a reason."),
@@ -255,11 +255,11 @@ def _tls(certificate: Path | None, key: Path | None) -> Tls | None:
     from mqlab.cluster.serving.server import Tls
 
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    client = ssl.create_default_context(cafile=str(certificate))
-    client.check_hostname = False  # brokers know each other by number
     try:
+        client = ssl.create_default_context(cafile=str(certificate))
         server.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
         raise UsageError(f"{certificate} cannot be used for TLS: {error}", hint="PEM, with its key") from error
+    client.check_hostname = False  # brokers know each other by number
     pem = (certificate.read_bytes(), (key or certificate).read_bytes())
     return Tls(server, client, pem)

@@ -58,6 +58,7 @@ def sim(
     Examples:  mqlab sim --seeds 1000
                mqlab sim --replay sim-17.json --look
     """
+    from mqlab.lab.parts import FOLDER, parts_in
     from mqlab.lab.simulation import RunPlan
 
     if sum(option is not None for option in (seeds, seed, replay)) > 1:
@@ -66,6 +67,8 @@ def sim(
         raise UsageError("--look needs one run", hint="mqlab sim --seed 17 --look")
     if not out.is_dir():
         raise UsageError(f"{out} is not a directory", hint="--out names the directory for the plans of failing seeds")
+    if mine:
+        parts_in(Path(FOLDER))  # without a part every seed would fail, for that reason
     if replay is not None or seed is not None:
         plan = RunPlan.load(replay) if replay is not None else _drawn(seed or 0, mine=mine)
         if look:

@@ -21,6 +21,8 @@ from typing import Any
 
 import click
 
+from mqlab.cli.new_file import NewFile
+
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
@@ -32,7 +34,10 @@ def spark() -> None:
     """
 
 
-@spark.command(epilog="Example:  mqlab spark run stores --out out --master 'local[4]'")
+@spark.command(
+    short_help="Make tables of the stores in a directory.",
+    epilog="Example:  mqlab spark run stores --out out --master 'local[4]'",
+)
 @click.argument("directory", type=FOLDER)
 @click.option(
     "--out",
@@ -154,13 +159,16 @@ def _not_of_interrupts(record: logging.LogRecord) -> bool:
     return "while sending command" not in str(record.msg)
 
 
-@spark.command(epilog="Example:  mqlab spark report out --out report.html")
+@spark.command(
+    short_help="Write the report on a run as one HTML file.",
+    epilog="Example:  mqlab spark report out --out report.html",
+)
 @click.argument("directory", type=FOLDER)
 @click.option(
     "--out",
     default="report.html",
     show_default=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NewFile(),
     help="The HTML file to write.",
 )
 @click.option("--beside", type=FOLDER, help="The tables of another day, for a section that compares the two.")
@@ -174,7 +182,11 @@ def report(directory: Path, out: Path, beside: Path | None, offsets_kept: Path |
     click.echo(write_report(directory, out, beside, offsets_kept))
 
 
-@spark.command("keep-offsets", epilog="Example:  mqlab spark keep-offsets stores --out kept")
+@spark.command(
+    "keep-offsets",
+    short_help="Copy the present offsets, for a report about lag over time.",
+    epilog="Example:  mqlab spark keep-offsets stores --out kept",
+)
 @click.argument("directory", type=FOLDER)
 @click.option(
     "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="The folder to keep them in."
@@ -190,7 +202,7 @@ def keep_offsets(directory: Path, out: Path) -> None:
         click.echo(path)
 
 
-@spark.command(epilog="Example:  mqlab spark compact out")
+@spark.command(short_help="Write a stream's tables again, in few files.", epilog="Example:  mqlab spark compact out")
 @click.argument("directory", type=FOLDER)
 @click.option("--master", help="Spark's master. Default: MQLAB_SPARK_MASTER, else local[*].")
 def compact(directory: Path, master: str | None) -> None:

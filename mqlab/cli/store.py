@@ -48,7 +48,7 @@ def put_out(line: bytes) -> None:
     click.echo(line, nl=False)
 
 
-@click.command(epilog="Example:  mqlab cat store --topic orders --from 1700000000000 -f '%o %k %s\\n'")
+@click.command(epilog="Example:  mqlab cat store --topic orders -f '%o %k %s\\n'")
 @click.argument("directory", type=DIRECTORY)
 @click.option(
     "--json", "as_lines_of_json", is_flag=True, help="Print one JSON object per line, with every field as stored."

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mqlab.cli.new_file import NewFile
 from mqlab.errors import UsageError
 from mqlab.extras import need
 
@@ -53,9 +54,7 @@ class WholeNumber(click.ParamType):  # type: ignore[type-arg]
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="The directory of the stores; created if needed."
 )
-@click.option(
-    "--truth", type=click.Path(path_type=Path), help="The file that lists the incidents. Default: OUT.truth.json"
-)
+@click.option("--truth", type=NewFile(), help="The file that lists the incidents. Default: OUT.truth.json")
 @click.option(
     "--incident",
     "incidents",

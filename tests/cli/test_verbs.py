@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from pathlib import Path
 
 import click
 import pytest
@@ -64,3 +65,28 @@ def test_errors_on_purpose_are_text_on_stderr_and_a_code(
 
 def test_version() -> None:
     assert answer_of("--version").output.startswith("mqlab 0.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["admin", "topicList", "127.0.0.1:9876"], "for a cluster write -n 127.0.0.1:9876"),
+        (["admin", "topicList", "missing"], "missing is not a directory"),
+        (["check", "."], "it is a folder: name a notebook in it"),
+        (["restore", "01a", "--answers-of", "missing.ipynb"], "cannot read missing.ipynb as a notebook"),
+        (["start", "1"], "did you mean 01?"),
+        (["grade", ".", "--lab", "01", "--out", "grades"], "a submission is NAME.ipynb"),
+        (["release", "--out", "missing/labs.zip"], "there is no folder missing; make it first"),
+        (["progress", "--page", "missing/page.html"], "there is no folder missing; make it first"),
+        (["traffic", "--messages", "300", "--out", "day", "--truth", "missing/day.json"], "there is no folder missing"),
+        (["sim", "--mine"], "there is no part in mybroker"),
+    ],
+)
+def test_a_mistake_is_named_with_what_to_do(
+    arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = answer_of(*arguments)
+    assert answer.exit_code == 2
+    assert words in re.sub(r"\s+", " ", answer.stderr)
+    assert list(tmp_path.iterdir()) == []

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import socket
 import ssl
 from collections import Counter
@@ -73,10 +74,16 @@ def socket_for(host: str, port: int) -> socket.socket:
         family, _, _, _, where = resolved[0]
         return socket.create_server(where[:2], family=family, backlog=BACKLOG)
     except OSError as error:
-        raise UsageError(
-            f"cannot listen at {Address(host, port)}: {error.strerror or error}",
-            hint="is another broker running? give another port, or port 0 for any free one",
-        ) from error
+        raise cannot_listen(Address(host, port), error) from error
+
+
+def cannot_listen(where: Address, error: OSError) -> UsageError:
+    """The error for an address that is in use or not of this machine."""
+    reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+    return UsageError(
+        f"cannot listen at {where}: {reason}",
+        hint="is another broker running? give another port, or port 0 for any free one",
+    )
 
 
 class TcpConnection(asyncio.BufferedProtocol):

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mqlab.cluster.runtime.address import Address
+from mqlab.cluster.runtime.tcp import cannot_listen
 from mqlab.extras import need
 from mqlab.rocketmq.broker import Broker
 from mqlab.rocketmq.broker.tables import stats
@@ -127,11 +129,17 @@ def _of_groups(broker: Broker) -> Iterator[tuple[str, str, int, int, int]]:
 
 
 def serve_metrics(server: Server, host: str, port: int) -> int:
-    """Answer scrapes at ``http://host:port/metrics``, on a thread of its own. Returns the port."""
+    """Answer scrapes at ``http://host:port/metrics``, on a thread of its own. Returns the port.
+
+    UsageError when the address is in use or not of this machine.
+    """
     need("cluster")
     from prometheus_client import CollectorRegistry, start_http_server
 
     registry = CollectorRegistry()
     registry.register(ServerMetrics(server))
-    listening, _ = start_http_server(port, host, registry)
+    try:
+        listening, _ = start_http_server(port, host, registry)
+    except OSError as error:
+        raise cannot_listen(Address(host, port), error) from error
     return int(listening.server_address[1])

@@ -79,6 +79,7 @@ class Server:
         self._outside = self.loop.ports("server", "127.0.0.1", RealFiles()).workers  # of callers from other threads
         self._files: list[RealFiles] = []
         self._is_ending = False
+        self._not_ready: Exception | None = None
 
     def start(self) -> None:
         """Start everything, with the loop on a thread of its own."""
@@ -90,7 +91,10 @@ class Server:
             raise
 
     def run(self, ready: Callable[[], None], *, status: bool = False) -> None:
-        """Start everything on this thread and serve until SIGTERM or SIGINT. ``ready``: called once all listen."""
+        """Start everything on this thread and serve until SIGTERM or SIGINT.
+
+        ``ready``: called once all listen; an error of it ends the server and is raised here.
+        """
         asyncio_loop = self.loop.loop
         try:
             self._start_nodes()
@@ -106,6 +110,8 @@ class Server:
         finally:
             self.loop.run_until_stopped()
             self._release_files()
+        if self._not_ready is not None:
+            raise self._not_ready
 
     def _start_nodes(self) -> None:
         try:
@@ -193,13 +199,18 @@ class Server:
             time.sleep(LOOK_SECONDS)
 
     def _when_registered(self, ready: Callable[[], None], end: float) -> None:
-        if self.is_registered:
-            ready()
-        elif self.loop.loop.time() > end:
-            log.warning("no name server of %s has answered yet; the brokers keep trying", self.plan.name_servers)
-            ready()
-        else:
+        if not self.is_registered and self.loop.loop.time() <= end:
             self.loop.loop.call_later(LOOK_SECONDS, self._when_registered, ready, end)
+            return
+        if not self.is_registered:
+            servers = ", ".join(self.plan.name_servers)
+            log.warning("no name server of %s has answered yet; the brokers keep trying", servers)
+        try:
+            ready()
+        except Exception as error:  # in a callback of the loop nobody would see it; ``run`` raises it
+            self._not_ready, self._is_ending = error, True
+            self._end_nodes()
+            self.loop.stop()
 
     def on_loop(self, action: Callable[[], Any]) -> Any:
         """Run an action between two steps of the nodes, from another thread, and return what it returns."""

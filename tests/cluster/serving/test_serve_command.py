@@ -119,6 +119,8 @@ def test_prometheus_gets_rocketmqs_names(tmp_path: Path) -> None:
     [
         (["--broker", "0.0.0.0:0"], "can be reached from other machines"),
         (["--tls-key", __file__], "--tls-key needs --tls-cert"),
+        (["--tls-cert", __file__], "cannot be used for TLS"),
+        (["--port-file", "missing/ports.json"], "there is no folder missing"),
         (["--only", "broker", "--namesrv", FREE], "is not an address to register at"),
         (["--set", "nonsense=1"], "there is no setting 'nonsense'"),
         (["--replica-of", "127.0.0.1:1", "--namesrv", "127.0.0.1:1"], "no master answers at 127.0.0.1:1"),
@@ -142,6 +144,16 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     assert found.exit_code == 2
     assert not old.exists()
     assert f"cannot listen at {taken}" in found.stderr
+
+
+def test_an_error_after_the_start_ends_the_server(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        metrics = f"127.0.0.1:{taken.getsockname()[1]}"
+        found = CliRunner().invoke(main, ["serve", "--store", str(tmp_path), *ANYWHERE, "--metrics", metrics])
+    assert found.exit_code == 2
+    assert f"cannot listen at {metrics}: Address already in use\n" in found.stderr
+    assert list(tmp_path.rglob("checkpoint"))
+    assert not list(tmp_path.rglob("abort"))
 
 
 def test_encrypted_clients_are_served_and_others_are_not(tmp_path: Path) -> None:

@@ -86,7 +86,10 @@ def find_submissions(folder: Path, labs: Sequence[CourseLab], roster: Iterable[s
             homes.setdefault(student, path)
         handed_in.setdefault(student, []).extend(_files(path) if _is_students_folder(path) else [path])
     if not handed_in:
-        raise UsageError(f"{folder} holds no notebooks and no student folders")
+        raise UsageError(
+            f"{folder} holds no notebooks and no student folders",
+            hint="a submission is NAME.ipynb, or a folder NAME with notebooks in it",
+        )
     # 2. Which of a student's files are the submission for which lab?
     chosen = []
     for student, paths in sorted(handed_in.items()):

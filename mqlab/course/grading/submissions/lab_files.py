@@ -115,7 +115,10 @@ def parts_of(course: Path, number: str) -> list[str]:
     names = part_names(course)
     chosen = [name for name in names if number in (name, name[:2])]
     if not chosen:
-        raise UsageError(f"there is no lab {number!r}", hint=f"there are: {', '.join(names) or 'none'}")
+        meant = f"{number:0>2}"
+        is_known = any(name.startswith(meant) for name in names)
+        hint = f"did you mean {meant}?" if is_known else f"there are: {', '.join(names) or 'none'}"
+        raise UsageError(f"there is no lab {number!r}", hint=hint)
     if number in chosen and len(chosen) > 1:
         raise UsageError(f"lab {number} is in {course / LABS} as a whole and in parts: {', '.join(chosen)}")
     return chosen

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mqlab.errors import MqlabError
+from mqlab.errors import MqlabError, UsageError
 
 MAX_FILE_BYTES = 256 << 20
 MAX_READ_BYTES = 32 << 20
@@ -68,6 +68,15 @@ class Notebook:
 def read_notebook(path: Path) -> Notebook:
     """The notebook in a file. NotANotebook for everything else; links are not followed."""
     return parse_notebook(_read(path))
+
+
+def named_notebook(path: Path) -> Notebook:
+    """The notebook that a command line names. UsageError has the path and what is wrong with it."""
+    try:
+        return read_notebook(path)
+    except NotANotebook as error:
+        hint = "it is a folder: name a notebook in it" if path.is_dir() else error.hint
+        raise UsageError(f"cannot read {path} as a notebook: {error.text}", hint=hint) from error
 
 
 def _read(path: Path) -> bytes:

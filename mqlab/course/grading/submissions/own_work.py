@@ -17,7 +17,7 @@ from mqlab.course.grading.sandbox.walled import Sandbox
 from mqlab.course.grading.submissions.finding import LAB_NUMBER
 from mqlab.course.grading.submissions.kept_files import kept_files
 from mqlab.course.grading.submissions.lab_files import CourseLab, marked_exercise, open_lab, part_names
-from mqlab.course.grading.submissions.notebook_file import NotANotebook, read_notebook
+from mqlab.course.grading.submissions.notebook_file import named_notebook
 from mqlab.course.grading.submissions.parts import ids_in, main_part
 from mqlab.course.material import course_folder
 from mqlab.errors import UsageError
@@ -46,10 +46,7 @@ def check_notebook(path: Path, course: str | Path | None = None) -> GradeRecord:
 
 def lab_of(path: Path, course: Path) -> CourseLab:
     """The lab, or its part, that a notebook belongs to: by its answer cells, else by the number in its name."""
-    try:
-        cells = read_notebook(path).cells
-    except NotANotebook as error:
-        raise UsageError(f"cannot read {path} as a notebook: {error.text}") from error
+    cells = named_notebook(path).cells
     marks = [mark for cell in cells if (mark := marked_exercise(cell.source))]
     number = LAB_NUMBER.search(path.name)
     wanted = marks[0].partition(".")[0].removeprefix("lab") if marks else number[1] if number else ""

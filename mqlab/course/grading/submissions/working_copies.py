@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.course.grading.submissions.lab_files import CourseLab, Part, marked_exercise
-from mqlab.course.grading.submissions.notebook_file import read_notebook
+from mqlab.course.grading.submissions.notebook_file import named_notebook
 from mqlab.course.grading.submissions.rebuild import transplant
 
 
@@ -53,7 +53,7 @@ def fresh_copy(
 
 
 def _carry(content: dict[str, Any], lab: CourseLab, answers_of: Path) -> list[str]:
-    answers = transplant(lab, read_notebook(answers_of)).answers
+    answers = transplant(lab, named_notebook(answers_of)).answers
     carried = []
     for cell in content["cells"]:
         source = cell.get("source", "")
