@@ -26,8 +26,3 @@ def hint(exercise_id: str, number: int | None = None) -> Said:
     _given[exercise_id] = max(number, _given.get(exercise_id, 0))
     more = f"Run the cell again for hint {number + 1}." if number < len(hints) else "That was the last hint."
     return Said("note", f"{exercise_id}, hint {number} of {len(hints)}: {hints[number - 1]}", note=more)
-
-
-def forget_hints() -> None:
-    """Start again with the first hints, as after a restart of the kernel."""
-    _given.clear()

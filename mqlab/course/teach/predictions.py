@@ -188,8 +188,3 @@ def _close(asked: Prediction, noted: _Noted) -> None:
 
 def _choices(asked: Prediction) -> list[tuple[str, str]]:
     return [(repr(key), text) for key, text in asked.choices] or [("answer", "a whole number")]
-
-
-def forget_predictions() -> None:
-    """Forget all predictions, as after a restart of the kernel."""
-    _noted.clear()

@@ -46,7 +46,6 @@ REFUSED_CODES = {
     put_result.MESSAGE_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
     put_result.PROPERTIES_SIZE_EXCEEDED: ResponseCode.MESSAGE_ILLEGAL,
     put_result.SERVICE_NOT_AVAILABLE: ResponseCode.SERVICE_NOT_AVAILABLE,
-    put_result.OS_PAGE_CACHE_BUSY: ResponseCode.SYSTEM_BUSY,
     put_result.CREATE_MAPPED_FILE_FAILED: ResponseCode.SYSTEM_ERROR,
     put_result.WHEEL_TIMER_NOT_ENABLE: ResponseCode.SYSTEM_ERROR,
     put_result.WHEEL_TIMER_MSG_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,

@@ -100,10 +100,6 @@ class PullConsumer(GroupMember[MemberState[PullConsumerConfig]]):
             raise ClientError(f"Can not find Message Queue for this topic, {topic}", hint="does the topic exist?")
         return queues
 
-    def fetch_message_queues_in_balance(self, topic: str) -> list[MessageQueue]:
-        """This member's share of a registered topic."""
-        return [queue for queue in self.message_queues if queue.topic == topic]
-
     def pull(
         self,
         queue: MessageQueue,

@@ -6,38 +6,31 @@ Mirrors: DefaultMessageStore.checkStoreStatus and RunningFlags. Lab 01 fills a d
     the store of a slave           SERVICE_NOT_AVAILABLE   it takes its master's log only
     disk full                      SERVICE_NOT_AVAILABLE
     a part of it has failed        SERVICE_NOT_AVAILABLE   see mqlab.rocketmq.store.failures
-    page cache busy                OS_PAGE_CACHE_BUSY      a fault set from outside: the disk does not keep up
 
-Left out: how RocketMQ measures a busy page cache (the time its put lock is held).
+Left out: OS_PAGE_CACHE_BUSY (RocketMQ measures how long its put lock is held).
 """
 
 from __future__ import annotations
 
-from mqlab.rocketmq.store.put_result import OS_PAGE_CACHE_BUSY, SERVICE_NOT_AVAILABLE, PutResult
+from mqlab.rocketmq.store.put_result import SERVICE_NOT_AVAILABLE, PutResult
 from mqlab.rocketmq.store.state import StoreState
 
 
 class Admission:
     """``is_open`` says whether puts are accepted; it is decided again when one of its causes changes."""
 
-    __slots__ = ("_is_disk_full", "_is_page_cache_busy", "_state", "is_open")
+    __slots__ = ("_is_disk_full", "_state", "is_open")
 
     def __init__(self, state: StoreState) -> None:
         self._state = state
         self._is_disk_full = False
-        self._is_page_cache_busy = False
         self.is_open = False
         state.failures.on_change = self.decide
 
     def decide(self) -> None:
         """Decide again; called after the store's phase changed, and when a part fails or recovers."""
         state = self._state
-        self.is_open = (
-            state.phase == "running"
-            and not state.config.is_slave
-            and self.is_writeable
-            and not self._is_page_cache_busy
-        )
+        self.is_open = state.phase == "running" and not state.config.is_slave and self.is_writeable
 
     def refusal(self) -> PutResult:
         """The answer to a put while ``is_open`` is False."""
@@ -46,20 +39,13 @@ class Admission:
             return PutResult.refused(SERVICE_NOT_AVAILABLE, f"the store is {state.phase}, not running")
         if state.config.is_slave:
             return PutResult.refused(SERVICE_NOT_AVAILABLE, "the store of a slave only takes the log of its master")
-        if not self.is_writeable:
-            reason = str(state.failures) or "the disk is full"
-            return PutResult.refused(SERVICE_NOT_AVAILABLE, f"the store is not writeable: {reason}")
-        return PutResult.refused(OS_PAGE_CACHE_BUSY, "the page cache is busy: the disk does not keep up")
+        reason = str(state.failures) or "the disk is full"
+        return PutResult.refused(SERVICE_NOT_AVAILABLE, f"the store is not writeable: {reason}")
 
     @property
     def is_writeable(self) -> bool:
         """False when the disk is full or a part has failed. Mirrors RunningFlags.isWriteable."""
         return not self._is_disk_full and not self._state.failures.refuse_messages
-
-    def set_page_cache_busy(self, busy: bool) -> None:
-        """A fault of the machine, set from outside: puts answer OS_PAGE_CACHE_BUSY, and producers are told to wait."""
-        self._is_page_cache_busy = busy
-        self.decide()
 
     def set_disk_full(self, full: bool) -> None:
         """Retention has looked at the disk."""

@@ -15,31 +15,15 @@ Left out: threads, retries of a flush that did not reach far enough, the transie
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mqlab.rocketmq.ports import Deadline, next_on_grid
 from mqlab.rocketmq.promises import Promise
 from mqlab.rocketmq.store.dispatch import Dispatcher
 from mqlab.rocketmq.store.put_result import FLUSH_DISK_TIMEOUT, PUT_OK, PutResult
-from mqlab.rocketmq.store.reading.checkpoint_format import decode as decode_checkpoint
 from mqlab.rocketmq.store.state import StoreState
-from mqlab.rocketmq.wire.units import CQ_UNIT_SIZE
 
 CHECKPOINT_INTERVAL_MS = 1_000
 UNITS_PER_CHECK = 100  # dirty pages of queues are counted once per so many units (a page holds 204)
-
-
-@dataclass(frozen=True, slots=True)
-class Durability:
-    """How far log and queues are written, and how much of them would survive a power cut.
-
-    Log positions are physical offsets, those of queues queue offsets; ``checkpoint`` is the content of its file.
-    """
-
-    log_written: int
-    log_flushed: int
-    queues: dict[tuple[str, int], tuple[int, int]]  # topic, queue id: written, flushed
-    checkpoint: dict[str, int]
 
 
 class Flusher:
@@ -287,16 +271,6 @@ class Flusher:
         if done:
             self._flush_checkpoint()
         return done
-
-    def durability(self) -> Durability:
-        """What is on the disk at this moment; reads the checkpoint file."""
-        queues = {
-            (queue.topic, queue.queue_id): (queue.max_queue_offset, queue.files.flushed_where // CQ_UNIT_SIZE)
-            for queue in self._queues
-        }
-        files, path = self._log.queue.files, self._checkpoint.path
-        stored = decode_checkpoint(files.read(path) if files.exists(path) else b"")
-        return Durability(self._log.max_offset, self._log.flushed_where, queues, stored)
 
     def close(self) -> None:
         """Disarm every timer."""

@@ -27,7 +27,7 @@ from mqlab.rocketmq.store.commitlog import UnitTooLarge
 from mqlab.rocketmq.store.config import StoreConfig
 from mqlab.rocketmq.store.dispatch import Arrival, Dispatcher
 from mqlab.rocketmq.store.dispatching import Dispatching
-from mqlab.rocketmq.store.flush import Durability, Flusher
+from mqlab.rocketmq.store.flush import Flusher
 from mqlab.rocketmq.store.get_result import GetResult, QueryResult
 from mqlab.rocketmq.store.getting import MAX_PULL_BYTES, MessageFilter, Reader, TagCodes
 from mqlab.rocketmq.store.life import NEW, OPEN, StoreLife
@@ -384,10 +384,6 @@ class MessageStore(AbstractContextManager["MessageStore"]):
     def flushed_offset(self) -> int:
         """Everything of the log before this survives a power cut."""
         return self.commit_log.flushed_where
-
-    def durability(self) -> Durability:
-        """How far log, queues and checkpoint are written, and how far they would survive a power cut."""
-        return self.flusher.durability()
 
     def is_resident(self, physical_offset: int) -> bool:
         """Whether a message counts as in memory: near enough to the log's end."""

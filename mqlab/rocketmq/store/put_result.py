@@ -9,10 +9,9 @@ Mirrors: org.apache.rocketmq.store.PutMessageResult, PutMessageStatus, AppendMes
     CREATE_MAPPED_FILE_FAILED   not stored: no new file
     MESSAGE_ILLEGAL             not stored: topic, body or unit too long
     PROPERTIES_SIZE_EXCEEDED    not stored: more than 32,767 bytes of properties
-    OS_PAGE_CACHE_BUSY          not stored: the disk does not keep up
     WHEEL_TIMER_…               not stored: a timed message that is off, illegal or one too many for its moment
 
-Left out: statuses of LMQ, the escape bridge and controller mode.
+Left out: OS_PAGE_CACHE_BUSY, and statuses of LMQ, the escape bridge and controller mode.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ SERVICE_NOT_AVAILABLE = "SERVICE_NOT_AVAILABLE"
 CREATE_MAPPED_FILE_FAILED = "CREATE_MAPPED_FILE_FAILED"
 MESSAGE_ILLEGAL = "MESSAGE_ILLEGAL"
 PROPERTIES_SIZE_EXCEEDED = "PROPERTIES_SIZE_EXCEEDED"
-OS_PAGE_CACHE_BUSY = "OS_PAGE_CACHE_BUSY"
 WHEEL_TIMER_NOT_ENABLE = "WHEEL_TIMER_NOT_ENABLE"
 WHEEL_TIMER_MSG_ILLEGAL = "WHEEL_TIMER_MSG_ILLEGAL"
 WHEEL_TIMER_FLOW_CONTROL = "WHEEL_TIMER_FLOW_CONTROL"

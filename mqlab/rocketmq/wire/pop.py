@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -299,20 +299,6 @@ class BatchAck:
     invisible_time: int
     bits: tuple[int, ...]
 
-    def to_value(self) -> dict[str, Any]:
-        """The entry as it is sent."""
-        return {
-            "b": bits_text(self.bits),
-            "c": self.group,
-            "it": self.invisible_time,
-            "pt": self.pop_time,
-            "q": self.queue_id,
-            "r": self.kind,
-            "rq": self.revive_queue,
-            "so": self.start_offset,
-            "t": self.topic,
-        }
-
     @classmethod
     def from_value(cls, value: Mapping[str, Any]) -> BatchAck:
         """Read an entry of a request. Raises CorruptionError."""
@@ -329,25 +315,12 @@ class BatchAck:
         )
 
 
-def encode_batch_ack(broker_name: str, acks: Sequence[BatchAck]) -> bytes:
-    """The body of BATCH_ACK_MESSAGE."""
-    return java_json.to_json({"acks": [ack.to_value() for ack in acks], "brokerName": broker_name})
-
-
-def bits_text(bits: Sequence[int]) -> str:
-    """Bits as java.util.BitSet.toByteArray has them, in base64.
-
-    >>> bits_text((0, 2, 9)), bits_in("BQI=")
-    ('BQI=', (0, 2, 9))
-    """
-    number = 0
-    for bit in bits:
-        number |= 1 << bit
-    return base64.b64encode(number.to_bytes((number.bit_length() + 7) // 8, "little")).decode("ascii")
-
-
 def bits_in(text: str) -> tuple[int, ...]:
-    """The bits of such a text, ascending. Raises CorruptionError for a text that is not base64."""
+    """The set bits of java.util.BitSet.toByteArray in base64, ascending. Raises CorruptionError for other texts.
+
+    >>> bits_in("BQI=")
+    (0, 2, 9)
+    """
     try:
         number = int.from_bytes(base64.b64decode(text, validate=True), "little")
     except (binascii.Error, ValueError) as error:

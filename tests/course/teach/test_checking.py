@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from mqlab.course import CheckFailed, check, hint
-from mqlab.course.teach import exercises
+from mqlab.course.teach import exercises, hints
 from mqlab.course.teach.checking import CheckInterrupted, is_untouched
 from mqlab.course.teach.exercises import Answers, Case, Exercise, Finding, Manifest
-from mqlab.course.teach.hints import forget_hints
 from mqlab.course.teach.said import ERROR_COLUMNS, AskedWrongly, Said
 from mqlab.errors import UsageError
 
@@ -29,7 +28,7 @@ EXERCISE = Exercise("labxx.double", "Double", 2, ("double",), doubles, (1, 2, 3)
 @pytest.fixture(autouse=True)
 def a_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exercises, "manifest", lambda lab: Manifest(lab, (), (EXERCISE,)))
-    forget_hints()
+    monkeypatch.setattr(hints, "_given", {})
 
 
 def starter(x: int) -> int:

@@ -14,7 +14,6 @@ from mqlab import play
 from mqlab.course import CheckFailed, check, hint
 from mqlab.course.teach.exercises import Finding
 from mqlab.course.teach.first_look import LINES, FirstLook, answer_to
-from mqlab.course.teach.hints import forget_hints
 from mqlab.course.teach.said import Said
 from mqlab.course.teach.showing import Failed, failed_of
 from tests.course.teach.test_showing import two_messages
@@ -76,7 +75,6 @@ def test_an_error_of_the_answer_shows_where_it_was_raised() -> None:
 
 
 def test_the_buttons_bring_the_hints_in_turn_and_the_whole_failure() -> None:
-    forget_hints()
     failed = failed_schedule()
     assert "hint 1 of 3" in answer_to("hint", "lab07.schedule", failed)
     second = answer_to("hint", "lab07.schedule", failed)

@@ -12,11 +12,10 @@ import pytest
 
 from mqlab.course import check, old_questions, predict, reveal
 from mqlab.course.teach import asked_again as module
-from mqlab.course.teach import clicking
+from mqlab.course.teach import clicking, predictions
 from mqlab.course.teach.asked_again import MOST, OLD_MIME, OldQuestions, question_of
 from mqlab.course.teach.checking import CheckFailed
 from mqlab.course.teach.clicking import PREDICTION_MIME, answer_data
-from mqlab.course.teach.predictions import forget_predictions
 from mqlab.course.teach.record import FILE, answers_in, note_answer
 from mqlab.course.words import words_of
 from mqlab.errors import UsageError
@@ -28,7 +27,7 @@ TODAY = datetime.date.today()
 def a_learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "04a.ipynb"))
-    forget_predictions()
+    monkeypatch.setattr(predictions, "_noted", {})
 
 
 def remember(question: str, right: bool, days_ago: int = 0, asked_in: str = "", answer: str = "x") -> None:
@@ -107,9 +106,9 @@ def a_read_one_too_far(stored: int, offsets: dict[str, int], groups: list[str]) 
     return {group: list(range(offsets.get(group, -1) + 1, stored)) for group in groups}
 
 
-def test_a_reveal_and_a_failed_check_are_recorded_once() -> None:
+def test_a_reveal_and_a_failed_check_are_recorded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for answer in ("0", "3"):  # a second run of the notebook changes nothing
-        forget_predictions()
+        monkeypatch.setattr(predictions, "_noted", {})
         predict("lab00.audit", answer)
         reveal("lab00.audit", "3")
     reveal("lab00.again", "3")  # nothing was predicted

@@ -12,7 +12,6 @@ from mqlab.course import predict, reveal
 from mqlab.course.teach import clicking, exercises, predictions
 from mqlab.course.teach.clicking import PREDICTION_MIME
 from mqlab.course.teach.exercises import Manifest, Prediction
-from mqlab.course.teach.predictions import forget_predictions
 from mqlab.errors import UsageError
 
 KEPT = Prediction(
@@ -26,13 +25,11 @@ COUNT = Prediction("labxx.count", "How many?", "Each group reads all.")
 
 
 @pytest.fixture(autouse=True)
-def a_lab(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def a_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     true_manifest = exercises.manifest
     made_up = Manifest("labxx", (KEPT, COUNT), ())
     monkeypatch.setattr(exercises, "manifest", lambda lab: made_up if lab == "labxx" else true_manifest(lab))
-    forget_predictions()
-    yield
-    forget_predictions()
+    monkeypatch.setattr(predictions, "_noted", {})
 
 
 def test_without_an_answer_it_only_asks() -> None:
@@ -61,13 +58,13 @@ def test_an_answer_can_be_changed_until_the_run_has_shown_what_happens() -> None
     assert reveal("labxx.kept", "stays").state == "bad"
 
 
-def test_what_is_said_depends_on_the_choice() -> None:
+def test_what_is_said_depends_on_the_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     predict("labxx.kept", "gone")
     assert reveal("labxx.kept", "stays").note == "Nothing was deleted. It stays. 还在。"
-    forget_predictions()
+    monkeypatch.setattr(predictions, "_noted", {})
     predict("labxx.kept", "stays")
     assert reveal("labxx.kept", "stays").note == "So it is. It stays. 还在。"
-    forget_predictions()
+    monkeypatch.setattr(predictions, "_noted", {})
     assert reveal("labxx.kept", "stays").note == "It stays. 还在。"
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from mqlab import Lab
 from mqlab.course.widgets import Explorer, explore
+from mqlab.course.widgets.boards.time_machine.forks import Fault, Fork
 from mqlab.course.widgets.frame.packing import packed
 from mqlab.errors import UsageError
 from mqlab.lab.views.queue import QueueView, show_queue
@@ -183,13 +184,11 @@ def test_a_dropped_frame_is_lost_and_a_slow_link_is_late() -> None:
 
 def test_faults_without_meaning_are_refused_with_words() -> None:
     explorer = machine()
-    end = len(explorer.stepper)
     assert "not a frame" in ask(explorer, "fork", kind="drop", position=1, target=1, delay="", back="")
     assert "unknown kind" in ask(explorer, "fork", kind="melt", position=1, target="shop-1", delay="", back="")
-    explorer.stepper.go_to(end)
-    last = explorer.recording.lab.journal.next_step
+    after = Fault(explorer.recording.lab.journal.next_step, lambda lab: None, "nothing")
     with pytest.raises(UsageError, match="the story ends here"):
-        explorer.make_fork(last, lambda lab: None, "nothing")
+        Fork.of(explorer.recording, after, story=day)
 
 
 def test_a_fork_whose_story_raises_shows_what_happened_until_then() -> None:

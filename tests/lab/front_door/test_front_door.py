@@ -634,21 +634,18 @@ def test_wrong_questions_are_told_so() -> None:
         lab.kill("broker-a")
 
 
-def test_predictions_are_noted_before_the_run() -> None:
+def test_predictions_are_noted_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     from mqlab.course import check, hint, predict, reveal
-    from mqlab.course.teach.predictions import forget_predictions
+    from mqlab.course.teach import predictions
 
-    forget_predictions()
-    try:
-        assert "Noted" in str(predict("lab00.after_ack", 3))
-        assert "nothing is removed" in str(predict("lab00.after_ack", 3))
-        predict("lab00.after_ack", 0)
-        assert reveal("lab00.after_ack", 3).state == "bad"
-        assert "You have seen the run" in str(predict("lab00.after_ack", 3))
-        assert len(str(hint("lab00.find"))) > 20
-        assert callable(check)
-    finally:
-        forget_predictions()
+    monkeypatch.setattr(predictions, "_noted", {})
+    assert "Noted" in str(predict("lab00.after_ack", 3))
+    assert "nothing is removed" in str(predict("lab00.after_ack", 3))
+    predict("lab00.after_ack", 0)
+    assert reveal("lab00.after_ack", 3).state == "bad"
+    assert "You have seen the run" in str(predict("lab00.after_ack", 3))
+    assert len(str(hint("lab00.find"))) > 20
+    assert callable(check)
 
 
 def test_a_store_on_its_own(tmp_path: Path) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Lab, Message
-from mqlab.lab.simulation.planted import of_pop
-from mqlab.lab.simulation.planted.fitting import Defect
+from tests.lab.simulation.mutants import of_leases
 
-DEFECTS = {next(iter(defect.changes.values())).__name__: defect for defect in of_pop.DEFECTS}
+MUTANTS = {mutant.__name__: mutant for mutant in of_leases.MUTANTS}
 Listener = Callable[[Any, Any], str]
 
 
@@ -29,12 +28,8 @@ def outlasts_its_lease(messages: Any, context: Any) -> str:
     return CONSUME_SUCCESS
 
 
-def played(
-    listener: Listener, defect: Defect | None = None, *, last: str = "2m", lease: str = "10s", **settings: Any
-) -> Lab:
+def played(listener: Listener, *, last: str = "2m", lease: str = "10s", **settings: Any) -> Lab:
     lab = Lab(seed=7)
-    if defect is not None:
-        lab.fit_nodes(defect.fit)
     lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
     lab.admin.set_message_request_mode("orders", "billing")
     producer = lab.producer("shop")
@@ -73,22 +68,26 @@ def test_a_message_on_its_way_back_is_not_lost(seconds: int) -> None:
 @pytest.mark.parametrize(
     ("name", "listener", "lease", "kind"),
     [
-        ("_nothing_is_stored", fails_once, "10s", "STUCK"),
-        ("_singles_are_not_stored", fails_once, "10s", "STUCK"),
-        ("_a_short_lease", outlasts_its_lease, "30s", "LEASED_TWICE"),
-        ("_for_another", succeeds, "10s", "DUPLICATED"),
-        ("_all_but_the_last", fails_once, "10s", "LOST"),
-        ("_one_further", succeeds, "10s", "SKIPPED"),
-        ("_odd_ones_are_forgotten", succeeds, "10s", "DUPLICATED"),
+        ("nothing_is_stored", fails_once, "10s", "STUCK"),
+        ("singles_are_not_stored", fails_once, "10s", "STUCK"),
+        ("a_short_lease", outlasts_its_lease, "30s", "LEASED_TWICE"),
+        ("for_another", succeeds, "10s", "DUPLICATED"),
+        ("all_but_the_last", fails_once, "10s", "LOST"),
+        ("one_further", succeeds, "10s", "SKIPPED"),
+        ("odd_ones_are_forgotten", succeeds, "10s", "DUPLICATED"),
     ],
 )
-def test_a_defect_gets_its_name(name: str, listener: Listener, lease: str, kind: str) -> None:
-    verdict = played(listener, DEFECTS[name], lease=lease).verify("billing")
+def test_a_defect_gets_its_name(
+    name: str, listener: Listener, lease: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    MUTANTS[name](monkeypatch)
+    verdict = played(listener, lease=lease).verify("billing")
     assert kind in verdict.counts(), verdict
 
 
-def test_a_pop_that_begins_one_too_low_leases_twice() -> None:
-    verdict = played(succeeds, DEFECTS["_one_back"], last="0s").verify("billing")
+def test_a_pop_that_begins_one_too_low_leases_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_leases.ONE_BACK(monkeypatch)
+    verdict = played(succeeds, last="0s").verify("billing")
     assert verdict.of("LEASED_TWICE")[0].why == "broker-a gave it out again while another lease of it ran"
 
 

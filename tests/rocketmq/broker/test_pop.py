@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from mqlab.rocketmq.wire import pop as wire
 from mqlab.rocketmq.wire.bodies import TopicConfig
 from mqlab.rocketmq.wire.command import RemotingCommand
-from mqlab.rocketmq.wire.pop import BatchAck, encode_batch_ack, offsets_of
+from mqlab.rocketmq.wire.pop import offsets_of
 from mqlab.rocketmq.wire.record import Record, decode_all
 from tests.rocketmq.broker.replayed import recorded
 from tests.rocketmq.broker.world import SMALL_STORE, BareClient, World
@@ -150,22 +151,24 @@ def test_the_new_handle_ends_the_lease(world: PopWorld) -> None:
     assert world.messages("%RETRY%g_t") == []
 
 
+def batch_of_acks(popped: Mapping[str, str], *entries: tuple[int, str]) -> bytes:
+    """The body of BATCH_ACK_MESSAGE: per entry the offset from which its bits count, and the bits."""
+    same = {"c": "g", "t": "t", "r": "0", "q": 0, "it": 10_000, "rq": int(popped["reviveQid"])}
+    acks = [{**same, "pt": int(popped["popTime"]), "so": start, "b": bits} for start, bits in entries]
+    return json.dumps({"acks": acks, "brokerName": "broker-a"}).encode()
+
+
 def test_a_batch_ack_names_offsets_by_bits(world: PopWorld) -> None:
     answer, _ = world.pop()
     fields = answer.ext_fields
-    entry = BatchAck("g", "t", "0", 0, 0, int(fields["reviveQid"]), int(fields["popTime"]), 10_000, (0, 2, 3, 9))
-    assert world.popper.ask(200151, encode_batch_ack("broker-a", [entry])).code == 0
+    assert world.popper.ask(200151, batch_of_acks(fields, (0, "DQI="))).code == 0  # 0, 2, 3 and 9
     world.run_for(30_000)
     assert [record.body for record in world.messages("%RETRY%g_t")] == [b"m1", b"m4"]
 
 
 def test_an_illegal_offset_in_an_orderly_batch_ack_does_not_stop_the_others(world: PopWorld) -> None:
     answer, _ = world.pop(order="true", maxMsgNums=2)
-    revive, popped_ms = int(answer.ext_fields["reviveQid"]), int(answer.ext_fields["popTime"])
-    batch = [
-        BatchAck("g", "t", "0", start, 0, revive, popped_ms, 10_000, bits) for start, bits in ((3, (0, 1)), (0, (0, 1)))
-    ]
-    refused = world.popper.ask(200151, encode_batch_ack("broker-a", batch))
+    refused = world.popper.ask(200151, batch_of_acks(answer.ext_fields, (3, "Aw=="), (0, "Aw==")))  # 0 and 1 of each
     assert refused.code == 13 and "old:0, commit:4, next:-1" in (refused.remark or "")
     assert world.committed() == 2
 

@@ -245,9 +245,9 @@ def test_a_level_made_shorter_delivers_what_waits_too_long(tmp_path: Path) -> No
 
 def test_delivery_waits_while_the_store_refuses(world: World, client: BareClient) -> None:
     client.put("orders", b"late", DELAY="1")
-    world.broker.store.admission.set_page_cache_busy(True)
+    world.broker.store.admission.set_disk_full(True)
     world.run_for(3_000)
     assert world.messages("orders") == []
-    world.broker.store.admission.set_page_cache_busy(False)
+    world.broker.store.admission.set_disk_full(False)
     world.run_for(200)
     assert [one.body for one in world.messages("orders")] == [b"late"]

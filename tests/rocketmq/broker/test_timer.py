@@ -166,10 +166,10 @@ def test_a_put_that_fails_is_tried_three_times_more_and_then_dropped(tmp_path: P
         client.put("tm", b"first", TIMER_DELAY_SEC="2")
         client.put("tm", b"second", TIMER_DELAY_SEC="2")
         world.run_for(300)
-        world.broker.store.admission.set_page_cache_busy(True)
+        world.broker.store.admission.set_disk_full(True)
         world.run_for(6_000)
         assert len(world.sim.journal.of("timer.retry")) >= 3
-        world.broker.store.admission.set_page_cache_busy(False)
+        world.broker.store.admission.set_disk_full(False)
         world.run_for(4_000)
         dropped = [values["reason"] for values in world.changes("timer.dropped")]
         if keep_trying:

@@ -104,7 +104,7 @@ def test_registered_topics_take_part_in_the_rebalance_and_persist(world: World) 
     mine.register_topics("orders")
     mine.start()
     world.run_for(3_000)
-    assert mine.fetch_message_queues_in_balance("orders") == [queue(0), queue(1)]
+    assert mine.message_queues == [queue(0), queue(1)]
     mine.update_consume_offset(queue(), 2)
     world.run_for(15_000)
     assert world.broker.offset_table.query("audit", "orders", 0) == 2

@@ -68,16 +68,15 @@ def test_what_is_durable_can_be_read_at_each_moment(new_world: Any, new_record: 
     world = new_world(flush_disk_type="SYNC_FLUSH", **WIDE)
     store = world.start()
     end = store.put(new_record(1)).end_offset
-    now = store.durability()
-    assert (now.log_written, now.log_flushed, now.queues) == (end, 0, {})
+    assert store.flushed_offset == 0
     world.settle()
-    now = store.durability()
-    assert (now.log_flushed, now.queues) == (end, {("订单", 0): (1, 0)})
-    assert (now.checkpoint["physic_msg_timestamp"], now.checkpoint["logics_msg_timestamp"]) == (0, 0)
+    assert (store.flushed_offset, store.queues.find("订单", 0).files.flushed_where) == (end, 0)
+    stored = Checkpoint(world.files, store.checkpoint.path)
+    assert (stored.physic_msg_timestamp, stored.logics_msg_timestamp) == (0, 0)
     world.clock.advance(60_000)
-    now = store.durability()
-    assert now.queues == {("订单", 0): (1, 1)}
-    assert now.checkpoint["logics_msg_timestamp"] == store.store_time_at("订单", 0, 0)
+    assert store.queues.find("订单", 0).files.flushed_where == 20
+    stored = Checkpoint(world.files, store.checkpoint.path)
+    assert stored.logics_msg_timestamp == store.store_time_at("订单", 0, 0)
 
 
 def test_a_disk_that_hangs_makes_puts_time_out(new_world: Any, new_record: NewRecord) -> None:

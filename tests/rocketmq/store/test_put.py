@@ -192,9 +192,6 @@ def test_a_store_that_takes_no_messages_says_why(new_world: Any, new_record: New
     store = world.store
     assert "new, not running" in store.put(new_record(1)).reason
     store = world.start()
-    store.admission.set_page_cache_busy(True)
-    assert store.put(new_record(1)).status == "OS_PAGE_CACHE_BUSY"
-    store.admission.set_page_cache_busy(False)
     store.admission.set_disk_full(True)
     assert store.put(new_record(1)).status == "SERVICE_NOT_AVAILABLE"
     store.admission.set_disk_full(False)

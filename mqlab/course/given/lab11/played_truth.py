@@ -73,7 +73,6 @@ class TrueLife:
     failures: int
     no_results: int
     stored_ms: int
-    first_started_ms: int | None
     consumed_ms: int | None
     again: Mapping[str, int]
 
@@ -205,7 +204,6 @@ def _life(
         failures=sum(call.status in ("FAILED", "EXCEPTION") for call in calls),
         no_results=sum(call.ended_ms is None for call in calls),
         stored_ms=first.store_timestamp,
-        first_started_ms=min((call.started_ms for call in calls), default=None),
         consumed_ms=min(successes, default=None),
         again={cause: count for cause in CAUSES if (count := sum(call.cause == cause for call in calls))},
     )

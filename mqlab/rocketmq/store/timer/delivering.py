@@ -34,11 +34,7 @@ _STORED = (
     put_result.FLUSH_SLAVE_TIMEOUT,
     "SLAVE_NOT_AVAILABLE",
 )
-_TRY_AGAIN = (
-    put_result.SERVICE_NOT_AVAILABLE,
-    put_result.OS_PAGE_CACHE_BUSY,
-    put_result.CREATE_MAPPED_FILE_FAILED,
-)
+_TRY_AGAIN = (put_result.SERVICE_NOT_AVAILABLE, put_result.CREATE_MAPPED_FILE_FAILED)
 
 
 @dataclass(slots=True)

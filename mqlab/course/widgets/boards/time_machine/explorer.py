@@ -145,13 +145,6 @@ class Explorer(Board):
             raise
         self._show_again(STORY, 0)
 
-    def make_fork(self, step: int, fault: Callable[[Lab], Any], words: str) -> Fork:
-        """Play the story again with a fault just before a step, and show it next to the story.
-
-        With the fork in view, ``step`` counts in the fork, and its faults before that step happen again.
-        """
-        return self._fork_with(Fault(step, fault, words))
-
     def forget_fork(self) -> None:
         """Show the story alone."""
         self.fork = None
