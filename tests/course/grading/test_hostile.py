@@ -72,7 +72,7 @@ QUICK = {
     "rewriting_the_report",
     "killing_the_parent",
     "exit_in_the_call",
-    "swallowing_interrupts",
+    "interrupts_swallowed",
     "memory_hog",
     "fork_bomb",
     "gigabyte_of_output",
