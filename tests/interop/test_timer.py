@@ -23,7 +23,6 @@ from tests.rocketmq.broker.world import World
 pytestmark = pytest.mark.interop
 
 SIZES = StoreConfig(mapped_file_size_commit_log=67_108_864)
-WAIT_S = 45
 ENDS = ["clean", "killed", "timerwheel", "timerlog", "timercheck"]
 EXPECTED = {
     "clean": {"done": 1, "a": 1, "b": 1},

@@ -47,8 +47,6 @@ INDEX_READERS = (
 TIMER_READERS = (
     "mqlab.rocketmq.wire.timer_units.decode_timer_unit",
     "mqlab.rocketmq.wire.timer_units.slots_in",
-    "mqlab.rocketmq.wire.timer_units.slot_field_map",
-    "mqlab.rocketmq.wire.timer_units.timer_unit_field_map",
     "mqlab.rocketmq.wire.layout.number_fields",
 )
 HASHES = (

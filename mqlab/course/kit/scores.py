@@ -88,11 +88,11 @@ def delay_ms(alarms: Sequence[int], begins_ms: int, until_ms: int) -> int | None
     return min(reported) - begins_ms if reported else None
 
 
-def in_order(named: Sequence[Hashable], harm: Mapping[Hashable, float], tolerance: float = 0.2) -> bool:
-    """Whether findings stand with the most harmful first; harms within ``tolerance`` of each other may change places.
+def in_order(named: Sequence[Hashable], harm: Mapping[Hashable, float]) -> bool:
+    """Whether findings stand with the most harmful first; harms within a fifth of each other may change places.
 
     >>> in_order(["reset", "stuck"], {"reset": 100, "stuck": 110})
     True
     """
     harms = [harm[name] for name in named if name in harm]
-    return all(later <= earlier * (1 + tolerance) for earlier, later in itertools.pairwise(harms))
+    return all(later <= earlier * 1.2 for earlier, later in itertools.pairwise(harms))

@@ -18,17 +18,11 @@ from mqlab.course.teach.said import Said
 FIRST_SEED, LAST_SEED = 1_000, 999_999
 
 
-def other_seeds(asked: Exercise, count: int, rng: random.Random | None = None) -> list[int]:
-    """Seeds that are not those of the public cases."""
-    seeds = (rng or random.Random()).sample(range(FIRST_SEED, LAST_SEED), count)
-    return [seed for seed in seeds if seed not in asked.public_seeds]
-
-
 def practise(asked: Exercise, count: int, judge: Callable[[Case], Said | None]) -> Said:
     """Judge the cases of ``count`` other seeds up to the first that does not hold. ``judge``: None if a case holds."""
     from tqdm import tqdm
 
-    held, seeds = 0, other_seeds(asked, count)
+    held, seeds = 0, random.sample(range(FIRST_SEED, LAST_SEED), count)
     bar = tqdm(seeds, desc=asked.id, unit="seed", file=sys.stdout, leave=False)
     try:
         for seed in bar:

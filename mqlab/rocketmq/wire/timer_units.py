@@ -17,7 +17,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from mqlab.rocketmq.wire.layout import Buffer, Field, FieldSpec, number_fields, number_struct
+from mqlab.rocketmq.wire.layout import Buffer, FieldSpec, number_struct
 from mqlab.rocketmq.wire.record_layout import MAGIC_BLANK
 
 SLOT_LAYOUT = (
@@ -133,13 +133,3 @@ def slots_in(view: Buffer) -> dict[int, Slot]:
             if slot.time:
                 slots[(start + position) // SLOT_SIZE] = slot
     return slots
-
-
-def slot_field_map(buffer: Buffer, offset: int = 0) -> list[Field]:
-    """The fields of a slot."""
-    return number_fields(SLOT_LAYOUT, buffer, offset)
-
-
-def timer_unit_field_map(buffer: Buffer, offset: int = 0) -> list[Field]:
-    """The fields of a timer log's unit."""
-    return number_fields(TIMER_UNIT_LAYOUT, buffer, offset)

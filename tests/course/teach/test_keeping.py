@@ -18,7 +18,6 @@ from tests.lab.parts.brokers import rocketmq_shape
 
 CACHE = "lab04.process_queue"
 REMEMBERS = "SEEN = []\nLIMIT = 3\nclass MyProcessQueue:\n    def put(self):\n        SEEN.append(LIMIT)\n"
-HAS_A_LOCAL_NAME = "messages = [1]\nclass MyProcessQueue:\n    def put(self, messages):\n        return messages\n"
 
 
 @pytest.fixture

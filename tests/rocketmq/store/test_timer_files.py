@@ -22,12 +22,12 @@ from mqlab.rocketmq.wire.timer_units import (
     CHECK_FILE_SIZE,
     CHECK_LAYOUT,
     CHECK_SIZE,
+    SLOT_LAYOUT,
+    TIMER_UNIT_LAYOUT,
     TIMER_UNIT_SIZE,
     WHEEL_FILE_SIZE,
     TimerUnit,
     decode_timer_unit,
-    slot_field_map,
-    timer_unit_field_map,
 )
 from tests.rocketmq.broker.fake_clock import FakeClock
 from tests.rocketmq.broker.replayed import recorded
@@ -125,9 +125,9 @@ def test_the_metrics_are_read_and_written_again(timer: TimerMessageStore) -> Non
 
 def test_tables_of_a_slot_and_a_unit_name_their_fields() -> None:
     slot = VECTOR["timerwheelSlots"][1]
-    fields = {field.name: field.value for field in slot_field_map(bytes.fromhex(slot["hex"]))}
+    fields = {field.name: field.value for field in number_fields(SLOT_LAYOUT, bytes.fromhex(slot["hex"]))}
     assert (fields["time"] % 1_209_600, fields["first"], fields["last"], fields["num"]) == (691060, 52, 208, 4)
-    unit = {field.name: field.value for field in timer_unit_field_map(LOG, 104)}
+    unit = {field.name: field.value for field in number_fields(TIMER_UNIT_LAYOUT, LOG, 104)}
     assert (unit["size"], unit["previous"], unit["magic"], unit["delay_ms"], unit["topic_hash"]) == (
         52,
         52,
