@@ -45,7 +45,7 @@ class Promise(Generic[T]):
     def of(cls, value: T) -> Promise[T]:
         """A promise that has its value."""
         promise: Promise[T] = cls()
-        promise.resolve(value)
+        promise.done, promise.value = True, value
         return promise
 
     @classmethod

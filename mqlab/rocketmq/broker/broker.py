@@ -45,6 +45,8 @@ from mqlab.rocketmq.store.config import StoreConfig
 from mqlab.rocketmq.wire import names
 from mqlab.rocketmq.wire.bodies import TopicConfig
 
+_WAITING_TOPICS = frozenset((names.TIMER_TOPIC, names.SCHEDULE_TOPIC, names.HALF_TOPIC, names.OP_HALF_TOPIC))
+
 
 class Broker:
     """A broker node. ``store_directory`` is where its store and configuration files are. Mirrors BrokerController.
@@ -197,6 +199,17 @@ class Broker:
         properties: Mapping[str, str],
     ) -> None:
         """A message became readable. Mirrors NotifyMessageArrivingListener."""
+        if self.is_slave or topic in _WAITING_TOPICS:
+            self._arrived_for_the_broker(topic, queue_id, tags_code)
+        self.held_pulls.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
+        if self._plug_in is not NOTHING_PLUGGED_IN:  # a call per message
+            self._plug_in.arrived(topic, queue_id)
+        pop = self.pop
+        if pop.held.groups or pop.notifications.groups or topic == pop.revive_log.topic:
+            pop.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
+
+    def _arrived_for_the_broker(self, topic: str, queue_id: int, tags_code: int) -> None:
+        """Messages that wait are read by services of the broker itself; a slave counts all."""
         if topic == names.TIMER_TOPIC and self.state.timer is not None:
             self.state.timer.arrived()
             if self.is_slave:
@@ -207,12 +220,6 @@ class Broker:
             self._schedule.arrived(queue_id, tags_code)
         elif topic == names.HALF_TOPIC or topic == names.OP_HALF_TOPIC:
             self._transaction_check.look()
-        self.held_pulls.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
-        if self._plug_in is not NOTHING_PLUGGED_IN:  # a call per message
-            self._plug_in.arrived(topic, queue_id)
-        pop = self.pop
-        if pop.held.groups or pop.notifications.groups or topic == pop.revive_log.topic:
-            pop.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
 
     def _channel_closed(self, channel: Channel) -> None:
         self._membership.channel_closed(channel)

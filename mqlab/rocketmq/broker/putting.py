@@ -14,6 +14,7 @@ Left out: inner batches.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from mqlab.rocketmq.broker.state import BrokerState
 from mqlab.rocketmq.broker.timed_form import TIMER_REQUESTS, Timing, asks_for_timer
@@ -155,7 +156,7 @@ class Putter:
     def _counted(self, result: PutResult, waits_as: Record | None = None) -> PutResult:
         result.waits_as = waits_as
         if result.message_count:
-            self._stats.put(result.message_count, result.size)
+            self._stats.put(result.message_count, result.size, result.store_timestamp)
         else:
             self._stats.failed += 1
         return result
@@ -169,10 +170,10 @@ def refusal(result: PutResult) -> tuple[int, str]:
 
 def _may_wait(record: Record) -> bool:
     """False for a message whose flag marks it as a half message: RocketMQ delays plain and committed messages only."""
-    kind = sys_flag.transaction_type(record.sys_flag)
-    return kind in (sys_flag.TRANSACTION_NOT_TYPE, sys_flag.TRANSACTION_COMMIT)
+    return not record.sys_flag & sys_flag.TRANSACTION_PREPARED  # the bit is set in rolled back messages, too
 
 
+@lru_cache(maxsize=1024)
 def _topic_problem(topic: str) -> str | None:
     length = len(topic.encode("utf-8", "replace"))
     limit = MAX_RETRY_TOPIC_BYTES if topic.startswith(names.RETRY_PREFIX) else MAX_TOPIC_BYTES

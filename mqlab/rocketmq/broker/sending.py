@@ -143,8 +143,8 @@ class Sending:
 
     def _checked_topic(self, header: SendHeader, channel: Channel) -> TopicConfig:
         state, config = self._state, self._state.config
-        if state.now_ms() < config.start_accept_send_request_time_stamp:
-            until_ms = config.start_accept_send_request_time_stamp
+        until_ms = config.start_accept_send_request_time_stamp
+        if until_ms and state.now_ms() < until_ms:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {until_ms}")
         known = state.topics.get(header.topic)
         if not topics.is_writeable(config.broker_permission) and known is not None and known.order:
@@ -296,6 +296,7 @@ class Sending:
         if isinstance(whole, PutResult):
             raise Refused(*refusal(whole))
         flags, born_host = _sys_flag(header, topic), host_of(channel.remote_address)
+        store_host = self._state.identity.store_host
         records = [
             Record(
                 whole.topic,
@@ -305,7 +306,7 @@ class Sending:
                 sys_flag=flags,
                 born_timestamp=header.born_timestamp,
                 born_host=born_host,
-                store_host=self._state.identity.store_host,
+                store_host=store_host,
                 reconsume_times=header.reconsume_times,
                 properties=_closed(item.properties) + whole.properties,
             )
@@ -337,16 +338,15 @@ class Sending:
         def durable(status: str) -> None:
             latency_ms = self._state.now_ms() - result.store_timestamp
             self._state.stats.add(TOPIC_PUT_LATENCY, f"{queue_id}@{stored.topic}", latency_ms)
-            code = STORED_CODES.get(status, ResponseCode.SYSTEM_ERROR)
-            answer = request.reply(
-                code,
-                msgId=result.offset_msg_id,
-                queueId=queue_id,
-                queueOffset=result.queue_offset,
-                transactionId=unique_key,
-                recallHandle=handle,
-                **self.stamp,
-            )
+            answer = request.reply(STORED_CODES.get(status, ResponseCode.SYSTEM_ERROR))
+            fields = answer.ext_fields
+            fields["msgId"], fields["queueId"] = result.offset_msg_id, str(queue_id)
+            fields["queueOffset"] = str(result.queue_offset)
+            if unique_key is not None:
+                fields["transactionId"] = unique_key
+            if handle is not None:
+                fields["recallHandle"] = handle
+            fields.update(self.stamp)
             reply(answer)
 
         self._putter.when_safe(result).then(durable)

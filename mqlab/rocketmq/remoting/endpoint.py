@@ -200,18 +200,16 @@ class Remoting:
             return
         channel = self._channels[connection]
         reader = channel._reader
-        # A piece of the stream holds part of a frame, one frame, or several.
-        piece: bytes | None = data
-        while piece is not None or reader.rest:
+        reader.feed(data)
+        while reader.left:  # a piece of the stream holds part of a frame, one frame, or several
             try:
-                command = reader.next_command() if piece is None else reader.take(piece)
+                command = reader.next_command()
             except CorruptionError as error:
                 self.ports.note("channel.broken", remote=channel.remote_address, error=str(error))
                 channel.close()
                 return
             if command is None:
                 return
-            piece = None
             self.ports.annotate(command)
             if command.flag & 1:
                 self.answered(channel, command)
@@ -235,7 +233,7 @@ class Remoting:
             if waits:  # else the answer is not read
                 waits = False
                 channel._unanswered -= 1
-            if self.ports.refused is not None and _is_refusal(command, answer):
+            if answer.code not in _NO_REFUSALS and self.ports.refused is not None and _is_refusal(command, answer):
                 self.ports.refused(
                     f"{request_name(command.code)} of {channel.remote_address}: {response_name(answer.code)} "
                     f"{answer.remark or ''}".rstrip()
@@ -287,6 +285,5 @@ class Remoting:
 
 
 def _is_refusal(command: RemotingCommand, answer: RemotingCommand) -> bool:
-    """Whether a client did not get what it asked for. Clients ask for the route of a topic before the topic is made."""
-    asks_for_new = command.code == RequestCode.GET_ROUTEINFO_BY_TOPIC and answer.code == ResponseCode.TOPIC_NOT_EXIST
-    return answer.code not in _NO_REFUSALS and not asks_for_new
+    """Whether an answer without success is a refusal. Clients ask for the route of a topic before the topic is made."""
+    return command.code != RequestCode.GET_ROUTEINFO_BY_TOPIC or answer.code != ResponseCode.TOPIC_NOT_EXIST

@@ -159,6 +159,7 @@ class Dispatcher:
         # 1. The fixed fields. Nearly all units are V1 with IPv4 hosts; others are read with the struct that fits.
         if end - at < SMALLEST_UNIT:
             return self._short_of_a_unit(view, at, end)
+        size: int
         size, magic, queue_id, queue_offset, sys_flag, timestamp, body_length = _HEAD(view, at)
         topic_at = at + _V4_HEAD_SIZE + body_length
         if magic != MAGIC_V1 or sys_flag & 0x30 or body_length < 0:
@@ -174,8 +175,7 @@ class Dispatcher:
 
         # 2. Topic and properties are at the end. The lengths must lead exactly to the unit's end.
         tail = bytes(view[topic_at : at + size])
-        topic_start = 1 if magic == MAGIC_V1 else 2
-        topic_end = topic_start + (tail[0] if magic == MAGIC_V1 else tail[0] << 8 | tail[1])
+        topic_start, topic_end = (1, 1 + tail[0]) if magic == MAGIC_V1 else (2, 2 + (tail[0] << 8 | tail[1]))
         if topic_end + 2 > len(tail) or (tail[topic_end] << 8 | tail[topic_end + 1]) != len(tail) - topic_end - 2:
             raise UndecodableUnit("the lengths of topic and properties do not match the size")
         topic_bytes = tail[topic_start:topic_end]
@@ -201,7 +201,7 @@ class Dispatcher:
             if queue is None:
                 if not is_directory_name(topic):
                     self.on_problem(base + at, f"topic {topic!r} cannot be the name of a directory: it is in no queue")
-                    return int(size)
+                    return size
                 queue = self._queues.find_or_create(topic, queue_id)
             queue.put(base + at, size, tags_code, queue_offset)
             self.touched[queue] = None
@@ -210,7 +210,7 @@ class Dispatcher:
         # 5. The index, the journal, and pulls that wait.
         if self._has_listeners:
             self._share(topic, queue_id, queue_offset, sys_flag, timestamp, base + at, tags_code, tail[topic_end + 2 :])
-        return int(size)
+        return size
 
     @contextmanager
     def silent(self) -> Iterator[None]:

@@ -29,6 +29,7 @@ from mqlab.rocketmq.store.get_result import (
     OFFSET_TOO_SMALL,
     GetResult,
 )
+from mqlab.rocketmq.store.mapped_file import MappedFile
 from mqlab.rocketmq.store.state import StoreState
 from mqlab.rocketmq.wire.record import decode
 from mqlab.rocketmq.wire.record_layout import MAGIC_V1, MAGIC_V2
@@ -131,17 +132,19 @@ class Reader:
         in_memory_from: int,
     ) -> int:
         """Take messages into ``result``; the physical offset of the last unit looked at."""
-        config = self._state.config
-        max_units = -(-max(config.max_filter_message_size, max_nums * CQ_UNIT_SIZE) // CQ_UNIT_SIZE)
+        in_memory, on_disk = self._most(max_nums, max_bytes)
+        max_units = -(-max(self._state.config.max_filter_message_size, max_nums * CQ_UNIT_SIZE) // CQ_UNIT_SIZE)
         units = queue.units(queue_offset, max_units)
         if units is None:
             result.status = OFFSET_FOUND_NULL
             result.next_begin_offset = queue.next_file_start(queue_offset)
             return 0
-        status, skip_until, last_seen = "", -1, 0
+        status, skip_until, last_seen, taken = "", -1, 0, result.units
+        mapped: MappedFile | None = None
         for unit_offset, (physical_offset, size, tags_code) in enumerate(units, queue_offset):
             # 1. Whether there is room for one more. The first message is taken whatever its size.
-            if result.units and self._is_full(result, size, max_nums, max_bytes, physical_offset >= in_memory_from):
+            most_units, most_bytes = in_memory if physical_offset >= in_memory_from else on_disk
+            if taken and (len(taken) >= most_units or result.buffer_total_size + size > most_bytes):
                 break
             last_seen = physical_offset
             result.next_begin_offset = unit_offset + 1
@@ -154,7 +157,9 @@ class Reader:
                 continue
 
             # 3. The unit itself. When its file is gone, so are all other units of that file.
-            unit = self._log.read(physical_offset, size)
+            if mapped is None or not 0 <= physical_offset - mapped.start_offset < mapped.size:
+                mapped = self._log.queue.find(physical_offset)
+            unit = mapped.read(physical_offset - mapped.start_offset, size) if mapped is not None else None
             if unit is None:
                 status = status or MESSAGE_WAS_REMOVING
                 skip_until = self._log.next_file_start(physical_offset)
@@ -169,7 +174,7 @@ class Reader:
                 status = status or NO_MATCHED_MESSAGE
                 result.filter_message_count += 1
                 continue
-            result.units.append(unit)
+            taken.append(unit)
             result.queue_offsets.append(unit_offset)
             result.buffer_total_size += size
             status = FOUND
@@ -182,19 +187,15 @@ class Reader:
         text = "no message of that size there"
         self._state.problem("get", text, topic=queue.topic, queue_id=queue.queue_id, **offsets)
 
-    def _is_full(self, result: GetResult, size: int, max_nums: int, max_bytes: int, in_memory: bool) -> bool:
-        """Whether this message must wait for the next get, when others are taken. Mirrors isTheBatchFull."""
-        taken, total = len(result.units), result.buffer_total_size
-        if taken + 1 > max_nums or total + size > max_bytes:
-            return True
+    def _most(self, max_nums: int, max_bytes: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """How many messages and bytes a get takes in memory, and how many on the disk. Mirrors isTheBatchFull."""
         config = self._state.config
-        if in_memory:
-            limit = config.max_transfer_bytes_on_message_in_memory
-            count = config.max_transfer_count_on_message_in_memory
-        else:
-            limit = config.max_transfer_bytes_on_message_in_disk
-            count = config.max_transfer_count_on_message_in_disk
-        return total + size > limit or taken > count - 1
+        in_memory = config.max_transfer_count_on_message_in_memory, config.max_transfer_bytes_on_message_in_memory
+        on_disk = config.max_transfer_count_on_message_in_disk, config.max_transfer_bytes_on_message_in_disk
+        return (
+            (min(max_nums, in_memory[0]), min(max_bytes, in_memory[1])),
+            (min(max_nums, on_disk[0]), min(max_bytes, on_disk[1])),
+        )
 
 
 def _properties_match(message_filter: MessageFilter, unit: bytes) -> bool:

@@ -11,7 +11,7 @@ Left out: the reference counting of Java's mapped files, and its habit to grow a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mqlab.errors import StoreError
 from mqlab.rocketmq.ports import Files
@@ -26,6 +26,7 @@ from mqlab.rocketmq.wire.units import (
 )
 
 MAX_SECONDS = 2**31 - 1
+_PACK_ENTRY, _PACK_SLOT, _SLOT_AT = INDEX_ENTRY.pack, INDEX_SLOT.pack, INDEX_SLOT.unpack_from
 
 
 class IndexFile(IndexTable):
@@ -66,42 +67,39 @@ class IndexFile(IndexTable):
         if previous_end_timestamp > 0:
             self.begin_timestamp = self.end_timestamp = previous_end_timestamp
 
-    def put(self, key_hash: int, physical_offset: int, store_timestamp: int) -> bool:
-        """Add an entry; False when the file is full. ``write_header`` makes it known to readers.
+    def put(self, key_hashes: Sequence[int], physical_offset: int, store_timestamp: int) -> int:
+        """Add an entry for each key of a message; returns for how many there was room. ``write_header`` shows them.
 
         The first entry of a follow-up file counts its seconds from the end of the file before (its begin is replaced
         only afterwards), so that readers see a time that is too late. RocketMQ does the same. Mirrors IndexFile.putKey.
         """
-        number = self.index_count
+        first = number = self.index_count
         if number >= self.index_num:
-            return False
-
-        # 1. The newest entry of the slot so far; a number that no entry has is damage and counts as none.
-        slots, write = self.hash_slot_num, self._mapping.write
-        slot_position = INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * (key_hash % slots)
-        (previous,) = INDEX_SLOT.unpack_from(self.view, slot_position)
-        if not 0 < previous <= number:
-            previous = 0
-
-        # 2. The entry first, then its slot: a reader that comes between finds the chain as it was.
+            return 0
+        view, write, slots, entries_at = self.view, self._mapping.write, self.hash_slot_num, self.entries_at
         begin = self.begin_timestamp
-        seconds = (store_timestamp - begin) // 1000 if 0 < begin < store_timestamp else 0
-        write(
-            INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * slots + INDEX_ENTRY_SIZE * number,
-            INDEX_ENTRY.pack(key_hash, physical_offset, seconds if seconds < MAX_SECONDS else MAX_SECONDS, previous),
-        )
-        write(slot_position, INDEX_SLOT.pack(number))
+        seconds = min((store_timestamp - begin) // 1000, MAX_SECONDS) if 0 < begin < store_timestamp else 0
+        for key_hash in key_hashes[: self.index_num - number]:
+            # 1. The newest entry of the slot so far; a number that no entry has is damage and counts as none.
+            slot_position = INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * (key_hash % slots)
+            (previous,) = _SLOT_AT(view, slot_position)
+            if not 0 < previous <= number:
+                previous = 0
+                self.hash_slot_count += 1
+
+            # 2. The entry first, then its slot: a reader that comes between finds the chain as it was.
+            entry = _PACK_ENTRY(key_hash, physical_offset, seconds, previous)
+            write(entries_at + INDEX_ENTRY_SIZE * number, entry)
+            write(slot_position, _PACK_SLOT(number))
+            if number == 1:
+                self.begin_physical_offset, self.begin_timestamp, seconds = physical_offset, store_timestamp, 0
+            number += 1
 
         # 3. The header in memory; write_header brings it into the file.
-        if number == 1:
-            self.begin_physical_offset = physical_offset
-            self.begin_timestamp = store_timestamp
-        if previous == 0:
-            self.hash_slot_count += 1
-        self.index_count = number + 1
+        self.index_count = number
         self.end_physical_offset = physical_offset
         self.end_timestamp = store_timestamp
-        return True
+        return number - first
 
     def write(self, position: int, data: bytes) -> None:
         """Write packed entries or slots (see index_bulk)."""

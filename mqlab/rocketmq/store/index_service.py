@@ -25,8 +25,9 @@ from mqlab.rocketmq.wire import sys_flag as flags
 from mqlab.rocketmq.wire.java_hash import index_key_hash, string_hash
 from mqlab.rocketmq.wire.property_names import KEY_SEPARATOR
 
-_KEY_TAIL = 8  # characters at the end of a key that are hashed one by one
+_KEY_TAIL = 3  # characters at the end of ``topic#key`` that are hashed one by one
 _KEY_STARTS_KEPT = 10_000
+_NOTHING_BEGUN = (-1, 0)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -67,9 +68,9 @@ class IndexService:
         self.index_files: list[IndexFile] = []
         self.dirty = False
         self.last_indexed = -1  # a unit that has all its entries, while skipping_last_indexed
-        self._begun = (-1, 0)  # the unit whose entries could not all be added, and how many it has
+        self._begun = _NOTHING_BEGUN  # the unit whose entries could not all be added, and how many it has
         self._header_behind = False
-        self._key_starts: dict[tuple[str, str], int] = {}
+        self._key_starts: dict[str, int] = {}
 
     def load(self, last_exit_ok: bool, index_msg_timestamp: int) -> list[str]:
         """Open the files there; after a crash delete those newer than the checkpoint. Returns the deleted names.
@@ -115,26 +116,20 @@ class IndexService:
         if physical_offset == self.last_indexed:
             return 0
         # The unique key first: equal bytes need RocketMQ's order of entries.
-        names = keys.split(KEY_SEPARATOR) if keys else []
-        if unique_key is not None:
-            names.insert(0, unique_key)
-        has_already = self._begun[1] if self._begun[0] == physical_offset else 0
-        count = 0
-        for name in names:
-            if not name:
-                continue
-            if count < has_already:
-                count += 1
-                continue
-            key_hash = self._key_hash(topic, name)
-            if newest is None or not newest.put(key_hash, physical_offset, store_timestamp):
-                self._begun = physical_offset, count
-                newest = self.file_with_room()
-                newest.put(key_hash, physical_offset, store_timestamp)
-            count += 1
-        self._begun = -1, 0
-        if count:
-            self.dirty = self._header_behind = True
+        names = [unique_key] if unique_key else []
+        if keys:
+            names += filter(None, keys.split(KEY_SEPARATOR))
+        if not names:
+            return 0
+        hashes = [self._key_hash(topic, name) for name in names]
+        count = self._begun[1] if self._begun[0] == physical_offset else 0
+        if newest is not None:
+            count += newest.put(hashes[count:], physical_offset, store_timestamp)
+        while count < len(hashes):
+            self._begun = physical_offset, count
+            count += self.file_with_room().put(hashes[count:], physical_offset, store_timestamp)
+        self._begun = _NOTHING_BEGUN
+        self.dirty = self._header_behind = True
         return count
 
     @contextmanager
@@ -167,18 +162,23 @@ class IndexService:
         self._header_behind = False
 
     def _key_hash(self, topic: str, key: str) -> int:
-        """The hash of ``topic#key``; what keys share, all but their last characters, is hashed once."""
-        start, end = (topic, key[:-_KEY_TAIL]), key[-_KEY_TAIL:]
+        """The hash of ``topic#key``; what keys share, all but their last characters, is hashed once.
+
+        The last digits of a unique key are a counter, and what is before them stays for a millisecond.
+        """
+        text = f"{topic}#{key}"
+        start, end = text[:-_KEY_TAIL], text[-_KEY_TAIL:]
         value = self._key_starts.get(start)
         if value is None:
+            if not start:
+                return index_key_hash(text)
             if len(self._key_starts) >= _KEY_STARTS_KEPT:
                 self._key_starts.clear()
-            value = self._key_starts[start] = string_hash(f"{topic}#{start[1]}")
+            value = self._key_starts[start] = string_hash(start)
         if not end.isascii():
-            return index_key_hash(f"{topic}#{key}")
-        for unit in end.encode("ascii"):
-            value = 31 * value + unit
-        value &= 0xFFFFFFFF
+            return index_key_hash(text)
+        first, second, third = end.encode("ascii")
+        value = 29_791 * value + 961 * first + 31 * second + third & 0xFFFFFFFF
         if value & 0x80000000:
             value = 0x100000000 - value
         return value & 0x7FFFFFFF  # Java has no absolute value for the smallest int: it counts as 0

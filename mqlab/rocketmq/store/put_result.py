@@ -95,8 +95,9 @@ class PutResult:
         """The id made of store host and physical offset; a batch has one for each message, joined by commas."""
         if self.physical_offset < 0:
             return ""
-        offsets = self.unit_offsets if self.unit_offsets is not None else (self.physical_offset,)
-        return ",".join([ids.offset_msg_id(self.store_host, offset) for offset in offsets])
+        if self.unit_offsets is None:
+            return ids.offset_msg_id(self.store_host, self.physical_offset)
+        return ids.offset_msg_ids(self.store_host, self.unit_offsets)
 
     def __repr__(self) -> str:
         if self.physical_offset < 0:

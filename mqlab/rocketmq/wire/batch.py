@@ -49,26 +49,25 @@ def encode(items: Iterable[BatchItem]) -> bytes:
 def decode(data: bytes) -> list[BatchItem]:
     """The items of a batch request's body. Raises CorruptionError when a length does not fit."""
     items = []
-    position = 0
-    while position < len(data):
-        if position + _SMALLEST > len(data):
-            raise _wrong(position, f"at least {_SMALLEST} bytes", len(data) - position)
+    position, end = 0, len(data)
+    while position < end:
+        if position + _SMALLEST > end:
+            raise _wrong(position, f"at least {_SMALLEST} bytes", end - position)
         # 1. The fixed fields, and whether the lengths they give lie inside the item.
         size, _, _, flag, body_length = _HEAD.unpack_from(data, position)
         body_at = position + _HEAD.size
-        properties_at = body_at + body_length + _I16.size
-        if body_length < 0 or size < _SMALLEST or position + size > len(data) or properties_at > position + size:
-            raise _wrong(
-                position, f"an item within {len(data) - position} bytes", f"size {size}, body length {body_length}"
-            )
+        body_end, following = body_at + body_length, position + size
+        properties_at = body_end + _I16.size
+        if body_length < 0 or size < _SMALLEST or following > end or properties_at > following:
+            raise _wrong(position, f"an item within {end - position} bytes", f"size {size}, body length {body_length}")
         # 2. The properties must end exactly where the item's own size says.
-        (properties_length,) = _I16.unpack_from(data, body_at + body_length)
-        if properties_length < 0 or properties_at + properties_length != position + size:
+        (properties_length,) = _I16.unpack_from(data, body_end)
+        if properties_length < 0 or properties_at + properties_length != following:
             raise _wrong(
                 position, f"properties that end the item of {size} bytes", f"{properties_length} bytes of them"
             )
-        items.append(BatchItem(flag, data[body_at : body_at + body_length], data[properties_at : position + size]))
-        position += size
+        items.append(BatchItem(flag, data[body_at:body_end], data[properties_at:following]))
+        position = following
     return items
 
 

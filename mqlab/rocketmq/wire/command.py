@@ -53,7 +53,8 @@ _BINARY_FIXED = struct.Struct(">hbhii")
 _I16 = struct.Struct(">h")
 _I32 = struct.Struct(">i")
 _quoted = json.encoder.encode_basestring  # what JSONEncoder(ensure_ascii=False) does with a string
-_json_chunks = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).iterencode
+# JSONEncoder makes one of these for each object that it encodes. No check of circles, no indentation, no spaces.
+_json_chunks = json.encoder.c_make_encoder(None, None, _quoted, None, ":", ",", False, False, True)  # type: ignore[attr-defined]
 _USUAL_FIELDS = itemgetter("code", "flag", "opaque", "version", "language")
 _json_at_start = json.JSONDecoder().raw_decode
 _JSON_BLANKS = " \t\n\r"
@@ -147,7 +148,7 @@ def encode(command: RemotingCommand) -> bytes:
 
 def _json_header(command: RemotingCommand) -> bytes:
     fields = command.ext_fields
-    ext_fields = f'"extFields":{"".join(_json_chunks(fields, True))},' if fields else ""
+    ext_fields = f'"extFields":{"".join(_json_chunks(fields, 0))},' if fields else ""
     remark = "" if command.remark is None else f'"remark":{_quoted(command.remark)},'
     text = (
         f'{{"code":{int(command.code)},{ext_fields}"flag":{command.flag},"language":"{command.language}",'
@@ -182,19 +183,25 @@ def decode(frame: Buffer) -> RemotingCommand:
     size = len(frame)
     if size < 8:
         raise CorruptionError("a frame is too short for its two length fields", offset=0, expected=">= 8", found=size)
-    # 1. Both length fields must fit the frame before anything is cut out of it.
-    length, type_and_header = _PREFIX.unpack_from(frame)
+    # Both length fields must fit the frame before anything is cut out of it.
+    length = _PREFIX.unpack_from(frame)[0]
     if length != size - 4:
         raise CorruptionError("a frame's length field is wrong", offset=0, expected=size - 4, found=length)
+    return decode_at(frame, 0, size)
+
+
+def decode_at(stream: Buffer, begin: int, end: int) -> RemotingCommand:
+    """The command in the frame between two positions, whose length field is right. Raises CorruptionError as decode."""
+    length, type_and_header = _PREFIX.unpack_from(stream, begin)
     serialize_type, header_size = type_and_header >> 24, type_and_header & MAX_HEADER
     if header_size > length - 4:
         raise CorruptionError(
             "a header is longer than its frame", offset=4, expected=f"<= {length - 4}", found=header_size
         )
-    # 2. The parts. An empty body counts as no body, as in RocketMQ.
-    end = 8 + header_size
-    header = bytes(frame[8:end])
-    body = bytes(frame[end:]) if end < size else None
+    # The parts. An empty body counts as no body, as in RocketMQ.
+    header_end = begin + 8 + header_size
+    header = bytes(stream[begin + 8 : header_end])
+    body = bytes(stream[header_end:end]) if header_end < end else None
     if serialize_type == JSON:
         return _from_json(header, body)
     if serialize_type == ROCKETMQ:

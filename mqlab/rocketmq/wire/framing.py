@@ -13,9 +13,13 @@ Left out: TLS and HAProxy prefixes.
 
 from __future__ import annotations
 
+import struct
+
 from mqlab.errors import CorruptionError
-from mqlab.rocketmq.wire.command import MAX_FRAME, RemotingCommand, decode
+from mqlab.rocketmq.wire.command import MAX_FRAME, RemotingCommand, decode_at
 from mqlab.rocketmq.wire.layout import Buffer
+
+_LENGTH = struct.Struct(">i")
 
 
 class FrameReader:
@@ -29,43 +33,32 @@ class FrameReader:
     {'topic': 'orders'}
     """
 
-    __slots__ = ("_whole", "rest")
+    __slots__ = ("_begin", "_stream", "left")
 
     def __init__(self) -> None:
-        self.rest = bytearray()  # what came after the last whole frame
-        self._whole: bytes | None = None  # exactly one frame came in one piece: no need to copy it
+        self._stream: bytes | bytearray = b""  # a piece is read where it is; only a frame over several pieces is copied
+        self._begin = 0  # of the next frame in it
+        self.left = 0  # how many bytes from there on
 
     def feed(self, data: Buffer) -> None:
         """Take the next piece of the stream."""
-        if not self.rest and self._whole is None and type(data) is bytes:
-            size = len(data)
-            if size >= 8 and int.from_bytes(data[:4], "big") == size - 4 and size <= MAX_FRAME:
-                self._whole = data
-                return
-        if self._whole is not None:
-            self.rest += self._whole
-            self._whole = None
-        self.rest += data
-
-    def take(self, data: Buffer) -> RemotingCommand | None:
-        """``feed`` and the first ``next_command`` in one step: most pieces of a stream are one whole frame."""
-        if not self.rest and self._whole is None and type(data) is bytes:
-            size = len(data)
-            if 8 <= size <= MAX_FRAME and int.from_bytes(data[:4], "big") == size - 4:
-                return decode(data)
-        self.feed(data)
-        return self.next_command()
+        if not self.left:
+            self._stream = data if type(data) is bytes else bytes(data)
+        else:
+            if type(self._stream) is not bytearray:
+                self._stream = bytearray(self._stream)
+            del self._stream[: self._begin]
+            self._stream += data
+        self._begin = 0
+        self.left += len(data)
 
     def next_command(self) -> RemotingCommand | None:
         """The next whole command, or None. Raises CorruptionError for bytes that can never become one."""
-        if self._whole is not None:
-            frame, self._whole = self._whole, None
-            return decode(frame)
         # 1. The length decides how many bytes to wait for; a wrong one can never be corrected by more bytes.
-        buffer = self.rest
-        if len(buffer) < 4:
+        if self.left < _LENGTH.size:
             return None
-        length = int.from_bytes(buffer[:4], "big", signed=True)
+        stream, begin = self._stream, self._begin
+        (length,) = _LENGTH.unpack_from(stream, begin)
         if not 4 <= length <= MAX_FRAME - 4:
             raise CorruptionError(
                 "a frame's length field cannot be",
@@ -74,9 +67,12 @@ class FrameReader:
                 found=length,
                 hint="is this a RocketMQ connection?",
             )
-        if len(buffer) < 4 + length:
+        size = _LENGTH.size + length
+        if self.left < size:
             return None
-        # 2. Copied out, because the buffer is cut under it.
-        frame = bytes(buffer[: 4 + length])
-        del buffer[: 4 + length]
-        return decode(frame)
+        # 2. A piece that is read to its end is not kept.
+        self.left -= size
+        self._begin = begin + size
+        if not self.left:
+            self._stream = b""
+        return decode_at(stream, begin, begin + size)

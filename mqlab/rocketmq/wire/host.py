@@ -57,6 +57,7 @@ def decode_host(data: bytes) -> Host:
     raise CorruptionError("a host has a wrong length", expected=f"{V4_SIZE} or {V6_SIZE} bytes", found=len(data))
 
 
+@lru_cache(maxsize=4096)
 def host_of(address: str) -> Host:
     """The host in ``"ip:port"``, as nodes write their addresses. Raises UsageError.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ipaddress
 import struct
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
@@ -31,6 +32,12 @@ def offset_msg_id(host: Host, physical_offset: int) -> str:
     'C0A8000700002A9F0000000000100000'
     """
     return f"{_host_digits(host)}{physical_offset & 0xFFFFFFFFFFFFFFFF:016X}"
+
+
+def offset_msg_ids(host: Host, physical_offsets: Iterable[int]) -> str:
+    """The ids of several messages of one broker, joined by commas as the answer to a batch has them."""
+    digits = _host_digits(host)
+    return ",".join([f"{digits}{physical_offset:016X}" for physical_offset in physical_offsets])
 
 
 @lru_cache(maxsize=1024)

@@ -58,7 +58,8 @@ def encode_as_java(property_map: Mapping[str, str], capacity: int = PARSED_MAP_C
     >>> encode_as_java({"TAGS": "a", "KEYS": "k"})
     b'TAGS\\x01a\\x02KEYS\\x01k\\x02'
     """
-    return encode({name: property_map[name] for name in hash_map_order(property_map, capacity)})
+    names = hash_map_order(property_map, capacity)
+    return "".join([f"{name}\x01{property_map[name]}\x02" for name in names]).encode("utf-8", "replace")
 
 
 def decode(data: bytes | bytearray | memoryview | str) -> dict[str, str]:
@@ -67,13 +68,16 @@ def decode(data: bytes | bytearray | memoryview | str) -> dict[str, str]:
     >>> decode(b"TAGS\\x01TagA\\x02KEYS\\x01k1 k2")
     {'TAGS': 'TagA', 'KEYS': 'k1 k2'}
     """
-    return _decoded(data if isinstance(data, str | bytes) else bytes(data)).copy()
+    return _parsed(data) if isinstance(data, str) else _decoded(bytes(data)).copy()
 
 
 @lru_cache(maxsize=4096)
-def _decoded(data: bytes | str) -> dict[str, str]:
-    """Dispatch, filter and client all read a unit's properties; equal bytes are decoded once."""
-    text = data if isinstance(data, str) else str(data, "utf-8", "replace")
+def _decoded(data: bytes) -> dict[str, str]:
+    """Filter and client both read a unit's properties; equal bytes are decoded once."""
+    return _parsed(str(data, "utf-8", "replace"))
+
+
+def _parsed(text: str) -> dict[str, str]:
     properties = {}
     for segment in text.split(PROPERTY_SEPARATOR):
         name, _, value = segment.partition(NAME_VALUE_SEPARATOR)

@@ -38,22 +38,25 @@ def test_any_pieces(cuts, kind):
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=12), st.sampled_from([bytes, bytearray, memoryview]))
-def test_a_piece_and_its_first_command_in_one_step(cuts, kind):
+def test_left_counts_the_bytes_that_are_not_read(cuts, kind):
     reader, commands = FrameReader(), []
     for start, end in pairwise([0, *sorted(cuts), len(STREAM)]):
-        command = reader.take(kind(STREAM[start:end]))
-        while command is not None:
+        reader.feed(kind(STREAM[start:end]))
+        while reader.left:
+            command = reader.next_command()
+            if command is None:
+                break
             commands.append(command)
-            command = reader.next_command() if reader.rest else None
+            assert reader.left == end - sum(len(encode(known)) for known in commands)
     assert commands == COMMANDS
-    assert not reader.rest
+    assert not reader.left
 
 
 def test_a_whole_frame_that_waits_is_taken_before_the_next_piece():
     reader = FrameReader()
     reader.feed(encode(COMMANDS[0]))
-    assert reader.take(encode(COMMANDS[1])) == COMMANDS[0]
-    assert read_all(reader) == [COMMANDS[1]]
+    reader.feed(encode(COMMANDS[1]))
+    assert read_all(reader) == COMMANDS[:2]
 
 
 def test_byte_by_byte():

@@ -96,8 +96,8 @@ class BrokerStats:
         self._detail = detail
         self._origin_ms = now_ms()
         self._items: dict[tuple[str, str], StatsItem] = {}
-        self._of_puts: dict[tuple[str, int], tuple[list[StatsItem], list[StatsItem]]] = {}
-        self._of_gets: dict[tuple[str, str], tuple[list[StatsItem], StatsItem]] = {}
+        self._of_puts: dict[tuple[str, int], tuple[list[StatsItem], list[StatsItem], bool]] = {}
+        self._of_gets: dict[tuple[str, str], tuple[list[StatsItem], StatsItem, bool]] = {}
         self.puts_of_day = DayCount(self._origin_ms)
         self.gets_of_day = DayCount(self._origin_ms)
 
@@ -121,24 +121,25 @@ class BrokerStats:
         if counted is None:
             counted = self._of_puts[topic, queue_id] = self._put_items(topic, queue_id)
         now_ms = self._now_ms()
-        of_messages, of_bytes = counted
+        of_messages, of_bytes, is_system = counted
         for item in of_messages:
             item.add(messages, 1, now_ms)
         for item in of_bytes:
             item.add(size, 1, now_ms)
-        if not self._is_system(topic):
+        if not is_system:
             self.puts_of_day.add(messages, now_ms)
 
-    def _put_items(self, topic: str, queue_id: int) -> tuple[list[StatsItem], list[StatsItem]]:
-        """The counters of messages and of bytes that a put to this queue changes."""
+    def _put_items(self, topic: str, queue_id: int) -> tuple[list[StatsItem], list[StatsItem], bool]:
+        """The counters of messages and of bytes that a put to this queue changes; whether its topic is the system's."""
+        is_system = self._is_system(topic)
         of_messages = [self._item(TOPIC_PUT_NUMS, topic), self._item(BROKER_PUT_NUMS, self._cluster)]
         of_bytes = [self._item(TOPIC_PUT_SIZE, topic)]
         if self._detail:
             of_messages.append(self._item(QUEUE_PUT_NUMS, f"{topic}@{queue_id}"))
             of_bytes.append(self._item(QUEUE_PUT_SIZE, f"{topic}@{queue_id}"))
-        if not self._is_system(topic):
+        if not is_system:
             of_messages.append(self._item(BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC, self._cluster))
-        return of_messages, of_bytes
+        return of_messages, of_bytes, is_system
 
     def got(self, group: str, topic: str, messages: int, size: int) -> None:
         """Count a pull that was answered with messages."""
@@ -146,20 +147,20 @@ class BrokerStats:
         if counted is None:
             counted = self._of_gets[topic, group] = self._get_items(topic, group)
         now_ms = self._now_ms()
-        of_messages, of_bytes = counted
+        of_messages, of_bytes, is_system = counted
         for item in of_messages:
             item.add(messages, 1, now_ms)
         of_bytes.add(size, 1, now_ms)
-        if not self._is_system(topic):
+        if not is_system:
             self.gets_of_day.add(messages, now_ms)
 
-    def _get_items(self, topic: str, group: str) -> tuple[list[StatsItem], StatsItem]:
-        """The counters of messages and the one of bytes that a pull of this group from this topic moves."""
-        key = f"{topic}@{group}"
+    def _get_items(self, topic: str, group: str) -> tuple[list[StatsItem], StatsItem, bool]:
+        """The counters of messages and the one of bytes that a pull of this group from this topic moves; the same."""
+        key, is_system = f"{topic}@{group}", self._is_system(topic)
         of_messages = [self._item(GROUP_GET_NUMS, key), self._item(BROKER_GET_NUMS, self._cluster)]
-        if not self._is_system(topic):
+        if not is_system:
             of_messages.append(self._item(BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC, self._cluster))
-        return of_messages, self._item(GROUP_GET_SIZE, key)
+        return of_messages, self._item(GROUP_GET_SIZE, key), is_system
 
     def delivered_late(self, queue_key: str, messages: int, size: int) -> None:
         """Count a message that the schedule has delivered; ``queue_key`` is ``topic@queue@group``."""

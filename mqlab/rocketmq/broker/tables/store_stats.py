@@ -75,9 +75,8 @@ class StoreStats:
         self.transferred = Sampled(began_ms)
         self.put_times = PutTimes(began_ms)
 
-    def put(self, messages: int, size: int) -> None:
+    def put(self, messages: int, size: int, now_ms: int) -> None:
         """Count a put that was stored: the number of messages, and their bytes in all."""
-        now_ms = self._now_ms()
         self.puts.add(messages, now_ms)
         self.put_bytes += size
         self.put_times.put(now_ms)

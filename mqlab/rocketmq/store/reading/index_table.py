@@ -38,7 +38,8 @@ def file_size(hash_slot_num: int, index_num: int) -> int:
 class IndexTable:
     """The reading half: an index file's bytes, with the sizes they were made for. Damaged bytes never make it raise.
 
-    ``hash_slot_num`` is S, ``index_num`` N. ``index_count`` is the number of the next entry: there are 1 to count-1.
+    ``hash_slot_num`` is S, ``index_num`` N, ``entries_at`` the byte 40 + 4S. ``index_count`` is the number of the next
+    entry: there are 1 to count-1.
     """
 
     __slots__ = (
@@ -46,6 +47,7 @@ class IndexTable:
         "begin_timestamp",
         "end_physical_offset",
         "end_timestamp",
+        "entries_at",
         "hash_slot_count",
         "hash_slot_num",
         "index_count",
@@ -64,6 +66,7 @@ class IndexTable:
         self.view = view
         self.hash_slot_num = hash_slot_num
         self.index_num = index_num
+        self.entries_at = INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * hash_slot_num
         self.read_header()
 
     def read_header(self) -> None:
@@ -102,7 +105,7 @@ class IndexTable:
 
     def entry_position(self, number: int) -> int:
         """The position of entry ``number`` in the file; the first one in use is 1."""
-        return INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * self.hash_slot_num + INDEX_ENTRY_SIZE * number
+        return self.entries_at + INDEX_ENTRY_SIZE * number
 
     def chain(self, key_hash: int) -> list[int]:
         """The entry numbers of the slot of ``key_hash``, newest first, other hashes of the slot included."""
