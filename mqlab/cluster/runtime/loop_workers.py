@@ -101,9 +101,7 @@ class LoopPool:
     def waiting(self) -> int:
         return self._unfinished - self.running
 
-    def submit(
-        self, call: Callable[[], T], on_done: Callable[[T | None, BaseException | None], None], label: str = ""
-    ) -> None:
+    def submit(self, call: Callable[[], T], on_done: Callable[[T | None, BaseException | None], None]) -> None:
         """Run a call on a thread of the pool; ``on_done(value, error)`` is a step of the node."""
         self._unfinished += 1
 

@@ -75,9 +75,9 @@ class StepRecord:
         line = f"{self.step}|{self.now_ms}|{self.node}|{self.kind}|{self.cause}"
         if (frame := self.about) is not None:
             body = zlib.crc32(frame.body or b"")
-            line += f"|{frame.code}/{frame.flag}/{frame.opaque}/{frame.remark}/{frame.ext_fields}/{body}"
+            line += f"|{frame.code}/{frame.flag}/{frame.opaque}/{frame.remark}/{frame.ext_fields!r}/{body}"
         for kind, values in self.changes:
-            line += f"|{kind}{values}"
+            line += f"|{kind}{values!r}"
         return line
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from mqlab.errors import LimitReached, UsageError
@@ -39,6 +39,7 @@ handler_of = importlib.import_module("_signal").getsignal
 
 
 LONGEST_CALL_MS = 3_600_000  # of virtual time: the longest call from a notebook
+LEAST_SWEPT = 256  # events in the heap, before those that were cancelled are taken out of it
 
 
 class Storyteller(Protocol):
@@ -71,6 +72,7 @@ class SimWorld(World[SimWorkers]):
         self.line_watch: LineWatch | None = None
         self.step_is_periodic = False
         self._heap: list[tuple[int, int, Event]] = []
+        self._sweep_at = LEAST_SWEPT
         self._armed = 0
         self._record: StepRecord | None = None
         self._inside_step = False
@@ -93,7 +95,12 @@ class SimWorld(World[SimWorkers]):
         self._armed += 1
         if not periodic:
             self.busy += 1
-        heappush(self._heap, (due_ms, self._armed, event))
+        heap = self._heap
+        heappush(heap, (due_ms, self._armed, event))
+        if len(heap) == self._sweep_at:  # most deadlines are cancelled long before they are due
+            heap[:] = [entry for entry in heap if entry[2].pending]
+            heapify(heap)
+            self._sweep_at = max(2 * len(heap), LEAST_SWEPT)
         return event
 
     def count_busy(self, change: int) -> None:
@@ -144,7 +151,7 @@ class SimWorld(World[SimWorkers]):
             self.before_step(journal.next_step)
         while heap:
             due_ms, _, event = heappop(heap)
-            if not event.pending:  # cancelled events stay in the heap until they are due
+            if not event.pending:  # cancelled, and not swept out of the heap
                 continue
             action = event.action
             event.pending, event.action = False, nothing  # from here on it has happened

@@ -273,7 +273,7 @@ class SimPool:
     def waiting(self) -> int:
         return len(self.queue)
 
-    def submit(self, call: Callable[[], Any], on_done: OnDone, label: str = "") -> None:
+    def submit(self, call: Callable[[], Any], on_done: OnDone) -> None:
         if self._closed:
             return
         self.queue.append((call, on_done))

@@ -312,9 +312,7 @@ class ThreadPool:
     def waiting(self) -> int:
         return self._submitted - self.running
 
-    def submit(
-        self, call: Callable[[], Any], on_done: Callable[[Any, BaseException | None], None], label: str = ""
-    ) -> None:
+    def submit(self, call: Callable[[], Any], on_done: Callable[[Any, BaseException | None], None]) -> None:
         world, node = self.workers.world, self.workers.node
         self._submitted += 1
         world.count_busy(1)

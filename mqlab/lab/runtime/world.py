@@ -51,7 +51,7 @@ class Event:
         """Make this never happen; harmless when it already has."""
         if self.pending:
             self.pending = False
-            self.action = nothing  # the event may stay in the heap for long: let go of what the action holds
+            self.action = nothing  # the event may stay in the heap: let go of what the action holds
             if not self.periodic:
                 self.node.world.count_busy(-1)
 

@@ -181,18 +181,18 @@ def verify(
     """
     # 1. The history of every message, from one pass over the journal.
     history = GroupHistory(journal, group, wishes=wishes, broadcasting=broadcasting)
-    messages = [message for message in history.messages if history.concerns(message)]
+    read = [(message, history.readers(message)) for message in history.messages if history.concerns(message)]
     # 2. Anomalies of single messages, then those that need several messages.
-    judge = _Judge(history, milliseconds(stuck_after), _copies(messages))
-    anomalies = [anomaly for message in messages for anomaly in judge.of(message)]
+    judge = _Judge(history, milliseconds(stuck_after), _copies(message for message, _ in read))
+    anomalies = [anomaly for message, readers in read for anomaly in judge.of(message, readers)]
     anomalies += judge.stored_again()
-    anomalies += judge.out_of_order(messages)
-    dead = sum(message.dead is not None for message in messages)
+    anomalies += judge.out_of_order(read)
+    dead = sum(message.dead is not None for message, _ in read)
     topics = list(history.subscriptions)
-    return Verdict(group, anomalies, len(messages), dead, history.dropped, topics, history.stored_before)
+    return Verdict(group, anomalies, len(read), dead, history.dropped, topics, history.stored_before)
 
 
-def _copies(messages: Sequence[MessageHistory]) -> dict[tuple[str, str, int], list[MessageHistory]]:
+def _copies(messages: Iterable[MessageHistory]) -> dict[tuple[str, str, int], list[MessageHistory]]:
     """(unique id, topic, number in its batch) -> the entries that are one message, stored more than once.
 
     Messages of one batch have one id; they follow each other and have the same stored record.
@@ -223,19 +223,19 @@ class _Judge:
             for entry in entries
         }
 
-    def of(self, message: MessageHistory) -> Iterator[Anomaly]:
+    def of(self, message: MessageHistory, readers: list[MessageReader]) -> Iterator[Anomaly]:
         if message.overwritten is not None:
             yield from self._overwritten(message, message.overwritten)
-        for reader in self.history.readers(message):
+        for reader in readers:
             # An overwritten message was lost by the log, which is reported above, and not by a reader.
             if message.leases and message.overwritten is None and self.history.last is not None:
                 for kind, begins, why in lease_findings(message, reader, self.history.last, self.stuck_after_ms):
                     yield _anomaly(kind, message, begins, why)
-            elif message.overwritten is None:
+            elif message.overwritten is None and not reader.good:
                 yield from self._lost(message, reader)
                 yield from self._skipped(message, reader)
                 yield from self._stuck(message, reader)
-            yield from self._again(message, reader.deliveries)
+            yield from self._again(message, reader) if len(reader.deliveries) > 1 else ()
 
     def _overwritten(self, message: MessageHistory, at: StepRecord) -> Iterator[Anomaly]:
         if not any(delivery.is_good for delivery in message.deliveries):
@@ -243,7 +243,7 @@ class _Judge:
             yield _anomaly(LOST, message, at, f"{before}, the log ended before it after a power cut")
 
     def _lost(self, message: MessageHistory, reader: MessageReader) -> Iterator[Anomaly]:
-        if reader.good or message.dead or not reader.deliveries or reader.passed is None:
+        if message.dead or not reader.deliveries or reader.passed is None:
             return
         # A listener that is still running may finish it: that is not lost yet.
         if any(self._may_still_end(delivery) for delivery in reader.deliveries):
@@ -276,9 +276,9 @@ class _Judge:
         members = self.history.subscriptions[message.place[0].topic].values()
         return is_wanted([wish for wishes in members for wish in wishes], message.properties) if members else None
 
-    def _again(self, message: MessageHistory, deliveries: list[DeliveryCall]) -> Iterator[Anomaly]:
+    def _again(self, message: MessageHistory, reader: MessageReader) -> Iterator[Anomaly]:
         # Calls that ended, in that order: the second success is where the duplicate appears.
-        good = sorted((d for d in deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
+        deliveries, good = reader.deliveries, reader.good
         steps = [*message.steps, *self._ends_after(deliveries)]
         if len(good) > 1 and good[1].ended is not None:
             by = " and ".join(dict.fromkeys(delivery.client for delivery in good))
@@ -314,11 +314,11 @@ class _Judge:
                     why = f"its producer stored it {len(copies)} times, under one unique id; {len(finished)} finished"
                     yield _anomaly(DUPLICATED, copy, ended, why, [step for other in copies for step in other.steps])
 
-    def out_of_order(self, messages: Sequence[MessageHistory]) -> Iterator[Anomaly]:
+    def out_of_order(self, read: Iterable[tuple[MessageHistory, list[MessageReader]]]) -> Iterator[Anomaly]:
         """A message that was first finished after a later one of its queue was."""
         queues: dict[tuple[MessageQueue, str], list[tuple[int, StepRecord, MessageHistory]]] = {}
-        for message in messages:
-            for reader in self.history.readers(message):
+        for message, readers in read:
+            for reader in readers:
                 ended = reader.good[0].ended if reader.good else None
                 if ended is not None:
                     queues.setdefault((message.place[0], reader.client), []).append((message.place[1], ended, message))
@@ -339,7 +339,7 @@ class _Judge:
 
     def _stuck(self, message: MessageHistory, reader: MessageReader) -> Iterator[Anomaly]:
         last = self.history.last
-        if last is None or reader.good or message.dead:
+        if last is None or message.dead:
             return
         # Either a listener holds it for too long, or no member has fetched it for too long.
         for delivery in reader.deliveries:

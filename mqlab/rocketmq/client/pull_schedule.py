@@ -122,7 +122,7 @@ class ScheduledPull:
 
     def run(self) -> None:
         """Call back as soon as a thread is free."""
-        self._pool.submit(self._call, self._done, label=f"pull task {self._queue}")
+        self._pool.submit(self._call, self._done)
 
     def cancel(self) -> None:
         """Do not call again; a call that is running continues to its end."""

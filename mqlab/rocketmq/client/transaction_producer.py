@@ -219,7 +219,7 @@ class TransactionProducer(Producer):
         def done(value: tuple[Any, str | None] | None, error: BaseException | None) -> None:
             answered.resolve((None, repr(error)) if value is None else value)
 
-        pool.submit(guarded, done, label=f"transaction of {self.group}")
+        pool.submit(guarded, done)
         return answered
 
     def _trace_end(self, message: Message, msg_id: str, address: str, state: str, *, from_check: bool) -> None:

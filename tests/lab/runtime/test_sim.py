@@ -9,7 +9,7 @@ import pytest
 
 from mqlab.errors import LimitReached, NodeDown, UsageError
 from mqlab.lab.runtime.collector import NEW_OBJECTS
-from mqlab.lab.runtime.sim import SimWorld
+from mqlab.lab.runtime.sim import LEAST_SWEPT, SimWorld
 from mqlab.rocketmq.machine.files import RealFiles
 from mqlab.rocketmq.ports import Ports
 from mqlab.rocketmq.promises import Promise, flow
@@ -48,6 +48,18 @@ def test_a_cancelled_deadline_never_happens() -> None:
     deadline.cancel()
     world.run_until_ms(2_000)
     assert world.busy == 0
+
+
+def test_cancelled_deadlines_are_swept_out_and_the_others_keep_their_order() -> None:
+    world, server, _ = two_nodes()
+    seen: list[int] = []
+    for number in range(2_000):
+        server.clock.call_later(3_000, lambda: seen.append(-1), "remoting.timeout").cancel()
+        if number % 20 == 0:
+            server.clock.call_later(100 - number // 20, lambda number=number: seen.append(number), "timer")
+    assert len(world._heap) < 2 * LEAST_SWEPT
+    world.run_for_ms(5_000)
+    assert seen == list(range(1_980, -1, -20))
 
 
 def test_frames_keep_their_order_and_take_the_latency() -> None:

@@ -58,19 +58,23 @@ class DeliveryCall:
         return self.status in GOOD
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MessageReader:
-    """One that should get a message: the whole group (``client`` empty) or a member; and its deliveries."""
+    """One that should get a message: the whole group (``client`` empty) or a member; and its deliveries.
+
+    ``good``: the successful deliveries, by when they ended.
+    """
 
     client: str
     deliveries: list[DeliveryCall]
     covered: StepRecord | None
     passed: StepRecord | None
+    good: list[DeliveryCall] = field(init=False)
 
-    @property
-    def good(self) -> list[DeliveryCall]:
-        """The successful deliveries, by when they ended."""
-        return sorted((d for d in self.deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
+    def __post_init__(self) -> None:
+        self.good = [delivery for delivery in self.deliveries if delivery.status in GOOD]
+        if len(self.good) > 1:
+            self.good.sort(key=lambda delivery: delivery.ended.step if delivery.ended else 0)
 
 
 @dataclass(slots=True)

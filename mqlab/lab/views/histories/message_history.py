@@ -76,10 +76,9 @@ class GroupHistory:
         self._leases = LeaseHistory(group, self._by_place)
         for record in journal:
             self.last = record
-            for change in record.changes:
-                handle = _HANDLERS.get(change.kind)
-                if handle is not None:
-                    handle(self, record, change.values)
+            for kind, values in record.changes:
+                if kind in _HANDLERS:
+                    _HANDLERS[kind](self, record, values)
 
     def concerns(self, message: MessageHistory) -> bool:
         """Whether the group reads the message's queue."""

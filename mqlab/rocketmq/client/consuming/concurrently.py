@@ -83,7 +83,7 @@ class ConsumeConcurrently:
         size = self.state.config.consume_message_batch_max_size
         for start in range(0, len(messages), size):
             batch = Batch(self, list(messages[start : start + size]), process_queue, queue)
-            self.pool.submit(batch.call, thread_is_free, label=str(queue))
+            self.pool.submit(batch.call, thread_is_free)
 
     def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[ListenerAnswer]:
         """Consume one message that an operator sent, now."""

@@ -172,7 +172,7 @@ class ListenerRunner:
         def done(value: tuple[Any, str | None] | None, error: BaseException | None) -> None:
             listened.resolve((None, repr(error)) if value is None else value)
 
-        pool.submit(lambda: self.listen(call, context), done, label=f"directly {queue}")
+        pool.submit(lambda: self.listen(call, context), done)
         answer, error = yield listened
         outcome = self.end(call, answer, error)
         self.finished()

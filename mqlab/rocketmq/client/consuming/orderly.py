@@ -110,7 +110,7 @@ class ConsumeOrderly:
         """Start a task for the queue. ``dispatch`` False: one is under way, which takes these messages, too."""
         if dispatch:
             task = QueueTask(self, process_queue, queue)
-            self.pool.submit(task.call, thread_is_free, label=str(queue))
+            self.pool.submit(task.call, thread_is_free)
 
     def submit_later(self, process_queue: ProcessQueue, queue: MessageQueue, delay_ms: int) -> None:
         """Start a task for a queue after a rest, between 10 ms and 30 s."""

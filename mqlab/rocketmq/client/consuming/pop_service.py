@@ -58,7 +58,7 @@ class ConsumePop:
         size = self.state.config.consume_message_batch_max_size
         for start in range(0, len(messages), size):
             batch = PopBatch(self, list(messages[start : start + size]), pop_queue, result)
-            self.pool.submit(batch.call, thread_is_free, label=str(pop_queue.queue))
+            self.pool.submit(batch.call, thread_is_free)
 
     def ack(self, message: MessageExt) -> None:
         """Acknowledge a message; a failure is only noted, as in RocketMQ."""

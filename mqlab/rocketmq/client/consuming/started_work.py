@@ -68,7 +68,7 @@ class WorkStarter:
 
         if self._pool is None:
             self._pool = workers.pool("Work_" + self.group, MANY)
-        self._pool.submit(call, done, label=name)
+        self._pool.submit(call, done)
         return pending
 
     def __repr__(self) -> str:

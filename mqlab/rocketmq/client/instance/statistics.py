@@ -30,16 +30,16 @@ CONSUME_RT, CONSUME_OK_TPS, CONSUME_FAILED_TPS = "CONSUME_RT", "CONSUME_OK_TPS",
 
 
 class ConsumerStatistics:
-    """All counters of one client instance, by name and ``topic@group``. Mirrors ConsumerStatsManager."""
+    """All counters of one client instance, by name, topic and group. Mirrors ConsumerStatsManager."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._origin_ms = clock.now_ms()
-        self._items: dict[tuple[str, str], StatsItem] = {}
+        self._items: dict[tuple[str, str, str], StatsItem] = {}
 
     def count(self, name: str, group: str, topic: str, value: int, now_ms: int) -> None:
         """Add ``value`` (messages, or ms for the two RT counters) once."""
-        key = (name, f"{topic}@{group}")
+        key = (name, topic, group)
         try:
             item = self._items[key]
         except KeyError:
@@ -48,7 +48,7 @@ class ConsumerStatistics:
 
     def snapshot(self, name: str, group: str, topic: str, period_ms: int = MINUTE_MS) -> StatsSnapshot:
         """One counter's window; zeros when nothing was counted."""
-        item = self._items.get((name, f"{topic}@{group}"))
+        item = self._items.get((name, topic, group))
         return StatsSnapshot() if item is None else item.snapshot(period_ms, self._clock.now_ms())
 
     def consume_status(self, group: str, topic: str) -> ConsumeStatus:
