@@ -32,13 +32,18 @@ def tables() -> list[tuple[str, StateTable]]:
     return sorted(found, key=lambda row: (row[0], row[1].name))
 
 
+def about(module: str) -> str:
+    """The first line of a module's docstring."""
+    return (importlib.import_module(module).__doc__ or "").partition("\n")[0]
+
+
 def page() -> str:
     parts = [HEAD]
     for module, table in tables():
         path = module.replace(".", "/") + ".py"
         rows = [f"| {state} | {event} | {target} |" for (state, event), target in table.items()]
         parts.append(
-            f"\n## {table.name[0].upper()}{table.name[1:]}\n\nThe table is in [`{path}`](../{path}).\n\n"
+            f"\n## {table.name[0].upper()}{table.name[1:]}\n\n{about(module)} The table is in [`{path}`](../{path}).\n\n"
             f"```mermaid\n{table.diagram()}\n```\n\n| state | event | next state |\n|---|---|---|\n"
             + "\n".join(rows)
             + "\n"
