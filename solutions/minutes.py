@@ -104,13 +104,13 @@ def filled(text: str, own: int, where: str) -> str:
 
 
 def path_rows() -> str:
-    """The rows of the table of paths: name, time, room for the progress, what one can do afterwards, pages."""
+    """The rows of the table of paths: name, time, room for the progress, pages, what one can do afterwards."""
     rows = []
     for path in PATHS:
         title = f"[**{path.title}**]({path_parts(path)[0].page}) `{path.name}`"
         time = hours(path_minutes(path)).replace(" ", "&nbsp;")
         done = f"<!-- progress {path.name} -->not begun<!-- end -->"
-        rows.append(f"| {' | '.join((title, time, done, path.afterwards, path.pages))} |")
+        rows.append(f"| {' | '.join((title, time, done, path.pages, path.afterwards))} |")
     return "\n".join(rows)
 
 

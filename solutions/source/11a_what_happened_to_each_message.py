@@ -374,8 +374,8 @@ check("lab11.calls")
 # %% [belief] lab11.request_is_message
 # question: What does a request_id name?
 # claim: A message that was passed to a listener.
-# refutation: It names a call, which may have a batch of messages: joined by request_id alone, 4 messages become 16
-#   rows. Join by request_id and msg_id.
+# refutation: A request_id names a call, which may have a batch of messages: joined by request_id alone, 4 messages
+#   become 16 rows. Join by request_id and msg_id.
 
 # %% [belief] lab11.stored_once
 # question: How often is an entry in the trace topic?
@@ -567,13 +567,14 @@ check("lab11.life")
 # %% [belief] lab11.copies_are_messages
 # question: What is a unit in a retry topic or in the dead letters?
 # claim: It is another message.
-# refutation: It is a copy of a failed order, with the same msg_id, and belongs to that order's life. Only units in the
-#   topic orders have their own row.
+# refutation: A unit in a retry topic or in the dead letters is a copy of a failed order, with the same msg_id, and
+#   belongs to that order's life. Only units in the topic orders have their own row.
 
 # %% [belief] lab11.unit_is_message
 # question: How many orders are two units of the topic orders with one msg_id and the same keys?
 # claim: They are two orders.
-# refutation: They are one. Its sender got no answer and sent it again. It has one row, at its first offset.
+# refutation: Two units of the topic orders with one msg_id and the same keys are one order. Its sender got no answer
+#   and sent it again. It has one row, at its first offset.
 
 # %% [belief] lab11.last_call_counts
 # question: A message was consumed, was redelivered, and failed. Is it consumed?
@@ -583,14 +584,15 @@ check("lab11.life")
 # %% [belief] lab11.one_fate
 # question: Billing has consumed an order. Is it consumed?
 # claim: Yes, for all groups.
-# refutation: Only for billing. Each group reads each message independently: join the calls by group_name, msg_id and
-#   keys.
+# refutation: What billing has consumed may wait for another group. Each group reads each message independently: join
+#   the calls by group_name, msg_id and keys.
 
 # %% [belief] lab11.passed_is_filtered
 # question: The offset is past a message, and there was no call. Why?
 # claim: The group does not want its tag.
-# refutation: Only if the group never gets messages with this tag. Where it gets them at other times, this one is lost:
-#   its offset was set ahead, or a member with another subscription skipped it.
+# refutation: A message that was passed without a call was filtered only if the group never gets its tag. Where it gets
+#   the tag at other times, this one is lost: its offset was set ahead, or a member with another subscription skipped
+#   it.
 
 # %% [belief] lab11.passed_is_lost
 # question: The offset is past a message, and there was no call. Is it lost?

@@ -541,8 +541,8 @@ check("lab11.storm")
 # %% [belief] lab11.dead_is_retry
 # question: Is a dead letter a retry?
 # claim: Yes; it is the last one.
-# refutation: It ends the retries, and no listener is called with it. The group re-reads only topics that begin with
-#   %RETRY%.
+# refutation: A dead letter ends the retries, and no listener is called with it. The group re-reads only topics that
+#   begin with %RETRY%.
 
 # %% [belief] lab11.trace_is_load
 # question: What is the whole for the share of retries?
@@ -565,8 +565,8 @@ check("lab11.storm")
 # %% [belief] lab11.uncalled_left_out
 # question: A message was stored, and no listener was called with it. Does it count in the calls of a message?
 # claim: No; without a call there is nothing to count.
-# refutation: It is in sent, with 0 calls. An inner join with the calls drops it, and the other messages look as if each
-#   had more.
+# refutation: A message without a call is in sent, with 0 calls. An inner join with the calls drops it, and the other
+#   messages look as if each had more.
 
 # %% [belief] lab11.mean_is_enough
 # question: Is the share of retries of a whole day a good alarm?

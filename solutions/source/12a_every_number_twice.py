@@ -175,8 +175,8 @@ check("lab12.begin")
 # %% [belief] lab12.stream_never_ends
 # question: Does a stream end?
 # claim: No; a stream is never over and waits for the next batch.
-# refutation: That depends on its trigger. availableNow reads the data that is there when it starts, batch by batch, and
-#   ends; the next run continues from its checkpoint.
+# refutation: Whether a stream ends depends on its trigger. availableNow reads the data that is there when it starts,
+#   batch by batch, and ends; the next run continues from its checkpoint.
 
 # %% [belief] lab12.once_keeps_limits
 # question: What does the trigger once do with a limit of bytes?
@@ -520,8 +520,8 @@ check("lab12.once")
 # %% [belief] lab12.number_names_a_batch
 # question: Batch 0 was done. May the sink skip a batch with the number 0?
 # claim: Yes; it is the same batch.
-# refutation: Only as long as the checkpoint exists. After its deletion, numbers begin with 0 again and batches have
-#   other ranges. Identify a message by broker_name and physical_offset, not by its batch.
+# refutation: A number names a batch only as long as the checkpoint exists. After its deletion, numbers begin with 0
+#   again and batches have other ranges. Identify a message by broker_name and physical_offset, not by its batch.
 
 # %% [belief] lab12.batch_is_kept
 # question: A sink calls read() twice for one batch. Does it get the same rows?
@@ -829,15 +829,15 @@ check("lab12.lag_now")
 # %% [belief] lab12.count_is_end
 # question: A queue has 40 messages in the log. Which queue offset will the next one get?
 # claim: It will get 40.
-# refutation: Only if none was deleted. Retention removes messages at the beginning, and the others keep their queue
-#   offsets: end is the largest queue_offset, plus one.
+# refutation: end is the largest queue_offset, plus one, and not a number of messages. Retention removes messages at the
+#   beginning, and the others keep their queue offsets.
 
 # %% [belief] lab12.last_is_end
 # question: The last message of a queue has the queue offset 41. What is the committed offset of a group that has done
 #   it?
 # claim: It is 41, the message that is done.
-# refutation: A committed offset is that of the next message to do, so 42. end also is the next one: the largest
-#   queue_offset, plus one.
+# refutation: A committed offset is that of the next message to do: when message 41 is done, it is 42. end also is the
+#   next one: the largest queue_offset, plus one.
 
 # %% [belief] lab12.same_moment
 # question: Can a group have committed more than is in the log?
@@ -848,7 +848,7 @@ check("lab12.lag_now")
 # %% [belief] lab12.retries_are_others
 # question: Which topics does the group billing read?
 # claim: It reads orders only.
-# refutation: It also reads %RETRY%billing, where its failed messages wait. Without it you miss a group that cannot
+# refutation: billing also reads %RETRY%billing, where its failed messages wait. Without it you miss a group that cannot
 #   process its failures. Each row of committed is a queue that a group reads.
 
 # %% [belief] lab12.old_is_behind

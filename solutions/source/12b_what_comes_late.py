@@ -222,8 +222,8 @@ answer("lab12.smallest_delay", 30, orders, DELAY_MINUTES)
 #
 # Write `per_minute(messages, late)`. It returns a DataFrame and an output mode. The DataFrame has the columns `minute`
 # (when it begins, by `store_timestamp`), `broker_name` and `messages`, the number that the broker stored in that
-# minute. A broker may be as late as `late`, such as "60 minutes", and still counts. The board shows a minute after each
-# batch with rows of it. Finished rows are not kept.
+# minute. A broker may be as late as `late`, such as "60 minutes", and still counts. After each batch, the board shows
+# every minute of which the batch has rows. Finished rows are not kept.
 #
 # `run_of_film(per_minute, FILM, "60 minutes")` tries it on the day above. To see the film of a failed check:
 # `StateBoard(run_of_film(per_minute, *show_me("lab12.per_minute").arguments.values())["batches"])`.
@@ -283,8 +283,8 @@ check("lab12.per_minute")
 # %% [belief] lab12.state_forgets
 # question: When does a count without a watermark forget a minute?
 # claim: When the minute is over.
-# refutation: Never. Without a watermark Spark does not know when a minute is over, so it keeps each minute for ever.
-#   Use withWatermark.
+# refutation: Without a watermark Spark does not know when a minute is over, so it keeps each minute for ever. Use
+#   withWatermark.
 
 # %% [markdown]
 # ## State: what is kept
@@ -453,20 +453,20 @@ check("lab12.without_repeats")
 # %% [belief] lab12.memory_lasts
 # question: Copies of a message come within ten minutes. Is a delay of some seconds enough to recognise them?
 # claim: Yes; the first copy is known.
-# refutation: It is known until the watermark has passed its time plus the delay. With a short delay it is forgotten
-#   when the next batch begins, and a later copy passes as new. Make the delay as long as copies take.
+# refutation: The first copy is known until the watermark has passed its time plus the delay. With a short delay it is
+#   forgotten when the next batch begins, and a later copy passes as new. Make the delay as long as copies take.
 
 # %% [belief] lab12.duplicates_end
 # question: When does dropDuplicates without a watermark forget a value?
 # claim: When its copy has come.
-# refutation: Never. Spark does not know how late a copy may come, so it keeps each msg_id for ever. Use withWatermark
-#   and dropDuplicatesWithinWatermark.
+# refutation: dropDuplicates alone never forgets. Spark does not know how late a copy may come, so it keeps each msg_id
+#   for ever. Use withWatermark and dropDuplicatesWithinWatermark.
 
 # %% [belief] lab12.watermark_ends_all
 # question: The stream has a watermark. Does dropDuplicates(["msg_id"]) forget older values?
 # claim: Yes; a watermark bounds all state.
-# refutation: It bounds only state with a time. A msg_id has none, so dropDuplicates keeps each of them for ever, with
-#   or without a watermark. dropDuplicatesWithinWatermark remembers a time with each.
+# refutation: A watermark bounds only state with a time. A msg_id has none, so dropDuplicates keeps each of them for
+#   ever, with or without a watermark. dropDuplicatesWithinWatermark remembers a time with each.
 
 # %% [answer] lab12.too_far
 # ### Your turn: a copy that comes too late
@@ -665,14 +665,14 @@ check("lab12.no_answer")
 # %% [belief] lab12.join_waits_for_ever
 # question: Does an outer join of two streams need to know how late an answer may come?
 # claim: No; it reports a call when it has no answer.
-# refutation: It would wait for ever, so Spark refuses it. The condition must limit the time between call and answer,
-#   and the watermark of the answers shows when that time is over.
+# refutation: An outer join without such a limit would wait for ever, so Spark refuses it. The condition must limit the
+#   time between call and answer, and the watermark of the answers shows when that time is over.
 
 # %% [belief] lab12.range_has_one_end
 # question: An answer comes at most two minutes after its call. Is that the whole range?
 # claim: Yes; it cannot come before its call.
-# refutation: You know that, but Spark does not. Without "answered >= called" an old answer may belong to a future call,
-#   so all answers are kept for ever. The range needs both ends.
+# refutation: You know that no answer comes before its call, but Spark does not. Without "answered >= called" an old
+#   answer may belong to a future call, so all answers are kept for ever. The range needs both ends.
 
 # %% [belief] lab12.trace_is_on_time
 # question: Entries have times. Does the watermark need a delay?

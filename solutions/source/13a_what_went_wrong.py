@@ -207,13 +207,13 @@ reveal("lab13.repaired", kinds.get(True, "five"))
 # The deploy of shipping took place at the time in the calendar. What harm did it do?
 #
 # - nobody: none; it was planned
-#   > A plan states when, not how. These processes were killed before they had stored their offsets, so their successors
-#   > began at older ones.
+#   > A plan states when, not how: the deploy killed the processes.
 # - twice: some messages were handled twice
-#   = The processes were killed before they had stored their offsets, so their successors began at older ones.
+#   = A killed process handled these messages, and its successor handled them again.
 # - lost: some messages were lost
 #   > A group that loses its processes loses no message: its offsets do not advance on their own.
-# note: Other days have a planned deploy without harm. The calls distinguish them, not the calendar.
+# note: The processes were killed before they had stored their offsets, so their successors began at older ones. Other
+#   days have a planned deploy without harm. The calls distinguish them, not the calendar.
 # later: -
 
 # %%
@@ -424,7 +424,7 @@ check("lab13.whom")
 # %% [belief] lab13.consumed_is_well
 # question: A message was consumed. Is all well with it?
 # claim: Yes; it is done.
-# refutation: It may have been consumed more than five minutes late, or twice. Both are harm by the table.
+# refutation: A message may have been consumed more than five minutes late, or twice. Both are harm by the table.
 
 # %% [belief] lab13.dead_is_done
 # question: Some dead letters are those of a load test. And the others?
@@ -492,9 +492,9 @@ answer("lab13.another_night", max(counts.values()), other_night, NAME)
 # - idle: six processes, and one of them is hardly called
 #   > An idle process leaves its messages in its queues, and the lag would grow. Here the offset passed the messages.
 # - third: more than six processes
-#   = Next to each broker a third member ran, in that time only. It subscribed to fewer tags, and the broker takes the
-#   = latest subscription for the whole group.
-# note: The disks do not show who started them. A third member with fewer tags is a finding; a person is a guess.
+#   = The calls have nine addresses, and three of them appear in that time only.
+# note: Next to each broker a third member ran. It subscribed to fewer tags, and the broker takes the latest subscription
+#   for the whole group. A third member with fewer tags is a finding; who started it is a guess.
 # later: -
 
 # %% tags=["parameter"]
@@ -605,8 +605,8 @@ check("lab13.why")
 # %% [belief] lab13.whole_group
 # question: Billing was slow. Who did it?
 # claim: Billing did.
-# refutation: That names all running processes of the group. Compare them with each other, and each with itself at other
-#   times. Only those that stand out are at fault; if none does, no process is.
+# refutation: To name the group is to name all its running processes. Compare them with each other, and each with itself
+#   at other times. Only those that stand out are at fault; if none does, no process is.
 
 # %% [belief] lab13.all_alike
 # question: A group's processes run the same program. Can one of them be at fault?

@@ -253,12 +253,13 @@ def moments_of(number, quiet):
 # "Ring if a lag is greater than 100," says the runbook. How often does that ring on a good day?
 #
 # - never: never; nothing goes wrong
-#   > Look at analytics in the evening: it leaves its messages, as on each day.
+#   > Nothing needs to go wrong for a lag.
 # - evening: in the evening, as on each evening
-#   = Analytics leaves its messages from half past ten. That harms no customer, but it wakes the operator.
+#   = That harms no customer, but it wakes the operator.
 # - noon: at noon, when most orders come
 #   > Groups that keep up have no lag, however many orders come.
-# note: An alarm that rings each evening is silently switched off in the second week.
+# note: Analytics leaves its messages from half past ten, as on each day. An alarm that rings each evening is silently
+#   switched off in the second week.
 # later: -
 
 # %% [markdown]
@@ -362,14 +363,14 @@ check("lab13.alarm")
 # %% [belief] lab13.lag_alarm
 # question: When should an alarm ring?
 # claim: When a lag is greater than a number.
-# refutation: That rings on good evenings: analytics leaves its messages from half past ten, without harm. A lag shows
-#   how much is left, not whether a customer waits for it.
+# refutation: An alarm on a lag rings on good evenings: analytics leaves its messages from half past ten, without harm.
+#   A lag shows how much is left, not whether a customer waits for it.
 
 # %% [belief] lab13.end_of_day
 # question: When is it certain that a message is lost?
 # claim: In the evening, when all others are done.
-# refutation: Then it rings more than ten minutes after the harm began, and is only a report. Use what is known now,
-#   such as how long the oldest message has waited.
+# refutation: An alarm in the evening rings more than ten minutes after the harm began, and is only a report. Use what
+#   is known now, such as how long the oldest message has waited.
 
 # %% [belief] lab13.failures_only
 # question: What shows that something is wrong?

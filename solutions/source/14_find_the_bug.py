@@ -228,13 +228,13 @@ check("lab14.follow")
 #
 # - end: at the end of the day, when the monitoring found it
 #   > That is when it was noticed. The compared state had existed for a long time.
-# - fault: in step 187, when the power was cut {lab14.fault_is_cause}
+# - fault: when the power was cut {lab14.fault_is_cause}
 #   > A fault may happen, be it a power cut or a kill: acknowledged messages are on disk, and come back with the log.
 #   > The first wrong step is the first one that a sound cluster would not do.
-# - stored: in step 205, when message 9 was stored, and its send was answered SEND_OK
-#   = It got message 0's number, and message 0 was on disk. Two messages have one place, and a reader at offset 0 can
-#   = get only one of them.
-# note: The alarm names lost messages. The first wrong thing is a number, which it does not mention.
+# - stored: when message 9 was stored, and its send was answered SEND_OK
+#   = From then on two messages have one place, and a reader at offset 0 can get only one of them.
+# note: Message 9 got message 0's number, although message 0 was on disk. The alarm names lost messages. The first wrong
+#   thing is a number, which it does not mention.
 # later: -
 
 # %% tags=["picture"]
@@ -261,8 +261,9 @@ reveal("lab14.when_wrong", "stored" if twice["id"] == ids[9] else "end")
 # %% [answer] lab14.twice
 # ### Your turn: another day
 #
-# Choose another day of Bern, 2 or 3, with *seed*. At which step does its store give a number for the second time, first
-# of all? Rows of one message are next to the picture: follow one that the day's alarm names, then the one at its place.
+# Choose another day of Bern, 2 or 3, with *seed*. What is the first step at which its store gives a number for the
+# second time? Rows of one message are next to the picture: follow one that the day's alarm names, then the one at its
+# place.
 #
 # wrong last: That is the last wrong step of this day. Look for the first.
 # wrong: Look at the first messages that are stored after the broker's restart: which offset do they get, and which did
@@ -302,16 +303,16 @@ alarms = {name: len(bern.alarm(day, events)) for name, events in tries.items()}
 Bars(alarms, title="Lines of the alarm", unit="lines")
 
 # %% [prediction] lab14.how_many
-# The alarm now needs every remaining event. How many of the 19 events are left?
+# You leave out events until the alarm needs every one that remains. How many of the 19 events remain?
 #
 # - most: fifteen or more; everything hangs together
 #   > It may seem that way, because each message delays all others a little. But few of them matter.
 # - few: ten or fewer
-#   = A message before the power cut, the power cut, and a few after it: a number is given twice, and a reader has
-#   = passed it.
+#   = A number is given twice, and a reader has passed it. Little is needed for that.
 # - fault: one, the power cut {lab14.faults_are_causes}
 #   > Faults alone raise no alarm: look at the bars. Without a message, nothing can get lost.
-# note: A short failure is worth more than a long one: you can read it, and it becomes a test.
+# note: A message before the power cut, the power cut and a few messages after it remain. A short failure is worth more
+#   than a long one: you can read it, and it becomes a test.
 # later: -
 
 # %% [exercise] lab14.shrink
@@ -357,20 +358,20 @@ check("lab14.shrink")
 # %% [belief] lab14.one_half
 # question: Is a failure always in one half of a schedule or in the other?
 # claim: Yes; play both, and continue with the one that fails.
-# refutation: It may need an event of each half, and then neither fails alone. Leave a part out and keep everything
-#   else.
+# refutation: A failure may need an event of each half, and then neither fails alone. Leave a part out and keep
+#   everything else.
 
 # %% [belief] lab14.once_needed
 # question: An event could not be left out. Do you have to try it again?
 # claim: No; it is needed.
-# refutation: It was needed together with another event that is gone now. Continue until a whole round leaves out
-#   nothing.
+# refutation: An event may be needed only together with another one that is left out later. Continue until a whole round
+#   leaves out nothing.
 
 # %% [belief] lab14.one_at_a_time
 # question: How do you find out which of 64 events are needed?
 # claim: Try each of them.
-# refutation: That is a run per event, and most are needless. Leave out 32 at a time, then 16, and so on: when few
-#   matter, few runs are enough.
+# refutation: To try each event takes a run per event, and most are needless. Leave out 32 at a time, then 16, and so
+#   on: when few matter, few runs are enough.
 
 # %% [markdown]
 # Now your `shrink` on day 1 of Bern: two dozen runs.
@@ -523,7 +524,8 @@ check("lab14.first_wrong_step")
 # %% [belief] lab14.every_answer_promises
 # question: A producer gets FLUSH_DISK_TIMEOUT. What does it promise?
 # claim: That the message is on disk, because the send did not fail.
-# refutation: Only SEND_OK promises that. Here the message is written, and the disk was too slow.
+# refutation: Only SEND_OK promises that a message is on disk. With FLUSH_DISK_TIMEOUT it is written, and the disk was
+#   too slow.
 
 # %% [belief] lab14.written_is_safe
 # question: A message is in the log. Is it safe?
@@ -568,8 +570,8 @@ check("lab14.first_wrong_step")
 # %% [belief] lab14.all_forget
 # question: A member crashes. Whose next pull may begin anywhere?
 # claim: That of any member, because the group is divided again.
-# refutation: Only that of the crashed member. The others keep what they know of their queues until these are dropped or
-#   added.
+# refutation: Only the next pull of the crashed member may begin anywhere. The others keep what they know of their
+#   queues until these are dropped or added.
 
 # %% [markdown]
 # Now your function meets an unknown cluster, Wuhan. You choose the day.
@@ -638,9 +640,9 @@ answer("lab14.quiet", QUIET, quiet_alarm, quiet_lab)
 # - broker: the broker, because it did not deliver the message
 #   > With a sound broker the same message is lost.
 # - client: the client
-#   = The message is in the log and in its queue. A member passed it.
-# note: This narrows a cause from a million lines to one component without reading any of them. It needs a reproducible
-#   failure.
+#   = A member passed the message, and a sound client does not.
+# note: The message is in the log and in its queue, so store and broker did their part. A rollback narrows a cause from
+#   a million lines to one component without reading any of them. It needs a reproducible failure.
 # later: -
 
 # %% tags=["parameter"]

@@ -4,7 +4,7 @@
 # Take a message broker apart: Apache RocketMQ (消息队列) in plain Python, with the same files on disk, the same frames on
 # the wire and the same decisions. You can stop it in a notebook, step through it, play it again and break it.
 #
-# | path | time | done | afterwards you can | pages |
+# | path | time | done | pages | afterwards you can |
 # |---|---|---|---|---|
 # {paths}
 #

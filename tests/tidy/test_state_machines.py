@@ -43,7 +43,8 @@ def page() -> str:
         path = module.replace(".", "/") + ".py"
         rows = [f"| {state} | {event} | {target} |" for (state, event), target in table.items()]
         parts.append(
-            f"\n## {table.name[0].upper()}{table.name[1:]}\n\n{about(module)} The table is in [`{path}`](../{path}).\n\n"
+            f"\n## {table.name[0].upper()}{table.name[1:]}\n\n"
+            f"{about(module)} The table is in [`{path}`](../{path}).\n\n"
             f"```mermaid\n{table.diagram()}\n```\n\n| state | event | next state |\n|---|---|---|\n"
             + "\n".join(rows)
             + "\n"

@@ -63,6 +63,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
 
 STEP_SENTENCES: dict[str, tuple[str, str]] = {"fault": ("trouble", "{what}"), "mended": ("other", "{what}")}
 MENDED = {"start": "started again", "heal": "partitions healed"}
+LASTING = {"slow": "delay_ms", "skew_clock": "skew_ms", "disk_full": "used", "disk_fails": "at"}
+"""Faults that last, each until this value is 0 or "nothing"."""
 FRAME, HELD = "frame", ("pull.held", "pop.held")
 Place = tuple[str, str, int]
 REPLICATION = {
@@ -171,6 +173,7 @@ class _Collected:
         self._first = journal.dropped
         self._framed: set[int] = set()  # the steps whose frame is shown
         self._held: set[int] = set()  # the steps of which it is shown that they held a pull
+        self._lasting: set[tuple[str, str]] = set()  # node and fault, from its beginning to its end
         self._requests: dict[int, None] = {}  # the steps of requests to be shown because their answer is
         self._answered: dict[int, StepRecord] = {}  # step of a request -> the step in which it was answered
         self.asked: dict[tuple[str, str, int], StepRecord] = {}  # (requester, receiver, opaque) -> arrival
@@ -214,11 +217,18 @@ class _Collected:
                 self._held.add(record.step)
 
     def faults(self, record: StepRecord) -> None:
-        """Add the faults that the notebook caused or repaired in this step."""
+        """Add the faults that the notebook caused or ended in this step; to end what did not last shows nothing."""
         for change in record.changes if record.kind == "fault" else ():
             what = change.kind.removeprefix("fault.")
-            words = {"what": MENDED.get(what, what.replace("_", " "))}
-            self.items.append((record, "mended" if what in MENDED else "fault", change.values | words))
+            words, kind = MENDED.get(what, what.replace("_", " ")), "mended" if what in MENDED else "fault"
+            if what in LASTING and change.values[LASTING[what]] not in (0, "nothing"):
+                self._lasting.add((record.node, what))
+            elif what in LASTING:
+                if (record.node, what) not in self._lasting and not self._first:
+                    continue
+                self._lasting.discard((record.node, what))
+                words, kind = f"{words}: over", "mended"
+            self.items.append((record, kind, change.values | {"what": words}))
 
     def moments(self, first_step: int, last_step: int, *, earlier: bool = False) -> MomentsOnDemand:
         """All items between two steps, in order, with the requests of the answers among them.

@@ -214,6 +214,31 @@ def test_faults_are_told() -> None:
     ]
 
 
+def test_the_end_of_a_fault_is_no_fault() -> None:
+    def eases(lab: Lab) -> None:
+        day(lab)
+        for delay, skew in (("1s", "-50ms"), (0, 0), (0, 0)):
+            lab.slow("broker-a", delay)
+            lab.skew_clock("billing-1", skew)
+        for used, at in ((0.95, "open"), (0.97, "flush"), (0, None)):
+            lab.disk_full("broker-a", used)
+            lab.disk_fails("broker-a", at)
+
+    shown = [m for m in moments(play(eases, seed=7).journal) if m.kind in ("fault", "mended")]
+    assert [(m.lane, m.text, m.look) for m in shown] == [
+        ("broker-a", "slow", "trouble"),
+        ("billing-1", "skew clock", "trouble"),
+        ("broker-a", "slow: over", "other"),
+        ("billing-1", "skew clock: over", "other"),
+        ("broker-a", "disk full", "trouble"),
+        ("broker-a", "disk fails", "trouble"),
+        ("broker-a", "disk full", "trouble"),
+        ("broker-a", "disk fails", "trouble"),
+        ("broker-a", "disk full: over", "other"),
+        ("broker-a", "disk fails: over", "other"),
+    ]
+
+
 def test_a_queue_as_its_files_and_tables_say(lab: Lab) -> None:
     view = show_queue(lab, "orders")
     assert str(view).splitlines()[1:] == [
