@@ -147,7 +147,7 @@ class Sending:
         if until_ms and state.now_ms() < until_ms:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {until_ms}")
         known = state.topics.get(header.topic)
-        if not topics.is_writeable(config.broker_permission) and known is not None and known.order:
+        if known is not None and known.order and not topics.is_writeable(config.broker_permission):
             raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{state.identity.ip}] sending message is forbidden")
         problem = names.topic_problem(header.topic)
         if problem is not None:

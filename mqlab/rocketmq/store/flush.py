@@ -23,6 +23,7 @@ from mqlab.rocketmq.store.put_result import FLUSH_DISK_TIMEOUT, PUT_OK, PutResul
 from mqlab.rocketmq.store.state import StoreState
 
 CHECKPOINT_INTERVAL_MS = 1_000
+_STORED = Promise.of(PUT_OK)  # what most puts wait for
 UNITS_PER_CHECK = 100  # dirty pages of queues are counted once per so many units (a page holds 204)
 
 
@@ -65,7 +66,7 @@ class Flusher:
     def wait(self, result: PutResult) -> Promise[str]:
         """PUT_OK once the message is as durable as the policy promises; FLUSH_DISK_TIMEOUT if that takes too long."""
         if not self._is_sync_flush or not result.wait_store_msg_ok or self._log.flushed_where >= result.end_offset:
-            return Promise.of(PUT_OK)
+            return _STORED
         answer: Promise[str] = Promise()
         self._waiting.append((result.end_offset, self._clock.now_ms(), answer))
         if self._commit is None and self._timeout is None:

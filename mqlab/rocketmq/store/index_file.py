@@ -73,33 +73,33 @@ class IndexFile(IndexTable):
         The first entry of a follow-up file counts its seconds from the end of the file before (its begin is replaced
         only afterwards), so that readers see a time that is too late. RocketMQ does the same. Mirrors IndexFile.putKey.
         """
-        first = number = self.index_count
-        if number >= self.index_num:
-            return 0
-        view, write, slots, entries_at = self.view, self._mapping.write, self.hash_slot_num, self.entries_at
-        begin = self.begin_timestamp
+        number, begin, write = self.index_count, self.begin_timestamp, self._mapping.write
         seconds = min((store_timestamp - begin) // 1000, MAX_SECONDS) if 0 < begin < store_timestamp else 0
-        for key_hash in key_hashes[: self.index_num - number]:
+        for key_hash in key_hashes:
+            if number >= self.index_num:
+                break
             # 1. The newest entry of the slot so far; a number that no entry has is damage and counts as none.
-            slot_position = INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * (key_hash % slots)
-            (previous,) = _SLOT_AT(view, slot_position)
+            slot_position = INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * (key_hash % self.hash_slot_num)
+            (previous,) = _SLOT_AT(self.view, slot_position)
             if not 0 < previous <= number:
                 previous = 0
                 self.hash_slot_count += 1
 
             # 2. The entry first, then its slot: a reader that comes between finds the chain as it was.
             entry = _PACK_ENTRY(key_hash, physical_offset, seconds, previous)
-            write(entries_at + INDEX_ENTRY_SIZE * number, entry)
+            write(self.entries_at + INDEX_ENTRY_SIZE * number, entry)
             write(slot_position, _PACK_SLOT(number))
             if number == 1:
                 self.begin_physical_offset, self.begin_timestamp, seconds = physical_offset, store_timestamp, 0
             number += 1
 
         # 3. The header in memory; write_header brings it into the file.
-        self.index_count = number
-        self.end_physical_offset = physical_offset
-        self.end_timestamp = store_timestamp
-        return number - first
+        added = number - self.index_count
+        if added:
+            self.index_count = number
+            self.end_physical_offset = physical_offset
+            self.end_timestamp = store_timestamp
+        return added
 
     def write(self, position: int, data: bytes) -> None:
         """Write packed entries or slots (see index_bulk)."""

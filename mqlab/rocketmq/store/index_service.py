@@ -121,16 +121,18 @@ class IndexService:
             names += filter(None, keys.split(KEY_SEPARATOR))
         if not names:
             return 0
-        hashes = [self._key_hash(topic, name) for name in names]
-        count = self._begun[1] if self._begun[0] == physical_offset else 0
-        if newest is not None:
-            count += newest.put(hashes[count:], physical_offset, store_timestamp)
-        while count < len(hashes):
-            self._begun = physical_offset, count
-            count += self.file_with_room().put(hashes[count:], physical_offset, store_timestamp)
+        missing = [self._key_hash(topic, name) for name in names]
+        if self._begun[0] == physical_offset:
+            del missing[: self._begun[1]]
+        while missing:
+            if newest is not None:
+                del missing[: newest.put(missing, physical_offset, store_timestamp)]
+            if missing:
+                self._begun = physical_offset, len(names) - len(missing)
+                newest = self.file_with_room()
         self._begun = _NOTHING_BEGUN
         self.dirty = self._header_behind = True
-        return count
+        return len(names)
 
     @contextmanager
     def skipping_last_indexed(self) -> Iterator[None]:

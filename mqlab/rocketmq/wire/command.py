@@ -92,8 +92,9 @@ class RemotingCommand:
         self, code: int = 0, remark: str | None = None, body: bytes | None = None, **fields: str | int | bool | None
     ) -> RemotingCommand:
         """An answer to this request: same opaque, same serialisation; None fields are left out."""
+        texts = _texts(fields) if fields else {}
         return RemotingCommand(
-            int(code), _texts(fields), body, remark, RESPONSE_FLAG, self.opaque, serialize_type=self.serialize_type
+            int(code), texts, body, remark, RESPONSE_FLAG, self.opaque, serialize_type=self.serialize_type
         )
 
     def __repr__(self) -> str:
@@ -230,7 +231,7 @@ def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
     except KeyError:  # a client may leave out what is 0
         code = flag = opaque = version = None
         language = values.get("language", "JAVA")
-    if language != LANGUAGE:
+    if language not in LANGUAGES:
         language = _language(language)
     # The usual header passes with one comparison; every other one is read field by field.
     if not type(code) is type(flag) is type(opaque) is type(version) is int:
