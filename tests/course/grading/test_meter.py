@@ -30,8 +30,9 @@ def stopped_by(desk: Desk, source: str, limits: Limits, calls: int = 1) -> str:
 
 
 def test_time_on_the_clock_is_not_what_an_answer_has_used(desk: Desk) -> None:
-    waiting = "import time\ndef ask():\n    time.sleep(1.5)\n    return 1\n"
-    assert desk.load("lab.a", waiting, ["ask"], SLOW_MACHINE)["ask"]() == 1
+    waiting = "import time\ndef ask():\n    time.sleep(0.6)\n    return 1\n"
+    limits = Limits(seconds=0.3, total_seconds=0.5, clock_times=60)
+    assert desk.load("lab.a", waiting, ["ask"], limits)["ask"]() == 1
 
 
 def test_processor_time_is_what_an_answer_has_used(desk: Desk) -> None:
@@ -46,14 +47,14 @@ def test_what_the_answers_processes_use_counts(desk: Desk) -> None:
 
 def test_the_limit_that_is_used_up_is_the_one_that_is_named(desk: Desk) -> None:
     a_little = (
-        "import time\ndef ask():\n    end = time.process_time() + 0.3\n    while time.process_time() < end: pass\n"
+        "import time\ndef ask():\n    end = time.process_time() + 0.15\n    while time.process_time() < end: pass\n"
     )
-    limits = Limits(seconds=60, total_seconds=1)
+    limits = Limits(seconds=60, total_seconds=0.5)
     words = stopped_by(desk, a_little, limits, calls=20)
-    assert words == "lab.a: its calls together used more than 1 s of processor time"
+    assert words == "lab.a: its calls together used more than 0.5 s of processor time"
     asleep = "import time\ndef ask():\n    time.sleep(60)\n"
     began = time.monotonic()
-    assert stopped_by(desk, asleep, Limits(seconds=0.5, clock_times=2)) == "lab.a: it gave no answer within 1 s"
+    assert stopped_by(desk, asleep, Limits(seconds=0.25, clock_times=2)) == "lab.a: it gave no answer within 0.5 s"
     assert time.monotonic() - began < 30  # it sleeps for 60
 
 
