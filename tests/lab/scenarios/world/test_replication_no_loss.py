@@ -49,8 +49,9 @@ def test_a_calm_run_acknowledges_all() -> None:
     assert log_bytes(lab, MASTER) == log_bytes(lab, SLAVE)
 
 
-@pytest.mark.parametrize("how", ["kill", "power_off", "lose_disk"])
+@pytest.mark.parametrize("how", ["kill", "power_off"])
 def test_the_master_dies_for_good_at_any_step_and_the_slave_has_every_acknowledged_message(how: str) -> None:
+    """Nobody sees what became of its disk."""
     tried, some_acknowledged = 0, 0
     for lab in every_crash(sending, node=MASTER, how=how, restart_after=None, **SAFE):
         acknowledged = set(lab.acknowledged)  # type: ignore[attr-defined]
