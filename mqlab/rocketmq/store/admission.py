@@ -7,7 +7,7 @@ Mirrors: DefaultMessageStore.checkStoreStatus and RunningFlags. Lab 01 fills a d
     disk full                      SERVICE_NOT_AVAILABLE
     a part of it has failed        SERVICE_NOT_AVAILABLE   see mqlab.rocketmq.store.failures
 
-Left out: OS_PAGE_CACHE_BUSY (RocketMQ measures how long its put lock is held).
+Left out: a busy page cache (RocketMQ measures for how long its put lock is held).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Mirrors: org.apache.rocketmq.store.PutMessageResult, PutMessageStatus, AppendMes
     PROPERTIES_SIZE_EXCEEDED    not stored: more than 32,767 bytes of properties
     WHEEL_TIMER_…               not stored: a timed message that is off, illegal or one too many for its moment
 
-Left out: OS_PAGE_CACHE_BUSY, and statuses of LMQ, the escape bridge and controller mode.
+Left out: statuses of a busy page cache, LMQ, the escape bridge and controller mode.
 """
 
 from __future__ import annotations
