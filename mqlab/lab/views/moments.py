@@ -100,16 +100,18 @@ def moments(
 def _chosen(journal: Journal, message: str | None, choose: _Follower | _Overview) -> _Collected:
     collected = _Collected(journal)
     shown_steps: set[int] = set()
-    for record in journal:
-        collected.see(record)
-        changes = [change for change in record.changes if change.kind in SENTENCES and choose(record, change)]
+    for record in collected.seen:
+        if record.about is not None:
+            collected.see(record)
+        changes = [change for change in record.changes if change[0] in SENTENCES and choose(record, *change)]
         # The answer to a shown request is shown too, although it changes nothing about the message.
-        reply = message is not None and collected.is_answer(record) and record.cause in shown_steps
+        reply = message is not None and record.cause in shown_steps and collected.is_answer(record)
         if changes or reply:
             collected.frame(record)
             shown_steps.add(record.step)
-        collected.changes(record, changes)
-        collected.faults(record)
+            collected.changes(record, changes)
+        if record.kind == "fault":
+            collected.faults(record)
     return collected
 
 
@@ -128,13 +130,15 @@ def space_time(
     """
     last = len(journal) - 1 if last_step is None else last_step
     collected = _Collected(journal)
-    for record in journal:
-        collected.see(record)
-        if only and record.about is not None and collected.request_name(record) not in only:
-            continue
+    for record in collected.seen:
+        if record.about is not None:
+            collected.see(record)
+            if only and collected.request_name(record) not in only:
+                continue
         collected.frame(record)
-        collected.changes(record, [change for change in record.changes if change.kind in SENTENCES])
-        collected.faults(record)
+        collected.changes(record, [change for change in record.changes if change[0] in SENTENCES])
+        if record.kind == "fault":
+            collected.faults(record)
     title = f"steps {max(first_step, journal.dropped)} to {last}"
     return Timeline(collected.moments(first_step, last), title=title, scale=scale)
 
@@ -145,19 +149,16 @@ class _Overview:
     def __init__(self) -> None:
         self.held: set[tuple[Any, ...]] = set()
 
-    def __call__(self, record: StepRecord, change: Change) -> bool:
-        values = change.values
+    def __call__(self, record: StepRecord, kind: str, values: Mapping[str, Any]) -> bool:
         queue = values.get("queue") or values.get("message_queue")
         topic = str(values.get("topic") or getattr(queue, "topic", ""))
         if topic == TRACE_TOPIC:
             return False
-        if change.kind in OFFSET_KINDS:
-            values = plain(values)
-            return bool(values["queue_offset"] > max(values.get("before") or 0, 0) or change.kind == "offset.reset")
-        if change.kind == "message.popped":
+        if kind in OFFSET_KINDS:
+            return bool(_offset(values) > max(values.get("before") or 0, 0) or kind == "offset.reset")
+        if kind == "message.popped":
             self.held = {position for position in self.held if position[:3] != (record.node, values["group"], topic)}
-        if change.kind in HELD:
-            values = plain(values)
+        if kind in HELD:
             position = (record.node, values["group"], topic, values["queue_id"], values.get("queue_offset"))
             if position in self.held or topic.startswith(RETRY_PREFIX):
                 return False
@@ -169,7 +170,7 @@ class _Collected:
     """Collects the items to show; it finds each frame's sender and the request that an answer belongs to."""
 
     def __init__(self, journal: Journal) -> None:
-        self._seen: list[StepRecord] = []  # from the journal's first on
+        self.seen = list(journal)
         self._first = journal.dropped
         self._framed: set[int] = set()  # the steps whose frame is shown
         self._held: set[int] = set()  # the steps of which it is shown that they held a pull
@@ -180,16 +181,14 @@ class _Collected:
         self.items: list[tuple[StepRecord, str, Any]] = []  # (record, kind, values), or FRAME with (sender, asked)
 
     def see(self, record: StepRecord) -> None:
-        """Note the next step of the journal; keep a request that arrived."""
-        self._seen.append(record)
-        # The lowest bit of a frame's flag marks an answer; all other frames are requests.
-        if record.about is not None and not record.about.flag & 1:
+        """Note a step in which a frame arrived, in the order of the journal."""
+        if not self.is_answer(record):
             self.asked[self._sender(record), record.node, record.about.opaque] = record
-        elif record.about is not None and (asked := self._request_of(record)) is not None:
+        elif (asked := self._request_of(record)) is not None:
             self._answered.setdefault(asked.step, self._cause(record) or record)
 
     def is_answer(self, record: StepRecord) -> bool:
-        """True for a step in which an answer arrived."""
+        """True for a step in which an answer arrived: the lowest bit of its frame's flag marks it."""
         return record.about is not None and bool(record.about.flag & 1)
 
     def request_name(self, record: StepRecord) -> str:
@@ -198,14 +197,14 @@ class _Collected:
 
     def frame(self, record: StepRecord) -> None:
         """Add the frame that arrived in this step, if there is one, with the node that sent it."""
-        sender = self._sender(record)
-        if not sender or sender == record.node or (record.about is None and not _name(record)):
+        cause = self._cause(record)
+        if cause is None or cause.node == record.node or not (record.about or _name(record)):
             return
         if record.step in self._framed:
             return
         asked = self._request_of(record) if self.is_answer(record) else None
         self._framed.add(record.step)
-        self.items.append((record, FRAME, (sender, asked, self._cause(record))))
+        self.items.append((record, FRAME, (cause.node, asked, cause)))
         if asked is not None:
             self._requests.setdefault(asked.step)
 
@@ -218,7 +217,7 @@ class _Collected:
 
     def faults(self, record: StepRecord) -> None:
         """Add the faults that the notebook caused or ended in this step; to end what did not last shows nothing."""
-        for change in record.changes if record.kind == "fault" else ():
+        for change in record.changes:
             what = change.kind.removeprefix("fault.")
             words, kind = MENDED.get(what, what.replace("_", " ")), "mended" if what in MENDED else "fault"
             if what in LASTING and change.values[LASTING[what]] not in (0, "nothing"):
@@ -248,16 +247,16 @@ class _Collected:
         # 2. Each request whose answer is shown, and whether it was held.
         for step in self._requests:
             if step >= self._first:
-                request = self._seen[step - self._first]
+                request = self.seen[step - self._first]
                 self.frame(request)
                 if step not in self._held:
                     self.changes(request, [change for change in request.changes if change.kind in HELD])
         # 3. In the order of the journal; the frame of a step comes before what it changed.
         self.items.sort(key=lambda item: 2 * item[0].step + (item[1] != FRAME))
         shown = [
-            (record, kind, (values, self._answered.get(record.step))) if kind in HELD else (record, kind, values)
-            for record, kind, values in self.items
-            if first_step <= record.step <= last_step or (record.step in asked and kind in (FRAME, *HELD))
+            item if item[1] not in HELD else (*item[:2], (item[2], self._answered.get(item[0].step)))
+            for item in self.items
+            if first_step <= item[0].step <= last_step or (item[0].step in asked and item[1] in (FRAME, *HELD))
         ]
         return MomentsOnDemand(shown, _moment, lanes, start_ms=start_ms)
 
@@ -267,7 +266,7 @@ class _Collected:
 
     def _cause(self, record: StepRecord) -> StepRecord | None:
         """The step that sent a frame or armed an event; None for the notebook or a step that was dropped."""
-        return self._seen[record.cause - self._first] if record.cause >= self._first else None
+        return self.seen[record.cause - self._first] if record.cause >= self._first else None
 
     def _sender(self, record: StepRecord) -> str:
         cause = self._cause(record)
@@ -281,25 +280,21 @@ class _Follower:
         self.msg_id = msg_id
         self.places: dict[Place, int] = {}  # of its copies: queue -> queue offset
 
-    def __call__(self, record: StepRecord, change: Change) -> bool:
-        kind, values = change.kind, change.values
+    def __call__(self, record: StepRecord, kind: str, values: Mapping[str, Any]) -> bool:
         if kind in OFFSET_KINDS:
-            return bool(self.places) and self._is_passed(record, plain(values))
+            return bool(self.places) and self._is_passed(record, values)
         if values.get("msg_id") == self.msg_id:
             if kind == "message.stored":
                 self.places[_place(record, values)] = values["queue_offset"]
             return True
-        if any(message["msg_id"] == self.msg_id for message in _carried(values)):
+        if self.msg_id in [message["msg_id"] for message in _carried(values)]:
             return True
         if kind not in OF_PLACES or not self.places:
             return False
         if kind == "message.popped":
             return self._is_popped(record, values)
-        values = plain(values)
-        position = self.places.get(_place(record, values))
-        return bool(
-            position in values["queue_offsets"] if kind == "message.pulled" else position == values["queue_offset"]
-        )
+        offsets = values["queue_offsets"] if kind == "message.pulled" else (values["queue_offset"],)
+        return self.places.get(_place(record, values)) in offsets
 
     def _is_popped(self, record: StepRecord, values: Mapping[str, Any]) -> bool:
         return any(
@@ -311,12 +306,20 @@ class _Follower:
         position = self.places.get(_place(record, values))
         # Only the commit that crosses the message's place is about it.
         before = values.get("before")
-        return position is not None and (before is None or before <= position) and values["queue_offset"] > position
+        return position is not None and (before is None or before <= position) and bool(_offset(values) > position)
 
 
 def _place(record: StepRecord, values: Mapping[str, Any]) -> Place:
     """The queue that a change is about; a broker's change is about its own queue."""
+    queue = values.get("queue") or values.get("message_queue")
+    if queue is not None and hasattr(queue, "queue_id"):
+        return queue.broker_name, queue.topic, queue.queue_id
     return values.get("broker_name", record.node), values.get("topic", ""), values.get("queue_id", -1)
+
+
+def _offset(values: Mapping[str, Any]) -> Any:
+    """The queue offset of a change, whose name also says whether it is committed."""
+    return values["commit_offset"] if "commit_offset" in values else values["queue_offset"]
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -324,9 +327,8 @@ def plain(values: Mapping[str, Any]) -> dict[str, Any]:
     named = dict(values)
     queue = named.get("queue") or named.get("message_queue")
     if queue is not None and hasattr(queue, "queue_id"):
-        named.setdefault("topic", queue.topic)
-        named.setdefault("broker_name", queue.broker_name)
-        named.setdefault("queue_id", queue.queue_id)
+        for name in ("topic", "broker_name", "queue_id"):
+            named.setdefault(name, getattr(queue, name))
     if "commit_offset" in named:
         named.setdefault("queue_offset", named["commit_offset"])
     return named

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mqlab.rocketmq.wire import properties
 from mqlab.rocketmq.wire.message import MessageQueue
 
 if TYPE_CHECKING:
@@ -81,13 +82,14 @@ class MessageReader:
 class MessageHistory:
     """One message of a topic that the group reads. ``steps``: every record that concerns it, in order.
 
-    ``properties`` None: the journal does not have them. ``retry``: where its newest copy for a retry was stored.
+    ``brought``: its properties as its send request brought them; None: the journal does not have them. ``retry``: where
+    its newest copy for a retry was stored.
     """
 
     msg_id: str
     place: Place
     stored: StepRecord
-    properties: Mapping[str, str] | None
+    brought: str | bytes | None
     steps: list[StepRecord] = field(default_factory=list)
     deliveries: list[DeliveryCall] = field(default_factory=list)
     covered: dict[str, StepRecord] = field(default_factory=dict)  # client -> its first pull that went over it
@@ -101,6 +103,11 @@ class MessageHistory:
     leases: list[LeaseTaken] = field(default_factory=list)  # of a popping group, in order
     leased_twice: StepRecord | None = None  # the first pop that gave it out while another lease ran
     given_up: StepRecord | None = None  # a popping member acknowledged it without success
+
+    @property
+    def properties(self) -> Mapping[str, str] | None:
+        """Its properties by name."""
+        return None if self.brought is None else properties.decode(self.brought)
 
     def add_step(self, record: StepRecord) -> None:
         """Remember a record once."""

@@ -65,7 +65,7 @@ class GroupHistory:
         self.ends: list[StepRecord] = []  # where a node's life ended
         self.ended: dict[str, StepRecord] = {}  # node -> where its last life ended; absent when none has
         self.last: StepRecord | None = None
-        self._properties_of_id: dict[str, Mapping[str, str]] = {}  # a delayed message is stored later without them
+        self._properties_of_id: dict[str, str | bytes] = {}  # a delayed message is stored later without them
         self._by_id: dict[str, list[MessageHistory]] = {}
         self._by_offset_id: dict[str, MessageHistory] = {}  # messages of a batch have one unique id
         self._by_place: dict[Place, MessageHistory] = {}
@@ -129,10 +129,10 @@ class GroupHistory:
         for index in range(count):
             offset = values["queue_offset"] + index
             known = brought[index] if index < len(brought) else self._properties_of_id.get(msg_id)
-            own_id = msg_id if count == 1 else (known or {}).get(property_names.UNIQ_KEY, "")
+            own_id = msg_id if count == 1 else properties.decode(known or "").get(property_names.UNIQ_KEY, "")
             self._new(record, (queue, offset), own_id or f"{topic} {record.node} {queue.queue_id} {offset}", known)
 
-    def _new(self, record: StepRecord, position: Place, msg_id: str, known: Mapping[str, str] | None) -> None:
+    def _new(self, record: StepRecord, position: Place, msg_id: str, known: str | bytes | None) -> None:
         queue, offset = position
         waiting = self._waiting.setdefault(queue, {})
         # A log that ended early is written again from there: older messages at these places are gone.
@@ -162,7 +162,7 @@ class GroupHistory:
     def _sent(self, record: StepRecord, values: dict[str, Any]) -> None:
         message = self._by_place.get((values["message_queue"], values["queue_offset"]))
         # The answer to a half message names its real queue, and an offset of the queue of halves.
-        if message is not None and message.properties is not None and message.msg_id not in (values["msg_id"] or ""):
+        if message is not None and message.brought is not None and message.msg_id not in (values["msg_id"] or ""):
             message = None
         if message is not None:
             message.acknowledged = message.acknowledged or values["send_status"] == "SEND_OK"
@@ -354,8 +354,8 @@ def _taken_below(waiting: dict[int, MessageHistory] | None, offset: int) -> list
     return taken
 
 
-def _brought_properties(record: StepRecord, count: int) -> list[Mapping[str, str]]:
-    """The properties of the messages that a send request brought, in order; none for any other step."""
+def _brought_properties(record: StepRecord, count: int) -> list[str | bytes]:
+    """The properties of the messages that a send request brought, as it brought them; none for any other step."""
     if record.about is None:
         return []
     fields = record.about.ext_fields
@@ -364,6 +364,6 @@ def _brought_properties(record: StepRecord, count: int) -> list[Mapping[str, str
             items = batch.decode(record.about.body or b"")
         except CorruptionError:
             return []
-        return [properties.decode(item.properties.decode("utf-8", "replace")) for item in items]
+        return [item.properties for item in items]
     text = fields.get("i") or fields.get("properties")
-    return [properties.decode(text or "")] if "i" in fields or "properties" in fields else []
+    return [text or ""] if "i" in fields or "properties" in fields else []
