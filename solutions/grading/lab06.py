@@ -65,7 +65,7 @@ FROM_SEED: dict[str, Callable[[int], tuple[Case, ...]]] = {
         scan.SCAN,
         Variant("a rare tag", _by_lot("rare", lambda rng: [scan.sparse(rng)])),
         Variant("many matches", _by_lot("dense", lambda rng: [scan.dense(rng), scan.mixed(rng)])),
-        Variant("a part on disk", _by_lot("cold", lambda rng: [scan.cold(rng)])),
+        Variant("a part on disk", _by_lot("cold", lambda rng: [scan.cold(rng), scan.cold(rng, 1)])),
     ),
     "lab06.three_valued": variants(
         three_valued.THREE_VALUED,

@@ -640,6 +640,11 @@ check("lab10.busiest")
 # claim: The second.
 # refutation: Keys have any order, and there may be one or three: a customer is a key that begins with C.
 
+# %% [belief] lab10.name_is_number
+# question: C10 and C9 have equally many messages. Which of them is first by name?
+# claim: C9, because 9 is less than 10.
+# refutation: C10. Names are compared letter by letter, and 1 comes before 9.
+
 # %% [belief] lab10.order_is_event
 # question: A customer has 10 orders. How many events is that?
 # claim: Ten; one for each order.

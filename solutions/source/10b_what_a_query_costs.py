@@ -115,7 +115,8 @@ check("lab10.cost")
 # %% [belief] lab10.tag_in_text
 # question: A group wants the tag paid. Does it get a message with the tag unpaid?
 # claim: Yes; paid is found in it.
-# refutation: Only messages with a tag of the list match. Tags are compared as a whole: unpaid is not paid.
+# refutation: Only messages with a tag of the list match. Tags are compared as a whole, letter by letter: neither unpaid
+#   nor Paid is paid.
 
 # %% [belief] lab10.reads_little
 # question: A queue has 1,000 entries, 20 of them with the tag. How many does the broker scan?
@@ -131,6 +132,11 @@ check("lab10.cost")
 # question: Does the broker scan a message without tags?
 # claim: No; there is nothing to compare.
 # refutation: The broker also scans messages without tags; count of a column leaves NULL out.
+
+# %% [belief] lab10.id_once
+# question: A sender got no answer and sent its message again. How often does the broker scan it?
+# claim: Once, because both have the same msg_id.
+# refutation: Twice: each is an entry of the queue. looked_at counts entries, not ids.
 
 # %% [belief] lab10.one_queue_0
 # question: How many queues with the number 0 does a broker have?

@@ -576,6 +576,18 @@ check("lab11.life")
 # refutation: Two units of the topic orders with one msg_id and the same keys are one order. Its sender got no answer
 #   and sent it again. It has one row, at its first offset.
 
+# %% [belief] lab11.called_is_done
+# question: A listener was called with a message. Is it consumed?
+# claim: Yes; the listener has it.
+# refutation: Not yet: the call may fail or never return. A message is consumed if one of its calls has the status
+#   SUCCESS.
+
+# %% [belief] lab11.one_name
+# question: What identifies a message in a log?
+# claim: Its msg_id alone, or its keys alone.
+# refutation: Both together. The messages of a sent batch have one msg_id, and several messages have the keys of one
+#   order: group by msg_id and keys, and join by both.
+
 # %% [belief] lab11.last_call_counts
 # question: A message was consumed, was redelivered, and failed. Is it consumed?
 # claim: No; the last call decides.

@@ -10,9 +10,9 @@
 
 ``through`` names the function of the lab that reads a store, calls the answer with its DataFrame, and collects the
 rows; without it the answer is called with the arguments themselves and returns a list of rows. A wrong table is met
-with the first of these that is true: it has other columns, or two rows for one key; its rows are a slip's, all of them
-or at the first wrong place; the rule that ``explain`` chooses; the rule of what is wrong at the first wrong row:
-"missing", "extra", "twice", or the name of a column.
+with the first of these that is true: it has other columns, or two rows for one key; the first wrong value is of another
+kind, such as a string for a number; its rows are a slip's, or its first wrong column is; the rule that ``explain``
+chooses; the rule of what is wrong at the first wrong row: "missing", "extra", "twice", or the name of a column.
 
 Where no single table is right, the right rows have the key's columns only, or there are none (``right=...``), and
 ``promises`` say what must be true of the rows (row_promises).
@@ -21,8 +21,10 @@ Where no single table is right, the right rows have the key's columns only, or t
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from mqlab.course.kit import slips as general
@@ -41,6 +43,8 @@ Promise = Callable[[Call, Sequence[Row]], Finding | None]
 
 MISSING, EXTRA, TWICE = "missing", "extra", "twice"
 ANOTHER_ROW = "{name} returned another row than the right one"
+ANOTHER_KIND = "{column} is {kind}, and here it is {other}"
+KINDS = {bool: "True or False", numbers.Number: "a number", str: "a string", datetime: "a timestamp"}
 SAME_RATIO = 1e-12  # floats are added in another order on another number of cores
 FIRST_MOMENT_MS = 10**12  # what is larger is not a duration: it is a time after September 2001
 
@@ -201,8 +205,9 @@ class Tables:
             return False
 
     def _finding(self, call: Call, rows: Sequence[Row], wrong: WrongRow) -> Finding:
-        fitting = self._fitting(call, rows, wrong)
-        chosen = fitting[0].says if fitting else ""
+        of_kind = self._another_kind(rows, wrong)
+        fitting = [] if of_kind else self._fitting(call, rows, wrong)
+        chosen = of_kind or (fitting[0].says if fitting else "")
         explained = self.explain(call, rows, wrong) if self.explain is not None and not chosen else ""
         rule = chosen or explained or self.rules.get(wrong.part) or self._usual_rule(wrong.part)
         expected, actual = self._side_by_side(wrong)
@@ -210,6 +215,16 @@ class Tables:
         beliefs = {slip.belief for slip in fitting}
         belief = beliefs.pop() if len(beliefs) == 1 else ""
         return Finding(rule, self._place(call, wrong), expected, actual, call=call, belief=belief)
+
+    def _another_kind(self, rows: Sequence[Row], wrong: WrongRow) -> str:
+        """The rule where a value cannot be right, whatever it is; where a row is missing, for its key."""
+        actual = wrong.found if wrong.part != MISSING else next(iter(rows), None)
+        for column in self.by if wrong.part == MISSING else [wrong.part]:
+            if wrong.right is not None and actual is not None and column in wrong.right:
+                kind, other = _kind(wrong.right[column]), _kind(actual[column])
+                if kind and other and kind != other:
+                    return ANOTHER_KIND.format(column=column, kind=kind, other=other)
+        return ""
 
     def _usual_rule(self, part: str) -> str:
         if part == TWICE:
@@ -223,31 +238,44 @@ class Tables:
         by_key = {self._key(row): row for row in rows}
         tables = [(slip, {self._key(row): row for row in would}) for slip in self.slips for would in slip.values(call)]
         whole = [slip for slip, table in tables if self._same_tables(table, by_key)]
-        return whole or [slip for slip, table in tables if self._same_mistake(table, by_key, wrong)]
+        right = {self._key(row): row for row in call.right}
+        return whole or [slip for slip, table in tables if self._same_mistake(table, by_key, right, wrong)]
 
     def _same_tables(self, table: Table, other: Table) -> bool:
         return table.keys() == other.keys() and not any(any(self._differing(table[key], other[key])) for key in table)
 
-    def _same_mistake(self, table: Table, other: Table, wrong: WrongRow) -> bool:
-        """Where rows are missing or too many, the keys must be the slip's; in a row, the wrong column's value."""
+    def _same_mistake(self, table: Table, other: Table, right: Table, wrong: WrongRow) -> bool:
+        """Where rows are missing or too many, the keys must be the slip's; otherwise the wrong values of the column,
+        and no column of the first wrong row may be right that the slip gets wrong.
+        """
         if wrong.part in (MISSING, EXTRA):
             return table.keys() == other.keys()
-        row = table.get(wrong.key)
         assert wrong.right is not None and wrong.found is not None
-        mistaken = row is not None and not self._same(wrong.part, row[wrong.part], wrong.right[wrong.part])
-        return mistaken and row is not None and self._same(wrong.part, row[wrong.part], wrong.found[wrong.part])
+        mistakes = set(self._differing(wrong.right, table.get(wrong.key, wrong.right)))
+        if wrong.part not in mistakes or not mistakes <= set(self._differing(wrong.right, wrong.found)):
+            return False
+        values = [
+            [rows[key][wrong.part] for rows in (table, other, right)] for key in right if key in table.keys() & other
+        ]
+        return all(
+            self._same(wrong.part, mine, its) for slip, mine, its in values if not self._same(wrong.part, slip, mine)
+        )
 
     def _side_by_side(self, wrong: WrongRow) -> tuple[object, object]:
         """The right row and the one that was found; numbers are rounded unless that hides what is different."""
         if wrong.part == TWICE:
             return "one row", "two rows"
-        rounded = self._plain(wrong.right, rounded=True), self._plain(wrong.found, rounded=True)
-        return rounded if rounded[0] != rounded[1] else (self._plain(wrong.right), self._plain(wrong.found))
+        columns = self.columns
+        if wrong.right is not None and wrong.found is not None:  # what differs comes first: a row may be long
+            columns = tuple(dict.fromkeys([*self._differing(wrong.right, wrong.found), *columns]))
+        plain = (self._plain(wrong.right, columns), self._plain(wrong.found, columns))
+        rounded = (self._plain(wrong.right, columns, rounded=True), self._plain(wrong.found, columns, rounded=True))
+        return rounded if rounded[0] != rounded[1] else plain
 
-    def _plain(self, row: Row | None, *, rounded: bool = False) -> object:
+    def _plain(self, row: Row | None, columns: Sequence[str], *, rounded: bool = False) -> object:
         if row is None:
             return "no such row"
-        return {column: _shown(column, row[column], rounded) for column in self.columns if column in row}
+        return {column: _shown(column, row[column], rounded) for column in columns if column in row}
 
     def _place(self, call: Call, wrong: WrongRow) -> str:
         row = wrong.right or wrong.found
@@ -265,7 +293,8 @@ class Tables:
             other = second.get(key)
             if other is None or any(self._differing(row, other)):
                 wrong = WrongRow(key, "", row, other)
-                return Finding(self.again, self._place(call, wrong), self._plain(row), self._plain(other), call=call)
+                before, now = self._plain(row, self.columns), self._plain(other, self.columns)
+                return Finding(self.again, self._place(call, wrong), before, now, call=call)
         return None
 
 
@@ -279,6 +308,16 @@ def _shown(column: str, value: Any, rounded: bool = False) -> Any:
         return float(f"{value:.5g}")
     is_moment = column.endswith("_ms") and type(value) is int and value >= FIRST_MOMENT_MS
     return TimeOfDay(value) if is_moment else value
+
+
+def _kind(value: Any) -> str:
+    """What a value is, in words; "" for None.
+
+    >>> _kind("3"), _kind(3.5), _kind(True), _kind([3])
+    ('a string', 'a number', 'True or False', 'a list')
+    """
+    words = (words for kind, words in KINDS.items() if isinstance(value, kind))
+    return "" if value is None else next(words, f"a {type(value).__name__}")
 
 
 def _hashable(value: Any) -> Any:

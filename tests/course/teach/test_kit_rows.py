@@ -99,6 +99,13 @@ def test_any_order_harmless_forms_and_other_columns_are_taken(rows: object) -> N
         (changed(0, messages=77), "a gift", "broker 'a', queue 0", RIGHT[0]),
         (changed(0, mean=0.32), "another rule", "broker 'a', queue 0", RIGHT[0]),
         (RIGHT[1:], "a row for each queue", "broker 'a', queue 0", RIGHT[0]),
+        (changed(0, messages="5"), "messages is a number, and here it is a string", "broker 'a', queue 0", RIGHT[0]),
+        (
+            [row | {"queue": str(row["queue"])} for row in RIGHT],
+            "queue is a number, and here it is a string",
+            "broker 'a', queue 0",
+            RIGHT[0],
+        ),
         ([*RIGHT, RIGHT[0] | {"queue": 9}], "another rule", "broker 'a', queue 9", "no such row"),
         ([*RIGHT, RIGHT[0]], "One row for each broker, queue", "broker 'a', queue 0", "one row"),
         ([{"broker": "a"}], "counts returns the columns broker, queue, messages, mean", "its rows", None),
@@ -128,7 +135,7 @@ BY_MINUTE = Rows(
 def test_a_time_of_a_row_is_shown_with_the_time_of_day_and_a_duration_is_not() -> None:
     finding = told(BY_MINUTE, [{"minute_ms": 1_731_319_260_000, "p99_ms": 61}])
     assert finding is not None and finding.first_wrong == "minute_ms 1731319260000 (10:01:00)"
-    assert repr(finding.expected) == "{'minute_ms': 1731319260000 (10:01:00), 'p99_ms': 60}"
+    assert repr(finding.expected) == "{'p99_ms': 60, 'minute_ms': 1731319260000 (10:01:00)}"  # what differs comes first
     assert finding.found == {"minute_ms": 1_731_319_260_000, "p99_ms": 61}
 
 
@@ -143,13 +150,33 @@ def test_a_number_is_rounded_unless_that_hides_what_is_different(found: float, s
     [
         (twice(), "copies count once", "b.x"),
         (changed(1, messages=8), "the first counts", "b.y"),
-        (changed(1, messages=14), "copies count once", "b.x"),  # only here: the value of the first wrong row decides
+        (changed(1, messages=14), "copies count once", "b.x"),  # only here: every wrong value is the slip's
+        ([*changed(1, messages=14)[:2], RIGHT[2] | {"messages": 9}], "count them", ""),  # by chance: another one is not
+        ([RIGHT[0], twice()[1], RIGHT[2] | {"mean": 0.7}], "copies count once", "b.x"),
         (RIGHT[:2], "two brokers", ""),  # two misunderstandings give these rows: none of them is blamed
     ],
 )
 def test_a_slip_is_named_when_its_rows_are_found(rows: object, rule: str, belief: str) -> None:
     finding = told(COUNTS, rows)
     assert finding is not None and (finding.rule, finding.belief) == (rule, belief)
+
+
+def test_a_slip_that_errs_where_the_answer_is_right_is_not_named() -> None:
+    """The fullest queue in place of the emptiest: one less is its number by chance, and its name is not."""
+    emptiest = {"topic": "t", "queue": 1, "messages": 48}
+    fullest = Rows(
+        "labxx.fullest",
+        "fullest()",
+        points=1,
+        about="stores",
+        calls=lambda seed: [Call(right=[{"topic": "t", "queue": 0, "messages": 49}])],
+        columns=("topic", "queue", "messages"),
+        by=("topic",),
+        rules={"messages": "count them", "queue": "the fullest one"},
+        slips=[Slip("upwards", lambda call: [emptiest], "sort downwards", "b.x")],
+    )
+    said = [told(fullest, [emptiest | {"queue": queue}]) for queue in (0, 1)]
+    assert [finding and finding.rule for finding in said] == ["count them", "sort downwards"]
 
 
 def test_an_answer_without_a_store_gets_its_arguments_and_returns_rows() -> None:

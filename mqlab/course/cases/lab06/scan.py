@@ -99,11 +99,11 @@ def dense(rng: random.Random) -> Call:
     return queue_call(_tags(size, range(0, size, every)), 0, f"every entry in {every}, in memory")
 
 
-def cold(rng: random.Random) -> Call:
-    """The beginning is on disk, the end in memory; a pull has its eighth match right before the border."""
+def cold(rng: random.Random, entries_after: int = 0) -> Call:
+    """The beginning is on disk, the end in memory; a pull has its eighth match so many entries before the border."""
     size = rng.randint(220, 300)
     places = set(rng.sample(range(size), size // 2))
-    border = sorted(places)[8 * rng.randint(5, 7) - 1] + 1
+    border = sorted(places)[8 * rng.randint(5, 7) - 1] + 1 + entries_after
     return queue_call(_tags(size, places), border, f"{border} of {size} entries on disk")
 
 
@@ -123,7 +123,7 @@ def _tags(size: int, places: Sequence[int] | set[int] | range) -> list[str]:
 def queues(seed: int) -> list[Call]:
     """One queue of each kind."""
     rng = random.Random(f"lab06.scan {seed}")
-    return [dense(rng), sparse(rng), cold(rng), mixed(rng)]
+    return [dense(rng), sparse(rng), cold(rng), mixed(rng), cold(rng, 1)]
 
 
 def _as(call: Call, **misread: object) -> list[tuple[int, int, int]]:
@@ -139,13 +139,11 @@ def _explain(call: Call, answer: list[tuple[int, int, int]], seen: Difference) -
         return BEGIN_RULE
     if got[2] > right[0] + ENTRIES:
         return ENTRIES_RULE
-    if got[2] == got[0] + got[1] and got[1] == right[1]:
+    if got[1] == right[1] and got[2] < right[2]:
         return NEXT_RULE
-    if right[0] < call["memory_from"]:
-        return DISK_RULE
     if got[1] != right[1] and got[2] == right[2]:
         return FOUND_RULE
-    return FULL_RULE
+    return DISK_RULE if right[0] < call["memory_from"] else FULL_RULE
 
 
 SCAN = Pure(
@@ -159,6 +157,8 @@ SCAN = Pure(
     rules={"number": NUMBER_RULE, "queue_offset": BEGIN_RULE, "found": FOUND_RULE, "next_offset": NEXT_RULE},
     slips=[
         Slip("until something is found", lambda call: _as(call, counts_found=True), ENTRIES_RULE, "lab06.scans_on"),
+        Slip("8 from memory too", lambda call: _as(call, in_memory=ON_DISK), DISK_RULE),
+        Slip("the reverse", lambda call: _as(call, in_memory=ON_DISK, on_disk=IN_MEMORY), DISK_RULE),
         Slip("32 from the disk too", lambda call: _as(call, on_disk=IN_MEMORY), DISK_RULE, "lab06.always_32"),
         Slip(
             "a part of a tag",

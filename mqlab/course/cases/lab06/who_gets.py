@@ -38,6 +38,7 @@ HASH_RULE = (
 QUEUES_RULE = "A member receives messages of its own queues only, whatever the broker would let through"
 STAR_RULE = "A member with * takes every tag, but it only sees what the broker's filter has let through"
 MEMBERS_RULE = "Every member is in the dictionary, with an empty list if it receives nothing; no other name is"
+ORDER_RULE = "These are the right keys in another order: the keys of each member are in the order of the messages"
 NOBODY_RULE = "List what no member has received, in the order of the messages"
 
 
@@ -176,6 +177,8 @@ def _explain(call: Call, answer: Any, seen: Any) -> str:
     members, messages, text_in_pull = call["members"], call["messages"], call["text_in_pull"]
     if got.keys() != members.keys():
         return MEMBERS_RULE
+    if all(sorted(keys) == sorted(call.right[0][name]) for name, keys in got.items()):
+        return ORDER_RULE
     foreign = [
         (name, key)
         for name, keys in got.items()
@@ -193,6 +196,9 @@ def _explain(call: Call, answer: Any, seen: Any) -> str:
     )
     if unasked:
         return CLIENT_RULE
+    wrong = [member["tags"] for name, member in members.items() if got[name] != call.right[0][name]]
+    if ["*"] in wrong:
+        return STAR_RULE
     if text_in_pull:
         return TEXT_RULE
     if any(member["tags"] == ["*"] for member in members.values()):

@@ -29,6 +29,7 @@ from mqlab.rocketmq.wire.record import Record
 MESSAGES = 6_000
 BROKERS = ("broker-a", "broker-b")
 LOG_FILE_BYTES = 4_096
+HIGH_NUMBER = 100  # customers of this number come first by name, and last by number
 
 
 @functools.cache
@@ -92,18 +93,20 @@ def even_day(seed: int) -> Store:
 
 
 def _even_records(broker: str, rng: random.Random) -> Iterator[Record]:
-    """Letters: equally many in the later queues of the first broker and in the earlier ones of the second. Orders: four
-    customers with equally many events. Notes: the fullest queue has messages without keys.
+    """Letters: equally many in the later queues of the first broker and in the earlier ones of the second; the first
+    is in the later queue. Orders: four customers with equally many events. Notes: the fullest queue has messages
+    without keys.
     """
     first = 10 * rng.randint(1, 8)
     for number in range(20 if broker == "broker-b" else 0):  # what retention takes
         yield _record("orders", number % 2, "paid", f"O{number} C{first + 7}", "старый заказ 🎁 " * 8)
     for number in range(12):
-        tags = ("paid", "Paid", None, "created", "paid || created", "prepaid")[number % 6]
-        keys = (f"O{number} C{first + 3 - number % 4}", f"gift C{first + 3 - number % 4} O{number}")[number // 4 % 2]
+        tags = ("paid", "Paid", "created", None, "paid || created", "prepaid")[number % 6]
+        customer = f"C{HIGH_NUMBER * (broker == 'broker-b') + first + 3 - number % 4}"
+        keys = (f"O{number} {customer}", f"giftC{first} {customer} O{number}")[number // 4 % 2]
         yield _record("orders", number % 2, tags, keys, f"заказ {rng.randint(1, 99)}")
     for number in range(6):
-        yield _record("letters", number % 2 + 2 * (broker == "broker-a"), None, f"L{number}", "письмо")
+        yield _record("letters", 1 - number % 2 + 2 * (broker == "broker-a"), None, f"L{number}", "письмо")
     for number in range(7 if broker == "broker-a" else 0):
         yield _record("notes", int(number >= 4), None, None if number < 4 else f"N{number}", "записка")
 
@@ -117,8 +120,8 @@ def _folder() -> Path:
 
 def _odd_records(broker: str) -> list[Record]:
     kinds = [
-        ("paid", "O1 C7 giftCard"),
-        ("unpaid", "giftCard C7 O2"),
+        ("paid", "O1 C7 giftC5"),
+        ("unpaid", "giftC5 C7 O2"),
         (None, "O3 C8"),
         ("created", None),
         ("paid || created", "O4"),
@@ -130,7 +133,10 @@ def _odd_records(broker: str) -> list[Record]:
     for number in range(48 if broker == "broker-b" else 32):
         tags, keys = kinds[number % len(kinds)]
         records.append(_record("orders", number % 4, tags, keys, f"заказ {number} 🎁 " * 4))
-    records += [_record("letters", number % 2, None, None, "письмо") for number in range(6)]
+    ids = ("1" * 32, "2" * 32, "3" * 32, "2" * 32, "4" * 32, "5" * 32)  # the fourth letter is the second, sent again
+    records += [
+        _record("letters", 1 - number % 2, None, None, "письмо", UNIQ_KEY=unique) for number, unique in enumerate(ids)
+    ]
     for number in range(4):
         origin = f"{broker}-{number % 2}".encode().hex().upper().ljust(32, "0")
         waits = {
@@ -145,6 +151,9 @@ def _odd_records(broker: str) -> list[Record]:
         waits = {"ORIGIN_MESSAGE_ID": f"{broker}+{number}".encode().hex().upper().ljust(32, "0")}
         waits |= {"RETRY_TOPIC": "orders", "REAL_TOPIC": "%RETRY%billing"}
         records.append(_record("SCHEDULE_TOPIC_XXXX", 2, "paid", "O1 C7", "ещё ждёт", **waits))
+    origin = broker.encode().hex().upper().ljust(32, "2")
+    unkeyed = {"ORIGIN_MESSAGE_ID": origin, "UNIQ_KEY": origin[::-1], "RETRY_TOPIC": "letters"}
+    records.append(_record("%RETRY%billing", 0, None, None, "письмо ещё раз", **unkeyed))
     records.append(_record("RETRY-later", 0, None, None, "не повтор", ORIGIN_MESSAGE_ID="1" * 32))
     records += [_record("orders-eu", number % 2, "paid", "O8 C9", "заказ из ЕС") for number in range(6)]
     records.append(_record("%DLQ%billing", 0, "paid", "O1 C7", "всё", ORIGIN_MESSAGE_ID="0" * 32, RETRY_TOPIC="orders"))

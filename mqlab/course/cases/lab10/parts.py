@@ -18,7 +18,7 @@ from mqlab.course.teach.exercises import Call
 PARTS = 16
 FULLEST_PART = 1.5
 ALL_RULE = "Every message of the topic orders must be in exactly one part"
-RANGE_RULE = "A part is a number from 0 to parts - 1; a hash may be negative, and % keeps its sign"
+RANGE_RULE = "A part is a whole number from 0 to parts - 1; a hash may be negative, and % keeps its sign"
 ORDER_RULE = "All messages of one order must be in one part: otherwise following an order needs a shuffle"
 EVEN_RULE = f"The fullest part may hold at most {FULLEST_PART} times the mean: one hot customer must not fill it"
 SAME_RULE = "The same question must have the same answer: a repeated task must not move messages"
@@ -39,11 +39,11 @@ def _order(call: Call, row: Row) -> str | None:
 
 
 def _by(*columns: str) -> Callable[[Call, Sequence[Row]], bool]:
-    """Whether messages that are alike in these columns, of which there are some, are in one part."""
+    """Whether messages that are alike in these columns are in one part, and others in another part."""
 
     def follows(call: Call, rows: Sequence[Row]) -> bool:
         values = [(str([call.given[place_of(row)][name] for name in columns]), row["part"]) for row in rows]
-        return len(set(values)) == len(dict(values)) < len(values)
+        return len(set(dict(values).values())) > 1 and len(set(values)) == len(dict(values)) < len(values)
 
     return follows
 

@@ -138,7 +138,8 @@ OPTIONS_OF_A_READ = Pure(
     rules={
         "a list": "An option is one string: join the names or numbers of a list with commas",
         "another name": "The options have the names of the table: topic, queues, startTime, endTime, columns",
-        "another value": "columns and topic use the source's names; join several with commas, without spaces",
+        "another value": "The source takes names in topic and columns, numbers in queues, and whole ms in startTime "
+        "and endTime; several names or numbers are joined with commas",
         "columns": "columns names only what the query uses: a selecting column need not be decoded",
         "time": "startTime and endTime are store times in ms: the read begins at startTime and ends before endTime",
         "chosen": CHOSEN_RULE,

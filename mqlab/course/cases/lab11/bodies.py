@@ -14,7 +14,7 @@ from typing import Any
 from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.given.lab11 import trace_tables as trace
 from mqlab.course.given.lab11.trace_tables import Row
-from mqlab.course.kit import Rows, Slip
+from mqlab.course.kit import OneOf, Rows, Slip
 from mqlab.course.kit.rows import WrongRow
 from mqlab.course.teach.exercises import Call
 from mqlab.course.words import refutation
@@ -54,7 +54,7 @@ class Writer:
     def _keys(self) -> str:
         return self._rng.choice(KEYS)
 
-    def pub(self, success: bool, *, keys: str | None = "order-1", old: bool = False) -> bytes:
+    def pub(self, success: bool, *more: str, keys: str | None = "order-1", old: bool = False) -> bytes:
         """A message was sent; an old client does not tell its offset_msg_id."""
         offset_msg_id = () if old else (self._id(),)
         return entry(
@@ -72,6 +72,7 @@ class Writer:
             0,
             *offset_msg_id,
             success,
+            *more,
         )
 
     def before(self, keys: str | None = None, *more: str) -> bytes:
@@ -115,17 +116,30 @@ class Writer:
         """A number that is none."""
         return self.before().replace(b"SubBefore\x011", b"SubBefore\x01x", 1)
 
+    def damaged_later(self) -> bytes:
+        """The number is the cost."""
+        return entry("SubAfter", self._id(), self._id(), "12x", True, self._keys(), 0, self._next_ms(), "billing")
+
 
 def calls(seed: int) -> Iterator[Call]:
     """Bodies of new clients, of old ones, damaged ones, and bodies that end too early."""
     write = Writer(seed)
-    new = [write.pub(True), write.pub(False, keys=None), write.before(), write.after(True), write.after(False)]
-    yield _call("the body of a new client", *new, write.end())
+    new = [write.pub(True), write.pub(False, keys=None), write.before(""), write.after(True), write.after(False)]
+    yield _call("the body of a new client", *new, write.end(), write.pub(True, ADDRESS))
     old = [write.pub(True, old=True), write.pub(False, old=True, keys=None), write.before("заказ-5", ADDRESS)]
     yield _call("the body of old clients", *old, write.after(True, old=True), write.after(False, old=True))
     short = write.before().rpartition(CONTENT_SPLITTER.encode())[0] + END
     both = write.damaged().rpartition(CONTENT_SPLITTER.encode())[0] + END  # too short, and not a number
-    yield _call("a damaged body", write.before(), write.recalled(), short, write.damaged(), both, write.after(True))
+    yield _call(
+        "a damaged body",
+        write.before(),
+        write.recalled(),
+        short,
+        write.damaged(),
+        both,
+        write.after(True),
+        write.damaged_later(),
+    )
     last = write.after(True)
     yield _call("a body that ends inside a number", write.before(), last[: last.rindex(b"\x01billing") - 3])
     yield _call("a body that ends inside a letter", write.pub(True), write.before("заказ")[:-2])
@@ -150,12 +164,12 @@ def _every_text_is_true(call: Call) -> list[Row]:
     return [row if row["success"] is None else row | {"success": True} for row in trace.read_entries(call["body"])]
 
 
-def _keys_at_the_end(call: Call) -> list[Row]:
-    rows = trace.read_entries(call["body"])
-    return [
-        row | {"keys": field[-1]} if row["kind"] == "SubBefore" else row
-        for row, field in zip(rows, _fields(call["body"]), strict=True)
-    ]
+def _from_the_end(call: Call) -> OneOf:
+    """What comes of the last field, for the keys of a SubBefore entry or the success of a Pub entry."""
+    rows = list(zip(trace.read_entries(call["body"]), _fields(call["body"]), strict=True))
+    keys = [row | {"keys": field[-1]} if row["kind"] == "SubBefore" else row for row, field in rows]
+    success = [row | {"success": field[-1] == "true"} if row["kind"] == "Pub" else row for row, field in rows]
+    return OneOf((keys, success))
 
 
 def _success_at_13(call: Call) -> list[Row]:
@@ -201,20 +215,22 @@ ENTRIES = Rows(
         Slip("without the rest", _without_the_rest, belief="lab11.rest_is_nothing"),
         Slip("the rest is an entry", _rest_as_an_entry, belief="lab11.rest_is_whole"),
         Slip("every text is true", _every_text_is_true, belief="lab11.false_is_true"),
-        Slip("keys at the end", _keys_at_the_end, belief="lab11.counted_from_the_end"),
+        Slip("from the end", _from_the_end, belief="lab11.counted_from_the_end"),
         Slip("success at 13", _success_at_13, belief="lab11.one_release"),
         Slip("every number is one", _no_number_is_wrong, belief="lab11.enough_fields"),
         Slip("null is a text", _null_is_text, belief="lab11.null_is_text"),
     ],
     rules={
-        "missing": "Each entry has a row. An unreadable one has its position and a reason",
+        "missing": "Each entry has a row, with its position from 0 on. An unreadable one has a position and a reason",
         "extra": "An entry ends with 0x02. After the last end mark there is nothing, or an entry that was cut",
         "reason": f"The first that is true: {trace.NO_END_MARK!r} after the last 0x02, {trace.UNKNOWN_KIND!r} if "
         f"FIELDS has no such kind, {trace.TOO_SHORT!r} if it has fewer fields than FEWEST, "
         f"{trace.NOT_A_NUMBER!r} if a field of NUMBERS is not a number",
         "kind": "kind is field 0; an entry that has a reason has None in every column but position and reason",
-        "success": refutation("lab11.false_is_true"),
-        "keys": refutation("lab11.counted_from_the_end"),
+        "success": 'success is True where the string is "true", False where it is another one, and None in an entry '
+        "that has no such field",
+        "keys": 'keys are the string in the field that FIELDS names, decoded as UTF-8: "" if the message has none, '
+        "None for null",
         "": "FIELDS has the number of the field for each column of a kind; a missing field is None",
     },
 )

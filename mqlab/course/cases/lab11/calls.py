@@ -21,6 +21,11 @@ from mqlab.course.teach.exercises import Call
 from mqlab.course.words import refutation
 
 COLUMNS = ("group_name", "request_id", "msg_id", "keys", "retry_times", "started_ms", "ended_ms", "status")
+END_LOST = (
+    "This call has a SubAfter entry, and your table lost it. A trace message has several entries: trace_msg_id and "
+    "position together name one. An old client writes no group into its SubAfter: join by request_id and msg_id"
+)
+END_WITHOUT_TIME = "An old client writes no time_ms into its SubAfter entry, and its call did return: look at success"
 BELIEFS_OF_TWICE = ("lab11.id_names_a_call", "lab11.request_is_message", "lab11.stored_once")
 
 
@@ -68,8 +73,17 @@ def _by_cost(call: Call) -> list[Row]:
     ]
 
 
+def _without_old_ends(call: Call) -> list[Row]:
+    ends = (row for row in entries_of(call["entries"]) if row["kind"] == "SubAfter")
+    old = {(row["request_id"], row["msg_id"]) for row in ends if row["time_ms"] is None}
+    rows = calls_of(call["entries"])
+    return [row | {"ended_ms": None} if (row["request_id"], row["msg_id"]) in old else row for row in rows]
+
+
 def _explain(call: Call, rows: Sequence[Mapping[str, Any]], wrong: WrongRow) -> str:
-    """Where a key has several rows: which of the joins has made them?"""
+    """Where an end was lost: how? Where a key has several rows: which of the joins has made them?"""
+    if wrong.part == "status" and wrong.found is not None and wrong.found["status"] == trace.NO_RESULT:
+        return END_LOST if wrong.found["ended_ms"] is None else END_WITHOUT_TIME
     if wrong.part != "twice":
         return ""
     entries = entries_of(call["entries"])
@@ -107,14 +121,11 @@ CALLS = Rows(
             belief="lab11.no_end_is_failure",
         ),
         Slip("by cost", _by_cost, belief="lab11.cost_is_length"),
-        Slip(
-            "null of an old client",
-            _wrongly(lambda row: row | {"ended_ms": None} if row["request_id"].startswith("0A0000990000") else row),
-            belief="lab11.old_tells_when",
-        ),
+        Slip("null of an old client", _without_old_ends, belief="lab11.old_tells_when"),
     ],
     rules={
-        "missing": "Each SubBefore entry has a row, with or without an end: a left join",
+        "missing": "Each SubBefore entry has a row, with or without an end: a left join. Only an entry with the same "
+        "trace_msg_id and position is the same entry",
         "extra": "A row is a call that has begun: it has a SubBefore entry",
         "twice": "One row per request_id and msg_id: a call, and a message in it",
         "status": "status is SUCCESS or FAILED by success of the SubAfter entry, and NO_RESULT without one",

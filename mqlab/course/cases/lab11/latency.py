@@ -138,10 +138,11 @@ SLOW_WHEN = Rows(
         Slip("from the last copy", _wrongly(begins=_last_copy), belief="lab11.copy_starts_clock"),
     ],
     rules={
-        "missing": "Each minute in which an order with one of the tags was stored has a row",
+        "missing": "Each minute in which an order with one of the tags was stored has a row. minute_ms is its "
+        "beginning in ms, a multiple of 60,000",
         "extra": "A minute is that in which the order was stored first",
         "orders": "orders is the number of orders with one of the tags that were stored first in this minute",
-        "waiting": "waiting is the share of these orders without a successful call",
+        "waiting": "waiting is the share of these orders, from 0 to 1, without a successful call",
         "p50_ms": f"p50_ms is functions.percentile(…, 0.5) of {TIMES}",
         "p99_ms": f"p99_ms is functions.percentile(…, 0.99) of {TIMES}",
     },

@@ -21,7 +21,7 @@ from mqlab.course.cases.lab11.days import DAYS_KEPT, calls_of, day
 from mqlab.course.given.lab11 import trace_tables as trace
 from mqlab.course.given.lab11.lag_board import offsets_in
 from mqlab.course.given.lab11.trace_tables import Row
-from mqlab.course.kit import Rows, Slip
+from mqlab.course.kit import OneOf, Rows, Slip
 from mqlab.course.kit.rows import WrongRow
 from mqlab.course.teach.exercises import Call
 from mqlab.course.words import refutation
@@ -108,6 +108,16 @@ def any_success(calls: Sequence[Row], dead: bool) -> str:
     return "dead" if dead else "pending" if calls else ""
 
 
+def any_call(calls: Sequence[Row], dead: bool) -> str:
+    """As if whatever was called were done."""
+    return "consumed" if calls else any_success(calls, dead)
+
+
+def no_success(calls: Sequence[Row], dead: bool) -> str:
+    """As if no call told of a success."""
+    return "dead" if dead else "pending" if calls else ""
+
+
 def last_call(calls: Sequence[Row], dead: bool) -> str:
     """As if the last call decided."""
     if not calls or dead:
@@ -158,8 +168,8 @@ def _called_only(call: Call) -> list[Row]:
     return [row for row in life(facts(call["messages"])) if row["calls"]]
 
 
-def _offset_first(call: Call) -> list[Row]:
-    """As if whatever the offset has passed were done."""
+def _by_offset(call: Call) -> OneOf:
+    """As if whatever the offset has passed were done. Of the others calls tell, or that they failed, or nothing."""
     known = facts(call["messages"])
     past = {
         (group, same)
@@ -167,13 +177,13 @@ def _offset_first(call: Call) -> list[Row]:
         for group in known.groups
         if unit["queue_offset"] < known.committed.get((*_place(unit)[:3], group), 0)
     }
-    rows = life(known)
-    return [row | {"outcome": "consumed"} if (row["group_name"], same_message(row)) in past else row for row in rows]
-
-
-def _offset_alone(call: Call) -> list[Row]:
-    rows = _offset_first(call)
-    return [row if row["outcome"] == "consumed" else row | {"outcome": "pending"} for row in rows]
+    return OneOf(
+        [
+            row | {"outcome": "consumed"} if (row["group_name"], same_message(row)) in past else row
+            for row in life(known, judge=judge)
+        ]
+        for judge in (any_success, no_success, lambda calls, dead: "pending")
+    )
 
 
 def asked(seed: int) -> list[Call]:
@@ -210,8 +220,8 @@ LIFE = Rows(
     slips=[
         Slip("called only", _called_only, belief="lab11.only_called"),
         Slip("last call", _wrongly(judge=last_call), belief="lab11.last_call_counts"),
-        Slip("offset first", _offset_first, belief="lab11.passed_is_done"),
-        Slip("offset alone", _offset_alone, belief="lab11.passed_is_done"),
+        Slip("any call", _wrongly(judge=any_call), belief="lab11.called_is_done"),
+        Slip("by the offset", _by_offset, belief="lab11.passed_is_done"),
         Slip("any group", _wrongly(of_group=False), belief="lab11.one_fate"),
         Slip("never lost", _wrongly(passed=lambda reads: "filtered"), belief="lab11.passed_is_filtered"),
         Slip("always lost", _wrongly(passed=lambda reads: "lost"), belief="lab11.passed_is_lost"),

@@ -35,25 +35,26 @@ OF_YESTERDAY = 4
 
 @functools.cache
 def stormy(seed: int) -> Store:
-    """The day of a seed, and a broker that stores retries of yesterday's messages when no shop sends."""
+    """The day of a seed, and a broker that stores retries of yesterday's messages when no shop sends, and a minute
+    later a message that nobody reads, in a topic with RETRY in its name.
+    """
     folder = shared_folder("storm")
     shutil.copytree(day(seed), folder, dirs_exist_ok=True)
     at_ms = max(unit["stored_ms"] for unit in units_in(str(folder))) + 5 * MINUTE
-    store_of(
-        folder / "broker-d",
-        (
-            Stored(
-                at_ms + number,
-                f"{names.RETRY_PREFIX}mail",
-                0,
-                b"of yesterday",
-                {p.UNIQ_KEY: f"0A000009{number:024X}", p.KEYS: f"y-{number}"},
-                at_ms - 20 * HOUR,
-                1,
-            )
-            for number in range(OF_YESTERDAY)
-        ),
-    )
+    of_yesterday = [
+        Stored(
+            at_ms + number,
+            f"{names.RETRY_PREFIX}mail",
+            0,
+            b"of yesterday",
+            {p.UNIQ_KEY: f"0A000009{number:024X}", p.KEYS: f"y-{number}"},
+            at_ms - 20 * HOUR,
+            1,
+        )
+        for number in range(OF_YESTERDAY)
+    ]
+    unread = Stored(at_ms + MINUTE, "RETRY-later", 0, b"of a shop", {p.UNIQ_KEY: f"0A00000A{0:024X}", p.KEYS: "later"})
+    store_of(folder / "broker-d", [*of_yesterday, unread])
     return Store(str(folder), f"the day of seed {seed}, and a broker with retries of yesterday")
 
 
@@ -261,7 +262,8 @@ STORM = Rows(
         ),
     ],
     rules={
-        "missing": "Each minute in which something was stored has a row",
+        "missing": "Each minute in which something was stored has a row. minute_ms is its beginning in ms, a multiple "
+        "of 60,000",
         "extra": "A minute is that of store_timestamp, and trace is left out",
         "stored": "stored is the number of units in this minute, of all topics but RMQ_SYS_TRACE_TOPIC",
         "retries": "retries is the number of units in topics that begin with %RETRY%",
