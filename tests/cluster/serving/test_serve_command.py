@@ -135,15 +135,15 @@ def test_what_it_refuses_has_a_reason_and_no_traceback(arguments: list[str], wor
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
-    with serving(tmp_path, *ANYWHERE) as (_, addresses):
-        taken = addresses["namesrv"]
-        old = tmp_path / "old.json"
-        old.write_text("{}", "utf-8")
-        asked = ["--store", str(tmp_path / "b"), "--namesrv", taken, "--broker", FREE, "--port-file", str(old)]
+    old = tmp_path / "old.json"
+    old.write_text("{}", "utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        name_server = f"127.0.0.1:{taken.getsockname()[1]}"
+        asked = ["--store", str(tmp_path / "b"), "--namesrv", name_server, "--broker", FREE, "--port-file", str(old)]
         found = CliRunner().invoke(main, ["serve", *asked])
     assert found.exit_code == 2
     assert not old.exists()
-    assert f"cannot listen at {taken}" in found.stderr
+    assert f"cannot listen at {name_server}" in found.stderr
 
 
 def test_an_error_after_the_start_ends_the_server(tmp_path: Path) -> None:
