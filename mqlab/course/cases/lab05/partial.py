@@ -163,17 +163,7 @@ def _nothing_lost(today: Bank) -> Finding | None:
         if not lost:
             continue
         belief = "lab05.no_exception" if decision.said[1] >= len(decision.charged) - 1 else "lab05.ack_counts"
-        where = f"{_where(decision)}: message {lost[0]}, {decision.keys[lost[0]]}"
-        actual = f"{tuple(decision.said)}: it is taken as good, and never redelivered"
-        return Finding(
-            refutation(belief),
-            where,
-            right(decision.charged),
-            actual,
-            call=_call(decision),
-            lab=today.lab,
-            belief=belief,
-        )
+        return _told(today, decision, lost[0], belief, "it is taken as good, and never redelivered")
     return None
 
 
@@ -186,18 +176,15 @@ def _nothing_again_without_need(today: Bank) -> Finding | None:
         belief = (
             "lab05.all_or_nothing" if decision.said[0] != CONSUME_SUCCESS or decision.said[1] < 0 else "lab05.one_less"
         )
-        where = f"{_where(decision)}: message {more[0]}, {decision.keys[more[0]]}"
-        actual = f"{tuple(decision.said)}: it was charged, and is sent back to be charged again"
-        return Finding(
-            refutation(belief),
-            where,
-            right(decision.charged),
-            actual,
-            call=_call(decision),
-            lab=today.lab,
-            belief=belief,
-        )
+        return _told(today, decision, more[0], belief, "it was charged, and is sent back to be charged again")
     return None
+
+
+def _told(today: Bank, decision: Decision, index: int, belief: str, happened: str) -> Finding:
+    """What is said of a message of a batch."""
+    where = f"{_where(decision)}: message {index}, {decision.keys[index]}"
+    expected, actual = right(decision.charged), f"{tuple(decision.said)}: {happened}"
+    return Finding(refutation(belief), where, expected, actual, call=_call(decision), lab=today.lab, belief=belief)
 
 
 def _all_charged(today: Bank) -> Finding | None:
