@@ -19,6 +19,7 @@ from typing import Any
 from mqlab.course.cases.lab02.clusters import SHOP, TOPIC
 from mqlab.course.kit.crashing import EveryCrash
 from mqlab.course.kit.days import DatabaseTables, Day, Does, LabDatabases, NotMade, Played, Topics, takes
+from mqlab.course.kit.promises import broken
 from mqlab.course.teach.exercises import Finding
 from mqlab.course.teach.lives import anew
 from mqlab.course.words import refutation
@@ -257,7 +258,7 @@ def _none_is_invented(today: ShopDay) -> Finding | None:
         if message.keys not in orders:
             belief = "lab02.send_first"
             where = f"{message.keys}: a message, stored at {calendar(message.store_timestamp)}"
-            return Finding(refutation(belief), where, "a row in orders", "no order", lab=today.lab, belief=belief)
+            return broken(today, where, "a row in orders", "no order", belief=belief)
     return None
 
 
@@ -278,7 +279,7 @@ def _each_arrives(today: ShopDay) -> Finding | None:
         else:
             _raise_a_mistake(today.relay_raised)
             return Finding(SENT_RULE, where, "a message", "in the outbox, not marked, not sent", lab=today.lab)
-        return Finding(refutation(belief), where, "a message", "none", lab=today.lab, belief=belief)
+        return broken(today, where, "a message", "none", belief=belief)
     return None
 
 

@@ -16,6 +16,7 @@ from mqlab.course.cases.forbids import FORBIDS
 from mqlab.course.cases.lab02.clusters import SHOP, TOPIC
 from mqlab.course.kit import World
 from mqlab.course.kit.days import Day, Does, Played, Waits
+from mqlab.course.kit.promises import broken
 from mqlab.course.teach.exercises import Finding
 from mqlab.course.words import refutation
 from mqlab.durations import calendar
@@ -238,7 +239,7 @@ def _read_before_they_go(today: ScaleDay) -> Finding | None:
                 where = f"queue {row.message_queue.queue_id}; reading ended at {calendar(read_ms)}"
                 actual = f"one at {calendar(row.ended_ms or row.started_ms)}, by luck"
                 expected = f"no order for {group} after that"
-                return Finding(refutation(belief), where, expected, actual, lab=today.lab, belief=belief)
+                return broken(today, where, expected, actual, belief=belief)
     return None
 
 

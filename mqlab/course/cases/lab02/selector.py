@@ -18,6 +18,7 @@ from mqlab.course.cases.lab02.clusters import SHOP, TOPIC
 from mqlab.course.kit import World
 from mqlab.course.kit.calls import marked
 from mqlab.course.kit.days import Day, Does, NotMade, Played
+from mqlab.course.kit.promises import broken
 from mqlab.course.teach.exercises import Call, Exercise, Finding
 from mqlab.course.words import refutation
 from mqlab.errors import ClientError
@@ -106,13 +107,8 @@ def _one_queue_each(today: SelectorDay) -> Finding | None:
         if len({today.queues[order, mine] for order in today.orders}) == 1:
             belief = "lab02.one_queue"
             actual = f"all {len(today.orders)} orders in queue {today.queues[today.orders[0], mine]}"
-            return Finding(
-                refutation(belief),
-                f"{mine}, with {today.numbers[number]} queues",
-                "several queues",
-                actual,
-                lab=today.lab,
-                belief=belief,
+            return broken(
+                today, f"{mine}, with {today.numbers[number]} queues", "several queues", actual, belief=belief
             )
         for order in today.orders:
             queue, other = today.queues[order, mine], today.queues[order, theirs]

@@ -32,7 +32,7 @@ from mqlab.course.cases.lab05.events import (
 )
 from mqlab.course.kit.crashing import EveryCrash
 from mqlab.course.kit.days import Day, Topics, Waits
-from mqlab.course.kit.promises import no_surprise
+from mqlab.course.kit.promises import broken, no_surprise
 from mqlab.course.teach.exercises import Finding
 from mqlab.course.words import refutation
 
@@ -117,14 +117,7 @@ def _in_order(today: EventDay) -> Finding | None:
     else:
         belief = "lab05.start_waits"
         what = "was never handled" if done_ms is None else f"ended {done_ms - work.began_ms} ms later"
-    return Finding(
-        refutation(belief),
-        moment(today, work),
-        f"after {before.key}",
-        f"{before.key} {what}",
-        lab=today.lab,
-        belief=belief,
-    )
+    return broken(today, moment(today, work), f"after {before.key}", f"{before.key} {what}", belief=belief)
 
 
 def _in_one_call(today: EventDay, work: WarehouseCall, other: WarehouseCall) -> bool:
@@ -145,9 +138,7 @@ def _never_twice_at_once(today: EventDay) -> Finding | None:
             if other.event is work.event and ends > work.began_ms and not died:
                 belief = "lab05.first_failure_ends"
                 actual = f"its earlier call, begun {work.began_ms - other.began_ms} ms before, is still under way"
-                return Finding(
-                    refutation(belief), moment(today, work), "one call at a time", actual, lab=today.lab, belief=belief
-                )
+                return broken(today, moment(today, work), "one call at a time", actual, belief=belief)
     return None
 
 
@@ -178,14 +169,7 @@ def _lanes_are_beside_each_other(today: EventDay) -> Finding | None:
         return None
     belief = "lab05.orderly_is_slow"
     where = f"24 events of 8 orders, which take {one_by_one:,} ms one after another"
-    return Finding(
-        refutation(belief),
-        where,
-        f"at most {round(SHARE * one_by_one):,} ms",
-        f"{took:,} ms",
-        lab=today.lab,
-        belief=belief,
-    )
+    return broken(today, where, f"at most {round(SHARE * one_by_one):,} ms", f"{took:,} ms", belief=belief)
 
 
 PROMISES = (

@@ -30,7 +30,7 @@ from mqlab.course.cases.lab05.events import (
 )
 from mqlab.course.kit import World
 from mqlab.course.kit.days import Day, Does, NotMade, Topics, Waits
-from mqlab.course.kit.promises import _raised
+from mqlab.course.kit.promises import _raised, broken
 from mqlab.course.teach.exercises import Exercise, Finding
 from mqlab.course.teach.lives import anew
 from mqlab.course.words import refutation
@@ -221,24 +221,18 @@ def _one_queue_each(today: LifeDay) -> Finding | None:
         before = queues.setdefault(event.order, queue)
         if before != queue:
             belief = _why_another_queue(today)
-            return Finding(
-                refutation(belief),
+            return broken(
+                today,
                 f"the events of {event.order}",
                 f"all in queue {before}",
                 f"{event.key} in {queue}",
-                lab=today.lab,
                 belief=belief,
             )
     if len(set(queues.values())) < 2:
         belief = "lab05.global_order"
         actual = f"all {len(queues)} orders in queue {next(iter(queues.values()))}"
-        return Finding(
-            refutation(belief),
-            f"{len(queues)} orders, {QUEUES} queues, two members",
-            "several queues",
-            actual,
-            lab=today.lab,
-            belief=belief,
+        return broken(
+            today, f"{len(queues)} orders, {QUEUES} queues, two members", "several queues", actual, belief=belief
         )
     return None
 

@@ -28,7 +28,7 @@ from mqlab.course.cases.lab05.events import (
 )
 from mqlab.course.kit import World
 from mqlab.course.kit.days import Day, Restarts, Topics, Waits
-from mqlab.course.kit.promises import finding_at, no_surprise
+from mqlab.course.kit.promises import broken, finding_at, no_surprise
 from mqlab.course.teach.exercises import Finding
 from mqlab.course.words import refutation
 from mqlab.durations import calendar
@@ -206,12 +206,11 @@ def _no_page_is_torn(today: EventDay) -> Finding | None:
         after: list[WarehouseCall] = [work for work in today.works if work.began_ms > died_ms]
         if after and after[0].event.number != 1:  # type: ignore[attr-defined]
             belief = "lab05.success_commits"
-            return Finding(
-                refutation(belief),
+            return broken(
+                today,
                 f"the first line after the restart: {moment(today, after[0])}",
                 "the first line of an invoice",
                 after[0].event.key,
-                lab=today.lab,
                 belief=belief,
             )
     return None

@@ -32,9 +32,8 @@ from mqlab.course.cases.lab05.events import (
 )
 from mqlab.course.kit.crashing import EveryCrash
 from mqlab.course.kit.days import DatabaseTables, Day, Topics, Waits
-from mqlab.course.kit.promises import no_surprise
+from mqlab.course.kit.promises import broken, no_surprise
 from mqlab.course.teach.exercises import Finding
-from mqlab.course.words import refutation
 from mqlab.errors import UsageError
 
 TRIES = 3
@@ -134,14 +133,7 @@ def _tries_of_the_head(today: ParkingDay) -> Finding | None:
         belief = "lab05.gives_up_by_itself"
         if fallen:
             belief = "lab05.count_afterwards" if today.counts() else "lab05.count_comes_along"
-        return Finding(
-            refutation(belief),
-            moment(today, tries[TRIES]),
-            f"{TRIES} tries in all",
-            f"try {TRIES + 1}",
-            lab=today.lab,
-            belief=belief,
-        )
+        return broken(today, moment(today, tries[TRIES]), f"{TRIES} tries in all", f"try {TRIES + 1}", belief=belief)
     if 0 < len(tries) < TRIES and not today.lab.journal.of("fault.killed"):
         rule = f"An event that fails is tried {TRIES} times before it is parked: the warehouse may only be busy"
         return Finding(rule, f"{today.head.key}: calls of handle", TRIES, len(tries), lab=today.lab)
@@ -153,14 +145,7 @@ def _nothing_behind_it_is_handled(today: ParkingDay) -> Finding | None:
     for work in today.works:
         if today.behind(work.event) and work.event is not today.head:
             belief = "lab05.only_the_head"
-            return Finding(
-                refutation(belief),
-                moment(today, work),
-                f"parked behind {today.head.key}",
-                "handled",
-                lab=today.lab,
-                belief=belief,
-            )
+            return broken(today, moment(today, work), f"parked behind {today.head.key}", "handled", belief=belief)
     return None
 
 
@@ -179,7 +164,7 @@ def _others_are_not_held(today: ParkingDay) -> Finding | None:
             belief = "lab05.again_is_behind" if own else "lab05.the_queue_is_held"
             where = f"{event.key} (entry {message.queue_offset}): table parked"
             expected = f"no row: it comes before {today.head.key}" if own else "no row: it is another order"
-            return Finding(refutation(belief), where, expected, "a row", lab=today.lab, belief=belief)
+            return broken(today, where, expected, "a row", belief=belief)
         if today.done_ms(event) is None:
             where = f"{event.key} (entry {message.queue_offset}) at the end of the day"
             return Finding(HANDLED_RULE, where, "handled", "not handled", lab=today.lab)

@@ -17,7 +17,7 @@ from typing import Any
 from mqlab.course.cases.lab08.delays import STANDARD
 from mqlab.course.kit.crashing import EveryCrash
 from mqlab.course.kit.days import Day, Played, Topics, Waits, each_life, listener_of
-from mqlab.course.kit.promises import finding_at, no_surprise, took_ms
+from mqlab.course.kit.promises import broken, finding_at, no_surprise, took_ms
 from mqlab.course.teach.exercises import Finding
 from mqlab.course.teach.lives import anew
 from mqlab.course.words import refutation
@@ -247,7 +247,7 @@ def _never_early(today: Reminded) -> Finding | None:
     belief = "lab08.nearly_due" if early_ms <= 1_000 else "lab08.last_hop"
     belief = "lab08.table_is_known" if reminder.key in today.beyond else belief
     actual = f"{early_ms:,} ms early"
-    return Finding(refutation(belief), _where(reminder), "not before its time", actual, lab=today.lab, belief=belief)
+    return broken(today, _where(reminder), "not before its time", actual, belief=belief)
 
 
 def _arrives(today: Reminded) -> Finding | None:
@@ -295,14 +295,7 @@ def _few_hops(today: Reminded) -> Finding | None:
         most, hops = today.fewest(reminder), today.hops(reminder.key)
         if hops > most and (hops > 2 * most or len(today.arrived(reminder)) < 2):
             belief = "lab08.floor" if max(today.levels(reminder.key)) > 1 else "lab08.second_by_second"
-            return Finding(
-                refutation(belief),
-                _where(reminder),
-                f"{most} levels at most",
-                f"{hops} levels",
-                lab=today.lab,
-                belief=belief,
-            )
+            return broken(today, _where(reminder), f"{most} levels at most", f"{hops} levels", belief=belief)
     return None
 
 
