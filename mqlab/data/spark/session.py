@@ -44,6 +44,7 @@ SETTINGS = {
     "spark.log.level": "ERROR",
     "spark.python.authenticate.socketTimeout": "120s",  # by itself 15 s, in which a busy machine may not start Python
     "spark.python.unix.domain.socket.enabled": "true",  # 5 ms per task instead of 29
+    "spark.sql.codegen.cache.maxEntries": "1000",  # by itself 100 classes, so a second pipeline would compile all 230
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",

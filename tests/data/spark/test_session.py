@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -70,6 +70,24 @@ def test_the_second_compiler_of_java_waits_a_hundred_times_as_long(monkeypatch: 
     flags = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     (invocations,) = re.findall(r"Tier4InvocationThreshold += (\d+)", flags)
     assert int(invocations) == 500_000
+
+
+@pytest.mark.spark
+def test_java_code_of_a_whole_pipeline_is_kept(spark: SparkSession) -> None:
+    """By default Spark keeps 100 classes, and a second run of the pipeline, which has 230, found none of its own."""
+    jvm: Any = spark._jvm  # type: ignore[attr-defined]
+    codegen = jvm.org.apache.spark.sql.catalyst.expressions.codegen
+    compiled = jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+
+    def compile_class(number: int) -> None:
+        body = f"public Object generate(Object[] references) {{ return Integer.valueOf({number}); }}"
+        codegen.CodeGenerator.compile(codegen.CodeAndComment(body, jvm.scala.Predef.Map().empty()))
+
+    for number in range(120):
+        compile_class(number)
+    before = compiled.getCount()
+    compile_class(0)
+    assert compiled.getCount() == before
 
 
 def test_old_logs_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
