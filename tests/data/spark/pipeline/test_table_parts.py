@@ -34,6 +34,8 @@ def test_the_same_rows_in_a_file_for_each_part(spark: SparkSession, tmp_path: Pa
     frame.write.parquet(str(tmp_path / "by-spark"))
     (theirs, *_), (ours, *_) = (sorted((tmp_path / name).glob("*.parquet")) for name in ("by-spark", "calls"))
     assert pyarrow.parquet.ParquetFile(ours).schema.equals(pyarrow.parquet.ParquetFile(theirs).schema)
+    columns = pyarrow.parquet.read_metadata(ours).row_group(0).to_dict()["columns"]
+    assert [column["path_in_schema"] for column in columns if not column["has_dictionary_page"]] == ["ended", "success"]
 
 
 def test_a_task_that_fails_leaves_no_file(spark: SparkSession, tmp_path: Path) -> None:
