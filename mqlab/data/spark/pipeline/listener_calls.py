@@ -41,7 +41,7 @@ def deliveries(trace: DataFrame) -> DataFrame:
         F.col("client").alias("client_after"),
     )
     cost = F.make_dt_interval(secs=F.col("cost_ms") / 1000)
-    calls = before.join(after, CALL, "full_outer").select(
+    calls = before.join(after.hint("shuffle_hash"), CALL, "full_outer").select(
         F.coalesce("group_before", "group_after").alias("consumer_group"),
         "msg_id",
         "keys",

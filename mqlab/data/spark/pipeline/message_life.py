@@ -71,11 +71,11 @@ def life(messages: DataFrame, deliveries: DataFrame, readers: DataFrame, offsets
     """MESSAGES, DELIVERIES, READERS, OFFSETS -> LIFE."""
     for frame, schema in ((messages, MESSAGES), (deliveries, DELIVERIES), (readers, READERS), (offsets, OFFSETS)):
         needs(frame, schema.fieldNames(), "life")
-    # The small tables are broadcast, so that the messages are shuffled once.
+    # The small tables are broadcast, so that the messages are shuffled once; by hash, nothing is sorted for a join.
     stored = for_each_group(first_copies(messages.where("kind = 'normal'")), readers)
     key = ["broker_name", "topic", "queue_id", "consumer_group"]
     joined = (
-        stored.join(what_became(messages, deliveries, offsets), [*SAME, "consumer_group"], "left")
+        stored.join(what_became(messages, deliveries, offsets).hint("shuffle_hash"), [*SAME, "consumer_group"], "left")
         .join(F.broadcast(offsets.select(*key, "consumer_offset")), key, "left")
         .withColumn("tag", F.coalesce("tags", F.lit("")))
         .join(F.broadcast(tags_read(messages, deliveries)), ["topic", "consumer_group", "tag"], "left")
@@ -90,7 +90,7 @@ def tags_read(messages: DataFrame, deliveries: DataFrame) -> DataFrame:
     )
     read = (
         deliveries.select("msg_id", "consumer_group")
-        .join(sent, "msg_id")
+        .join(sent.hint("shuffle_hash"), "msg_id")
         .select("topic", "consumer_group", "tag")
         .distinct()
     )
@@ -112,9 +112,13 @@ def first_copies(normal: DataFrame) -> DataFrame:
     return (
         normal.withColumn("begins", F.when(F.col("parked"), 0).otherwise(begins))
         .withColumn("row", F.row_number().over(order))
-        .withColumn("units", F.count("*").over(same))
-        .withColumn("visible", F.sum(visible).over(same))
-        .withColumn("sends", F.sum("begins").over(same))
+        .withColumns(
+            {
+                "units": F.count("*").over(same),
+                "visible": F.sum(visible).over(same),
+                "sends": F.sum("begins").over(same),
+            }
+        )
         .where("row = 1")
         .select(
             *SAME,
