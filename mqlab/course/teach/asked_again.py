@@ -33,10 +33,11 @@ NOTHING = "Nothing to ask yet. What you predict and what your checks find is ask
 
 @dataclass(frozen=True, slots=True)
 class OldQuestion:
-    """A question that can be asked again; ``right`` is the key of its right choice."""
+    """A question that can be asked again: the key of its right choice, and the beliefs that other choices stand for."""
 
     asked: Prediction
     right: str
+    beliefs: tuple[str, ...] = ()
 
     def answered(self, key: str, lab: str) -> AskedAgain:
         """What is said to an answer, with what a saved output keeps of it."""
@@ -146,6 +147,9 @@ def _chosen(lab: str, record: Sequence[AnswerNoted], today: datetime.date) -> li
     asked_before = {answered.question for answered in record if _is_of(answered, lab)}
     waiting = sorted(history, key=lambda name: -_waited(history[name], today))
     can_be_asked = [question for name in waiting if (question := question_of(name)) is not None]
+    # A prediction asks what its choices believe, so such a belief is not asked next to it.
+    doubled = {belief for question in can_be_asked for belief in question.beliefs} - asked_before
+    can_be_asked = [question for question in can_be_asked if question.asked.id not in doubled]
     first = sorted(can_be_asked, key=lambda question: question.asked.id not in asked_before)[:MOST]
     return [question for question in can_be_asked if question in first]
 
@@ -167,7 +171,11 @@ def question_of(name: str) -> OldQuestion | None:
         choices = tuple((choice.key, choice.text) for choice in asked.choices)
         refutations = {choice.key: choice.refutation for choice in asked.choices}
         question = Prediction(name, asked.later or asked.question, asked.note, choices, refutations)
-        return OldQuestion(question, asked.right) if choices and asked.later != NEVER else None
+        return (
+            OldQuestion(question, asked.right, tuple(asked.beliefs.values()))
+            if choices and asked.later != NEVER
+            else None
+        )
     if name in words.beliefs:
         belief = words.beliefs[name]
         claim_first = zlib.crc32(name.encode()) % 2 == 0

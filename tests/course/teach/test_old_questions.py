@@ -51,6 +51,14 @@ def test_what_was_wrong_comes_before_what_was_right_and_what_was_long_ago_before
     assert asked(old_questions("lab02")) == ["lab00.again", "lab01.power", "lab00.audit"]
 
 
+def test_a_belief_is_not_asked_next_to_the_prediction_that_brings_it_out() -> None:
+    remember("lab12.filter_begins", False, 3)
+    remember("lab12.first_batch", False, 2)
+    remember("lab12.comes_once", False, 1)  # lab12.killed, whose choice it is, is asked in its lab only
+    remember("lab12.killed", False, 1)
+    assert asked(old_questions("lab13")) == ["lab12.first_batch", "lab12.comes_once"]
+
+
 def test_three_right_answers_in_a_row_give_a_question_a_long_rest() -> None:
     remember("lab00.audit", False, 60)
     for lab in ("lab01", "lab02", "lab03"):
