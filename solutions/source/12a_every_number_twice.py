@@ -330,8 +330,8 @@ strip("board", "Killed in batch 1")
 
 # %% [markdown]
 # Each broker has a ribbon: finished batches, the batch in which the job crashed, and data not read yet. Spark knows
-# this from the checkpoint, a folder. Before a batch begins, Spark writes how far it will read as a file in `offsets`.
-# After the batch it writes a file in `commits`:
+# this from the checkpoint, a folder. Before a batch begins, Spark writes how far it will read as a file in `offsets`,
+# each offset with a checksum of the message before it (`unit`). After the batch it writes a file in `commits`:
 
 
 # %%

@@ -197,7 +197,11 @@ late = life[life["done_ms"] - life["stored_ms"] > 300_000]
 last_late = int(late.loc[late["group"] == "billing", "done_ms"].max())
 minutes_after = (last_late - made.asked.model.start_ms) / 60_000 - (13 * 60 + 3)
 waited = (late["done_ms"] - late["stored_ms"]) / 60_000
-Histogram(waited, title=f"Late; the last one at {shown(last_late)}", unit="min")
+Histogram(
+    waited,
+    title=f"Wait of late messages; the last was handled at {shown(last_late)}",
+    unit="min",
+)
 
 # %%
 kinds = {minutes_after > 20: "later", minutes_after < 2: "at_once"}
