@@ -18,8 +18,10 @@ from mqlab.course.material import COPIES, LABS, working_root
 from mqlab.errors import UsageError
 
 PAGE = (
-    '<!doctype html><html lang="en"><meta charset="utf-8"><title>My labs</title>'
-    "<style>:root{{color-scheme:light dark}}body{{font:16px sans-serif;margin:2em}}td,th{{padding:4px 12px}}</style>"
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    "<title>My labs</title>"
+    "<style>:root{{color-scheme:light dark}}body{{font:16px sans-serif;margin:2em}}td,th{{padding:4px 12px}}"
+    "@media(max-width:700px){{body{{margin:1em}}td,th{{padding:4px}}}}</style>"
     "<h1>My labs</h1>{}<p>Read from the saved notebooks in {}. Hidden checks run at grading.</p></html>"
 )
 

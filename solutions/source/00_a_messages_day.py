@@ -793,7 +793,8 @@ check("lab00.crash")
 # %% [belief] lab00.late_group_at_the_end
 # question: A group that has committed nothing is started again. What does it get?
 # claim: New messages only.
-# refutation: It begins a young queue at offset 0: the queue still has its first message.
+# refutation: A group that has committed nothing begins a young queue at offset 0: the queue still has its first
+#   message.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove

@@ -74,7 +74,7 @@ def owners_in(lab, topic="orders"):
 # - 3 4 5: a block of three, after the block of the first
 #   = Eight divided by three is two, and two are left over. The first two members get one more each.
 # - 1 4 7: every third one; queues are dealt like cards {lab03.one_by_one}
-#   > That is another strategy, AVG_BY_CIRCLE. AVG counts first, and then hands out blocks.
+#   > To deal queues like cards is another strategy, AVG_BY_CIRCLE. AVG counts first, and then hands out blocks.
 # - 2 3: two; the last member takes what is left over
 #   > The remainder goes to the first members, one queue each.
 # note: Members are sorted by client id as strings, so 10.0.0.10 comes before 10.0.0.9.

@@ -39,7 +39,8 @@ from mqlab.rocketmq.client.allocate import md5_u32, strategy
 # Three members divide eight queues by AVG. A fourth joins, and its id comes last. How many queues change their owner?
 #
 # - 0: none; only the queues of a member that leaves have to move {lab03.only_leaving_moves}
-#   > Then the fourth would have nothing to read. A member that joins gets its share from the others.
+#   > If only the queues of a leaving member moved, one that joins would have nothing to read. It gets its share from
+#   > the others.
 # - 2: two, those that the fourth gets
 #   > Two would be enough: 3, 3 and 2 queues could become 2, 2, 2 and 2. AVG does not know the former division; it draws
 #   > all blocks again.

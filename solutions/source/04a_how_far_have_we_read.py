@@ -394,7 +394,7 @@ lab.how_far("billing", "orders")
 # get again?
 #
 # - 5: five, 13 to 17; the broker has only its file {lab04.broker_forgets}
-#   > That is what the broker knows, but a running consumer does not ask the broker where to read.
+#   > The file is what a broker knows after a crash, but a running consumer does not ask the broker where to read.
 # - 0: none
 #   = Billing still has its memory. It keeps pulling from its own position, and its next report corrects the broker.
 # - 18: all eighteen; without its table the broker begins at 0

@@ -86,8 +86,8 @@ print("stored at second", [(ms - first_ms) // 1000 for ms in stored])
 # begin?
 #
 # - 5: with order 5, which is closest to second 52 {lab04.closest}
-#   > Then a reset to 9:00 could return something from 8:59. A reset never returns messages that were stored before its
-#   > time.
+#   > If the closest message counted, a reset to 9:00 could return something from 8:59. A reset never returns messages
+#   > that were stored before its time.
 # - 6: with order 6, the first one that was stored at second 52 or later
 #   = The broker searches the queue for the first message whose store time is not smaller.
 # - 0: with order 0; there is no order at second 52

@@ -269,8 +269,9 @@ check("lab05.life_of_an_order")
 # %% [belief] lab05.async_is_stored
 # question: `send_async` has returned. Is the message stored?
 # claim: Yes, or it will be soon.
-# refutation: That is not known yet: a lost request raises only in the callback, after the next event was sent. Let
-#   send_event send the message and wait for the broker's answer, so that every event of the shop is stored.
+# refutation: When send_async has returned, it is not known yet whether the message is stored: a lost request raises
+#   only in the callback, after the next event was sent. Let send_event send the message and wait for the broker's
+#   answer, so that every event of the shop is stored.
 
 # %% [belief] lab05.global_order
 # question: How is the order of events kept?
@@ -908,13 +909,14 @@ check("lab05.lanes")
 # %% [belief] lab05.start_waits
 # question: context.start(handle, one, context), then context.start(handle, other, context). When does the other begin?
 # claim: When the first has ended.
-# refutation: Both begin at once: context.start does not wait. Put the events of one order into one lane, one after
-#   another, and return when the lanes have ended.
+# refutation: context.start does not wait: what two calls of it start runs at once. Put the events of one order into one
+#   lane, one after another, and return when the lanes have ended.
 
 # %% [belief] lab05.lane_goes_on
 # question: An event of a lane has failed. What about the next one in this lane?
 # claim: It is another event, and may be handled.
-# refutation: It belongs to the same order. A lane ends at its first failure, and the rest of it waits for the next try.
+# refutation: The next event of a lane belongs to the same order. A lane ends at its first failure, and the rest of it
+#   waits for the next try.
 
 # %% [belief] lab05.first_failure_ends
 # question: One lane has failed. May the listener suspend the queue at once?

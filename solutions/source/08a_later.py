@@ -210,8 +210,8 @@ reveal("lab08.down", "restart" if order.store_timestamp - back_ms < 1_200 else "
 # How often is the first order delivered?
 #
 # - once: once; it was delivered before the crash {lab08.delivered_once}
-#   > Only memory held the new offset. The file is up to ten seconds old, and the broker delivers again what came after
-#   > it.
+#   > At the crash only memory held the new offset. The file is up to ten seconds old, and the broker delivers again
+#   > what came after it.
 # - twice: twice
 #   = The file did not have the new offset yet. After the restart the broker reads the entry again, and it is due.
 # note: A delayed message arrives at least once. A graceful shutdown writes the file.
@@ -315,7 +315,8 @@ check("lab08.due")
 # %% [belief] lab08.all_again
 # question: A broker comes back. Which delayed messages does it deliver?
 # claim: All due messages in the queues of its levels.
-# refutation: It begins, level by level, at the offset in delayOffset.json, and does not read earlier entries again.
+# refutation: A broker that comes back begins, level by level, at the offset in delayOffset.json, and does not read
+#   earlier entries again.
 
 # %% [belief] lab08.no_such_level
 # question: A message asks for level 30 of a table of 18. When does it come?
@@ -732,8 +733,8 @@ check("lab08.cancel_unpaid")
 # %% [belief] lab08.cancelled_again
 # question: An order was cancelled, and its message is redelivered. What happens to its item?
 # claim: It returns to the shelf.
-# refutation: It returned the first time. Let rowcount decide whether this update cancelled the order, or one item
-#   returns twice.
+# refutation: The item of a cancelled order returned the first time. Let rowcount decide whether this update cancelled
+#   the order, or one item returns twice.
 
 # %% [belief] lab08.two_transactions
 # question: The order is cancelled, then its item returns. In how many transactions?

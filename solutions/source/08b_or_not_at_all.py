@@ -782,8 +782,8 @@ check("lab08.transaction")
 # %% [belief] lab08.let_it_ask
 # question: May execute_local_transaction always return UNKNOW, and leave the rest to the check?
 # claim: Yes; the check knows best.
-# refutation: That is safe but slow: each order waits for the broker's next check and costs another half message. Return
-#   COMMIT_MESSAGE when the database has committed.
+# refutation: To leave every answer to the check is safe but slow: each order waits for the broker's next check and
+#   costs another half message. Return COMMIT_MESSAGE when the database has committed.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove

@@ -319,7 +319,7 @@ check("lab08.due_at")
 # %% [belief] lab08.ends_are_all
 # question: Which units does a slot name?
 # claim: All of its units, the first and the last.
-# refutation: It names the two ends of a list. The units between them are found by following previous from the last.
+# refutation: A slot names the two ends of a list. The units between them are found by following previous from the last.
 
 # %% [belief] lab08.newest_first
 # question: In which order are the messages of a slot delivered?

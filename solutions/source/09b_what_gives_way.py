@@ -682,8 +682,8 @@ check("lab09.safe_async")
 # %% [belief] lab09.prints_itself
 # question: Where is the page printed?
 # claim: In billing's own call, as before.
-# refutation: Then each call of billing takes eight seconds and keeps its thread and its queue's offset. Only the second
-#   listener may print.
+# refutation: If billing prints, each of its calls takes eight seconds and keeps its thread and its queue's offset. Only
+#   the second listener may print.
 
 # %% [markdown]
 # ## An adaptive brake

@@ -415,8 +415,8 @@ answer("lab10.share", 56, by_option, by_where, TOPIC)
 # fullest queue of orders, compared with the mean?
 #
 # - even: within 10 % of it; a hash spreads evenly {lab10.spread}
-#   > It spreads customers evenly, but not messages: a few customers cause many of them (Zipf's law), and each of these
-#   > makes its queue a hot one.
+#   > A hash spreads customers evenly, but not messages: a few customers cause many of them (Zipf's law), and each of
+#   > these makes its queue a hot one.
 # - more: clearly fuller, less than twice as full
 #   = Customers are spread evenly, their messages are not.
 # - twice: twice as full, or more

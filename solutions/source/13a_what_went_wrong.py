@@ -461,7 +461,7 @@ NAME = "night of Анна"
 
 other_night = disks_of(NAME)
 try:
-    harmed = whom(other_night[1], other_night[0].calendar) or {}
+    harmed = dict(whom(other_night[1], other_night[0].calendar) or {})
 except Exception:
     harmed = {}  # exercise 2 is open
 orders = other_night[1].messages.query("topic == 'orders'")

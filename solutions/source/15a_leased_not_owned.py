@@ -165,7 +165,7 @@ check("lab15.out_now")
 # %% [belief] lab15.ack_is_an_offset
 # question: Offset 7 is acknowledged. What about offsets 4 and 5 of the same pop?
 # claim: They are done; an ack says how far the group has got.
-# refutation: That is how offsets work with pulls. With POP each message needs an ack of its own.
+# refutation: With pulls an offset covers all messages before it. With POP each message needs an ack of its own.
 
 # %% [belief] lab15.lease_without_end
 # question: A message was popped an hour ago and never acknowledged. Is it out?
@@ -637,8 +637,8 @@ check("lab15.lease_table")
 # %% [belief] lab15.ack_in_memory
 # question: Does an ack need a record of its own?
 # claim: No; the lease is removed, and that is enough.
-# refutation: It is removed from memory. A table that is made again from the log finds the lease without its ack, and
-#   returns a message that is done.
+# refutation: Without a record an ack removes the lease from memory only. A table that is made again from the log finds
+#   the lease without its ack, and returns a message that is done.
 
 # %% [belief] lab15.revived_again
 # question: expired has returned a message. Must the table remember that?
@@ -658,7 +658,8 @@ check("lab15.lease_table")
 # %% [belief] lab15.over_before_its_end
 # question: A lease of 10 s began at 1,000 ms. When is it over?
 # claim: At the moment at which expired is called.
-# refutation: It is over at 11,000 ms. A call of expired with an earlier time must not return it.
+# refutation: A lease of 10 s that began at 1,000 ms is over at 11,000 ms. A call of expired with an earlier time must
+#   not return it.
 
 # %% [markdown] tags=["reading"]
 # ## What this does not prove

@@ -255,7 +255,8 @@ check("lab15.invisible_for")
 # %% [belief] lab15.longest_work
 # question: Which lease is always right?
 # claim: One that is longer than the longest call.
-# refutation: Then nothing repeats, but every message of a process that died waits that long. Compare both costs.
+# refutation: With a lease longer than the longest call nothing repeats, but every message of a process that died waits
+#   that long. Compare both costs.
 
 # %% [belief] lab15.short_is_safe
 # question: Is a short lease the safe choice?
@@ -395,7 +396,8 @@ check("lab15.revive")
 # %% [belief] lab15.settled_is_given_back
 # question: All messages of a check point were acknowledged. Does it count as settled?
 # claim: No, there was nothing to do.
-# refutation: It is settled as well, and the round's progress moves past it. Otherwise it would be read for ever.
+# refutation: A check point whose messages were all acknowledged is settled as well, and the round's progress moves past
+#   it. Otherwise it would be read for ever.
 
 # %% [markdown]
 # ## Failing for ever: an order that never succeeds

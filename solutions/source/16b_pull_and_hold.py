@@ -207,8 +207,8 @@ check("lab16.holds")
 # %% [belief] lab16.filtered_waits
 # question: Everything that a pull looked at was filtered. Hold it?
 # claim: Yes; it has nothing to give.
-# refutation: It has the next offset to give. A pull whose next_offset has moved is answered, or each look reads the same
-#   messages again.
+# refutation: A pull that found only filtered messages has the next offset to give. One whose next_offset has moved is
+#   answered, or each look reads the same messages again.
 
 # %% [belief] lab16.waits_until_full
 # question: A pull asks for 32 messages and one is there. Hold it?

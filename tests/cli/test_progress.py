@@ -79,6 +79,7 @@ def test_the_verb_prints_a_table_and_writes_a_page(tmp_path: Path) -> None:
     assert "Your broker" in answer.output and "store" in answer.output and "yours" in page.read_text("utf-8")
     assert answer.exit_code == 0 and "1 of 4" in answer.output and "public checks pass" in answer.output
     assert "<h1>My labs</h1>" in page.read_text("utf-8") and "1 of 4" in page.read_text("utf-8")
+    assert 'name="viewport"' in page.read_text("utf-8")  # on a telephone as wide as it is
     empty = tmp_path / "empty"
     empty.mkdir()
     answer = CliRunner().invoke(cli.main, ["progress", str(empty)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from mqlab.course.teach import exercises
 from mqlab.course.teach.exercises import Case, Exercise, Manifest
 from mqlab.course.teach.tasks import Task
-from mqlab.course.words import Choice, from_data
+from mqlab.course.words import Choice, from_data, words_of
 from mqlab.course.words.parts import minutes_of, parts
 from mqlab.course.words.paths import PATHS, path_minutes, path_named, path_parts
 from mqlab.errors import UsageError
@@ -266,6 +267,14 @@ def test_a_world_that_no_other_cell_makes_may_be_given(other: str, answered: str
     text = SOURCE.replace("lab.timeline()\n", f"lab.timeline()\n{other}\n\n# %%\nlab = play(mine)\n")
     text = text if other != "lab = play(one)" else text.replace("lab = play(mine)\n", "")
     assert complaints(text.replace('answer("lab99.waiting", 2, lab)', answered)) == []
+
+
+def test_what_a_check_says_to_a_belief_needs_no_question() -> None:
+    opens_an_answer = re.compile(r"(It|They|Never|That|This|Then|Not|None|Both|Only (if|for|as)|.*, so \d+\.)\b")
+    checks = "".join(path.read_text("utf-8") for path in (build.ROOT / "mqlab/course/cases").rglob("*.py"))
+    shown, labs = set(re.findall(r"lab\d\d\.\w+", checks)), {f"lab{name[:2]}" for name in parts()}
+    beliefs = {name: words.refutation for lab in labs for name, words in words_of(lab).beliefs.items()}
+    assert [name for name in shown & beliefs.keys() if opens_an_answer.match(beliefs[name])] == []
 
 
 def test_half_a_belief_is_missing() -> None:
