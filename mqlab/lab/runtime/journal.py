@@ -44,7 +44,10 @@ new_change = cast("Callable[[tuple[str, dict[str, Any]]], Change]", partial(tupl
 
 @dataclass(slots=True, eq=False)
 class StepRecord:
-    """One step of one node. ``about`` is the frame that arrived (a RemotingCommand), else None."""
+    """One step of one node. ``about`` is the frame that arrived (a RemotingCommand), else None.
+
+    ``changes`` becomes a list with the first one: worlds are kept, and many of their steps change nothing.
+    """
 
     step: int
     now_ms: int
@@ -52,7 +55,7 @@ class StepRecord:
     kind: str
     cause: int
     about: Any = None
-    changes: list[Change] = field(default_factory=list)
+    changes: list[Change] | tuple[()] = ()
 
     def of(self, kind: str) -> list[Change]:
         """The changes of one kind in this step."""

@@ -117,7 +117,10 @@ class SimWorld(World[SimWorkers]):
         """Add a change to the step under way; the notebook's own calls open one."""
         record = self._record or self.open_call(node)
         change = new_change((kind, values))
-        record.changes.append(change)
+        if record.changes:
+            record.changes.append(change)
+        else:
+            record.changes = [change]
         if kind in self.on_change:
             self.on_change[kind](record, values)
         for watcher in self.watchers:

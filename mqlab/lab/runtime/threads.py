@@ -136,7 +136,10 @@ class ThreadWorld(World["ThreadWorkers"]):
         with self._lock:
             if record is None:
                 record = self._open(node, "call", NOTEBOOK)
-            record.changes.append(change)
+            if record.changes:
+                record.changes.append(change)
+            else:
+                record.changes = [change]
             if kind in self.on_change:
                 self.on_change[kind](record, values)
             for watcher in self.watchers:

@@ -14,7 +14,7 @@ def filled(count: int, limit: int | None = None, ask_digest_at: int = -1) -> Jou
         record = journal.add(StepRecord(step, step * 10, "broker-a", "timer" if step % 2 else "frame", NOTEBOOK))
         if step == ask_digest_at:
             journal.digest()
-        record.changes.append(Change("message.stored", {"topic": "订单", "queue_offset": step}))
+        record.changes = [Change("message.stored", {"topic": "订单", "queue_offset": step})]
     return journal
 
 
@@ -50,7 +50,7 @@ def test_who_asks_again_gets_what_came_since_and_lists_of_their_own() -> None:
     first = journal.of("timer")
     assert [record.step for record in first] == [1, 3, 5]
     assert len(journal.changes("message.stored")) == 6
-    journal[-1].changes.append(Change("message.stored", {"queue_offset": "late"}))  # the last step goes on
+    journal[-1].changes = [*journal[-1].changes, Change("message.stored", {"queue_offset": "late"})]  # the last goes on
     assert [values["queue_offset"] for _, values in journal.changes("message.stored")] == [0, 1, 2, 3, 4, 5, "late"]
     journal.add(StepRecord(6, 60, "broker-a", "timer", NOTEBOOK))
     first.clear()
@@ -69,7 +69,7 @@ def test_of_steps_that_overlap_an_old_one_may_still_change() -> None:
     journal = filled(6)
     journal.steps_overlap = True
     assert len(journal.changes("message.stored")) == 6
-    journal[2].changes.append(Change("message.stored", {"queue_offset": "late"}))
+    journal[2].changes = [*journal[2].changes, Change("message.stored", {"queue_offset": "late"})]
     assert len(journal.changes("message.stored")) == 7
 
 

@@ -62,6 +62,19 @@ def test_cancelled_deadlines_are_swept_out_and_the_others_keep_their_order() -> 
     assert seen == list(range(1_980, -1, -20))
 
 
+def test_a_step_that_changes_nothing_keeps_its_record_alone() -> None:
+    def lists() -> int:
+        return sum(type(kept) is list for kept in gc.get_objects())
+
+    world, server, _ = two_nodes()
+    for number in range(1_000):
+        server.clock.call_later(number, lambda: None, "timer")
+    before = lists()
+    world.run_for_ms(1_000)
+    assert len(world.journal) == 1_000
+    assert lists() < before + 500
+
+
 def test_frames_keep_their_order_and_take_the_latency() -> None:
     world, server, client = two_nodes()
     heard = echo_server(server)
