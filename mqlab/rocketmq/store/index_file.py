@@ -11,7 +11,7 @@ Left out: the reference counting of Java's mapped files, and its habit to grow a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from mqlab.errors import StoreError
 from mqlab.rocketmq.ports import Files
@@ -67,39 +67,37 @@ class IndexFile(IndexTable):
         if previous_end_timestamp > 0:
             self.begin_timestamp = self.end_timestamp = previous_end_timestamp
 
-    def put(self, key_hashes: Sequence[int], physical_offset: int, store_timestamp: int) -> int:
-        """Add an entry for each key of a message; returns for how many there was room. ``write_header`` shows them.
+    def put(self, key_hash: int, physical_offset: int, store_timestamp: int) -> bool:
+        """Add an entry; False when the file is full. ``write_header`` makes it known to readers.
 
         The first entry of a follow-up file counts its seconds from the end of the file before (its begin is replaced
         only afterwards), so that readers see a time that is too late. RocketMQ does the same. Mirrors IndexFile.putKey.
         """
-        number, begin, write = self.index_count, self.begin_timestamp, self._mapping.write
-        seconds = min((store_timestamp - begin) // 1000, MAX_SECONDS) if 0 < begin < store_timestamp else 0
-        for key_hash in key_hashes:
-            if number >= self.index_num:
-                break
-            # 1. The newest entry of the slot so far; a number that no entry has is damage and counts as none.
-            slot_position = INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * (key_hash % self.hash_slot_num)
-            (previous,) = _SLOT_AT(self.view, slot_position)
-            if not 0 < previous <= number:
-                previous = 0
-                self.hash_slot_count += 1
+        number = self.index_count
+        if number >= self.index_num:
+            return False
 
-            # 2. The entry first, then its slot: a reader that comes between finds the chain as it was.
-            entry = _PACK_ENTRY(key_hash, physical_offset, seconds, previous)
-            write(self.entries_at + INDEX_ENTRY_SIZE * number, entry)
-            write(slot_position, _PACK_SLOT(number))
-            if number == 1:
-                self.begin_physical_offset, self.begin_timestamp, seconds = physical_offset, store_timestamp, 0
-            number += 1
+        # 1. The newest entry of the slot so far; a number that no entry has is damage and counts as none.
+        slot_position = INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * (key_hash % self.hash_slot_num)
+        (previous,) = _SLOT_AT(self.view, slot_position)
+        if not 0 < previous <= number:
+            previous = 0
+            self.hash_slot_count += 1
+
+        # 2. The entry first, then its slot: a reader that comes between finds the chain as it was.
+        begin, write = self.begin_timestamp, self._mapping.write
+        seconds = min((store_timestamp - begin) // 1000, MAX_SECONDS) if 0 < begin < store_timestamp else 0
+        write(self.entries_at + INDEX_ENTRY_SIZE * number, _PACK_ENTRY(key_hash, physical_offset, seconds, previous))
+        write(slot_position, _PACK_SLOT(number))
 
         # 3. The header in memory; write_header brings it into the file.
-        added = number - self.index_count
-        if added:
-            self.index_count = number
-            self.end_physical_offset = physical_offset
-            self.end_timestamp = store_timestamp
-        return added
+        if number == 1:
+            self.begin_physical_offset = physical_offset
+            self.begin_timestamp = store_timestamp
+        self.index_count = number + 1
+        self.end_physical_offset = physical_offset
+        self.end_timestamp = store_timestamp
+        return True
 
     def write(self, position: int, data: bytes) -> None:
         """Write packed entries or slots (see index_bulk)."""

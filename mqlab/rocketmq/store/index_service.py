@@ -118,21 +118,25 @@ class IndexService:
         # The unique key first: equal bytes need RocketMQ's order of entries.
         names = [unique_key] if unique_key else []
         if keys:
-            names += filter(None, keys.split(KEY_SEPARATOR))
-        if not names:
-            return 0
-        missing = [self._key_hash(topic, name) for name in names]
-        if self._begun[0] == physical_offset:
-            del missing[: self._begun[1]]
-        while missing:
-            if newest is not None:
-                del missing[: newest.put(missing, physical_offset, store_timestamp)]
-            if missing:
-                self._begun = physical_offset, len(names) - len(missing)
+            names += keys.split(KEY_SEPARATOR)
+        has_already = self._begun[1] if self._begun[0] == physical_offset else 0
+        count = 0
+        for name in names:
+            if not name:
+                continue
+            if count < has_already:
+                count += 1
+                continue
+            key_hash = self._key_hash(topic, name)
+            if newest is None or not newest.put(key_hash, physical_offset, store_timestamp):
+                self._begun = physical_offset, count
                 newest = self.file_with_room()
+                newest.put(key_hash, physical_offset, store_timestamp)
+            count += 1
         self._begun = _NOTHING_BEGUN
-        self.dirty = self._header_behind = True
-        return len(names)
+        if count:
+            self.dirty = self._header_behind = True
+        return count
 
     @contextmanager
     def skipping_last_indexed(self) -> Iterator[None]:

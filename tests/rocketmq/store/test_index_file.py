@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mqlab.errors import StoreError
@@ -34,7 +34,7 @@ BYTES = bytes.fromhex(
 def index_file(tmp_path):
     index_file = IndexFile(RealFiles(), f"{tmp_path}/20231114221320456", S, N)
     for key_hash, physical_offset, store_timestamp in PUTS:
-        assert index_file.put([key_hash], physical_offset, store_timestamp)
+        assert index_file.put(key_hash, physical_offset, store_timestamp)
     index_file.write_header()
     return index_file
 
@@ -61,8 +61,8 @@ def test_queries_of_the_fact_sheet(index_file):
 def test_a_follow_up_file_keeps_the_seconds_since_its_predecessor_in_entry_1(tmp_path):
     follow_up = IndexFile(RealFiles(), f"{tmp_path}/2", S, N, 358, 1700000002456)
     assert (follow_up.begin_physical_offset, follow_up.end_timestamp) == (358, 1700000002456)
-    follow_up.put([K1], 537, 1700000007999)
-    follow_up.put([K1], 716, 1700000009000)
+    follow_up.put(K1, 537, 1700000007999)
+    follow_up.put(K1, 716, 1700000009000)
     follow_up.flush()
     data = RealFiles().read(follow_up.path)
     assert data[:40].hex(" ", 4).replace(" ", "") == (
@@ -74,8 +74,8 @@ def test_a_follow_up_file_keeps_the_seconds_since_its_predecessor_in_entry_1(tmp
 
 def test_a_full_file_takes_one_entry_less_than_its_size(tmp_path):
     index_file = IndexFile(RealFiles(), f"{tmp_path}/1", S, N)
-    accepted = [index_file.put([number], number, 1) for number in range(N)]
-    assert accepted == [1] * (N - 1) + [0]
+    accepted = [index_file.put(number, number, 1) for number in range(N)]
+    assert accepted == [True] * (N - 1) + [False]
     assert index_file.is_full and index_file.entries == N - 1
 
 
@@ -101,8 +101,8 @@ def test_taking_entries_back_leaves_the_bytes_of_before(tmp_path, kept):
     puts = [(K1, 0, 1700000000456), (K2, 100, 1700000000999), (K1, 200, 1700000002455), (K1, 300, 1700000002456)]
     for number, put in enumerate(puts):
         if number < kept:
-            before.put([put[0]], *put[1:])
-        after.put([put[0]], *put[1:])
+            before.put(*put)
+        after.put(*put)
     before.write_header()
     after.write_header()
     taken = after.truncate_after(kept * 100, lambda physical_offset: dict(p[1:] for p in puts)[physical_offset])
@@ -130,7 +130,7 @@ def test_every_entry_is_found_again_newest_first(tmp_path_factory, puts, slots):
     for key_hash, step, wait_ms in puts:
         physical_offset += step
         store_timestamp += wait_ms
-        index_file.put([key_hash], physical_offset, store_timestamp)
+        index_file.put(key_hash, physical_offset, store_timestamp)
         model.setdefault(key_hash, []).insert(0, physical_offset)
     for key_hash, places in model.items():
         assert select(index_file, key_hash) == places
@@ -144,7 +144,7 @@ def test_sizes_are_read_off_the_entries(tmp_path_factory, puts, slots, spare):
     physical_offset = 1
     for key_hash, step, _ in puts:
         physical_offset += step + 100
-        index_file.put([key_hash], physical_offset, 1700000000000)
+        index_file.put(key_hash, physical_offset, 1700000000000)
     index_file.write_header()
     found = sizes_of_index(index_file.view)
     assert found == (slots, entries_size) if puts else found is None
@@ -154,7 +154,7 @@ def test_two_keys_of_the_first_message_leave_one_size_only(tmp_path):
     """Both entries are at offset 0, as are the empty ones around them: `mqlab sim --seed 2021` found two sizes."""
     index_file = IndexFile(RealFiles(), f"{tmp_path}/1", 1_000, 4_000)
     for key_hash in (1_041, 46):  # 1,041 % 995 is the second one's slot: with 995 slots the chains agree, too
-        index_file.put([key_hash], 0, 1700000000000)
+        index_file.put(key_hash, 0, 1700000000000)
     index_file.write_header()
     assert sizes_of_index(index_file.view) == (1_000, 4_000)
 
@@ -179,21 +179,3 @@ def test_sizes_of_the_default_file_need_no_entry(tmp_path):
     mapping = RealFiles().map(f"{tmp_path}/1", 420_000_040)
     assert sizes_of_index(mapping.view) == (5_000_000, 20_000_000)
     mapping.close()
-
-
-hashes_of_a_message = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=4)
-
-
-@given(st.lists(st.tuples(hashes_of_a_message, st.integers(0, 3_000)), max_size=6))
-@example([([1, 1 + S], 1_000), ([1, 2, 3], 2_500)])
-def test_the_keys_of_a_message_together_write_the_bytes_that_they_write_one_by_one(tmp_path_factory, puts):
-    directory, files = tmp_path_factory.mktemp("index"), RealFiles()
-    together, apart = (IndexFile(files, f"{directory}/{name}", S, 9, 358, 1700000000456) for name in ("a", "b"))
-    physical_offset, store_timestamp = 400, 1700000000456
-    for key_hashes, wait_ms in puts:
-        physical_offset, store_timestamp = physical_offset + 100, store_timestamp + wait_ms
-        taken = together.put(key_hashes, physical_offset, store_timestamp)
-        assert taken == sum(apart.put([key_hash], physical_offset, store_timestamp) for key_hash in key_hashes)
-        together.write_header()
-        apart.write_header()
-        assert files.read(together.path) == files.read(apart.path)
