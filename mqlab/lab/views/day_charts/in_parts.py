@@ -90,7 +90,7 @@ class Stacked(DayChart):
 class Heat(DayChart):
     """A cell per row and column, its colour stronger for more.
 
-    ``cells``: row -> column -> value (or a pandas frame, its index the rows). ``told``: (row, column) -> what is shown
+    ``cells``: row -> column -> value (or a pandas frame, its index the rows). ``hints``: (row, column) -> what is shown
     where the pointer rests. A wide cell has its value written in it. A missing value has no cell.
 
     >>> print(Heat({"broker-a": {"0": 12, "1": 9}, "broker-b": {"0": 3}}, title="messages of each queue"))
@@ -109,7 +109,6 @@ class Heat(DayChart):
         hints: Mapping[tuple[str, str], str] | None = None,
         said: str = "",
         width: int = NOTEBOOK_WIDTH,
-        column_names: bool = True,
     ) -> None:
         rows: Cells = cells.to_dict("index") if hasattr(cells, "columns") else cells
         self.title, self._said, self._width, self._told = title, said, width, hints or {}
@@ -118,7 +117,6 @@ class Heat(DayChart):
             numbers = {str(column): known(value) for column, value in values.items()}
             self.cells[str(row)] = {column: value for column, value in numbers.items() if value is not None}
         self.columns = list(dict.fromkeys(str(column) for values in rows.values() for column in values))
-        self._column_names = column_names
 
     def drawing(self) -> Markup:
         most = max((value for cells in self.cells.values() for value in cells.values()), default=0) or 1
@@ -130,8 +128,7 @@ class Heat(DayChart):
                 hint = self._told.get((row, column), f"{row}, {column}: {count_text(value or 0)}")
                 drawn.append(None if value is None else (count_text(value), value / most, hint))
             rows.append((row, drawn))
-        names = self.columns if self._column_names else ()
-        return drawing.heat(rows, self.alt, self._width, names)
+        return drawing.heat(rows, self.alt, self._width, self.columns)
 
     def said(self) -> str:
         if self._said:
