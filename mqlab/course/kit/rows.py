@@ -258,7 +258,7 @@ class Tables:
             [rows[key][wrong.part] for rows in (table, other, right)] for key in right if key in table.keys() & other
         ]
         return all(
-            self._same(wrong.part, mine, its) for slip, mine, its in values if not self._same(wrong.part, slip, mine)
+            self._same(wrong.part, its, mine) for slip, mine, its in values if not self._same(wrong.part, slip, mine)
         )
 
     def _side_by_side(self, wrong: WrongRow) -> tuple[object, object]:

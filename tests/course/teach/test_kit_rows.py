@@ -179,6 +179,25 @@ def test_a_slip_that_errs_where_the_answer_is_right_is_not_named() -> None:
     assert [finding and finding.rule for finding in said] == ["count them", "sort downwards"]
 
 
+def test_a_fraction_near_a_right_number_is_no_right_value_of_a_slip() -> None:
+    """Where it is compared with the values that a slip gets wrong, too."""
+    rows = [{"key": key, "age": age} for key, age in (("a", 12), ("b", 30))]
+    ages = Rows(
+        "labxx.ages",
+        "ages()",
+        points=1,
+        about="messages",
+        calls=lambda seed: [Call(right=rows)],
+        columns=("key", "age"),
+        by=("key",),
+        close={"age": 1},
+        rules={"age": "in whole seconds"},
+        slips=[Slip("none", lambda call: [row | {"age": 0} for row in rows], "not done")],
+    )
+    finding = told(ages, [{"key": "a", "age": 0}, {"key": "b", "age": 30.4}])
+    assert finding is not None and finding.rule == "in whole seconds"
+
+
 def test_an_answer_without_a_store_gets_its_arguments_and_returns_rows() -> None:
     entries = Rows(
         "labxx.entries",

@@ -45,11 +45,13 @@ def stores(number: int) -> Store:
 
 
 def calls(seed: int) -> Iterator[Call]:
-    """A moment within the two logs, one after the end of broker-b's, and a limit that is smaller than a message."""
+    """The moment of a message within the two logs, one after the end of broker-b's, and a limit that is smaller than a
+    message.
+    """
     rng, store = random.Random(seed), stores(seed % STORES)
-    within, late = NINE + rng.randrange(20, 80) * MINUTE, NINE + 2 * HOUR + rng.randrange(1, 30) * MINUTE
+    within, late = rng.randrange(40, 80), NINE + 2 * HOUR + rng.randrange(1, 30) * MINUTE
     wanted = (
-        (within + 17, rng.randrange(8, 20) * 1000),
+        (_log(store)[BROKERS[0]][within][1], rng.randrange(8, 20) * 1000),
         (late, rng.randrange(2, 5) * 1000),
         (NINE + 2 * HOUR + rng.randrange(50, 55) * MINUTE, SMALLER_THAN_A_MESSAGE),
     )

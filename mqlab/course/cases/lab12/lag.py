@@ -75,7 +75,9 @@ def board_of(folder: str) -> GroupBacklogs:
 
 
 def _messages(rng: random.Random) -> list[Stored]:
-    """Queue 1 has no message in the last hour, queue 3 none at all; what came back is in the retry topics."""
+    """Queue 1 has no message in the last hour, queue 3 none at all; what came back is in the retry topics. The last
+    message of all is in a topic that nobody reads.
+    """
     messages = []
     for number, at_ms in enumerate(sorted(NINE + rng.randrange(SPAN_MS) for _ in range(240))):
         queue_id = rng.choice((0, 0, 1, 2) if at_ms < NINE + SPAN_MS - HOUR else (0, 0, 2))
@@ -85,7 +87,7 @@ def _messages(rng: random.Random) -> list[Stored]:
             origin = {"RETRY_TOPIC": "orders"}
             # A copy keeps the time at which its order was sent.
             messages.append(Stored(at_ms + 10 * SECOND, retry_topic(group), 0, b"." * 60, origin, born_ms=at_ms))
-    return messages
+    return [*messages, Stored(NINE + SPAN_MS + HOUR, "letters", 0, b".", {"KEYS": "L1"})]
 
 
 def _queues(folder: str) -> dict[Queue, dict[int, int]]:

@@ -11,6 +11,7 @@ Judged by the rows of sold: those of the log, each once.
 
 from __future__ import annotations
 
+import itertools
 import random
 import sqlite3
 from collections import Counter
@@ -42,6 +43,10 @@ COMMIT_RULE = (
     "once puts the rows of each batch into sold, and commits them before it returns: with connection: … commits"
 )
 VALUES_RULE = "A row of sold has the values that read() gave: broker_name, physical_offset, keys and cents"
+MIXED_RULE = (
+    "After the deletion of the checkpoint batches have other ranges: one may have rows that are in sold and rows that "
+    "are not. When the first are refused, the others have to go in all the same, as with INSERT OR IGNORE"
+)
 NOT_IN_THE_LOG = "Only rows that read() gave belong into sold"
 
 
@@ -105,7 +110,7 @@ def log_rows(seed: int, count: int) -> list[Row]:
     """Rows of two brokers. Both have messages at the same places; one order came three times, twice to one of them."""
     rng = random.Random(f"lab12.once {seed} {count}")
     rows: list[Row] = []
-    places = [number * rng.randrange(200, 400) for number in range(count)]
+    places = list(itertools.accumulate((rng.randrange(200, 400) for _ in range(count - 1)), initial=0))
     for number in range(count):
         broker = "ab"[number % 2]
         first = min(number, count - 3)  # the last three are one order, sent again
@@ -211,16 +216,20 @@ def _nothing_is_lost(today: SinkDay) -> Finding | None:
 
 def _why_lost(today: SinkDay, row: Row) -> tuple[str, str]:
     """What to say of a row that is not there: by what happened on this day."""
-    rows = today.rows()
-    keys, places = {sunk[2] for sunk in rows}, {sunk[1] for sunk in rows}
+    _, there = _counted(today)
+    keys, places = {sunk[2] for sunk in there}, {sunk[1] for sunk in there}
+    unsold = [other for batch in today.job.batches for other in batch if tuple(map(other.get, COLUMNS)) not in there]
+    tables, by = _tables_and_key(today)
     if today.is_retained:
         belief = "lab12.batch_is_kept"
+    elif {other["physical_offset"] for other in unsold} <= places and not by & {"keys", "broker_name"}:
+        belief = "lab12.place_without_broker"
+    elif today.what == FORGOTTEN and tables == 1 and by and by <= set(COLUMNS):
+        return MIXED_RULE, ""
     elif today.what == FORGOTTEN:
         belief = "lab12.number_names_a_batch"
     elif row["keys"] in keys:
         belief = "lab12.order_is_message"
-    elif row["physical_offset"] in places:
-        belief = "lab12.place_without_broker"
     elif today.lab.journal.of("fault.killed"):
         belief = "lab12.two_transactions"
     else:
@@ -240,16 +249,17 @@ def _nothing_is_twice(today: SinkDay) -> Finding | None:
         elif killed:
             belief = "lab12.two_transactions"
         else:
-            belief = "lab12.new_number" if _has_a_key(today) else "lab12.comes_once"
+            belief = "lab12.new_number" if _tables_and_key(today)[1] else "lab12.comes_once"
         return Finding(refutation(belief), where, "in sold, once", f"{count} times", lab=today.lab, belief=belief)
     return None
 
 
-def _has_a_key(today: SinkDay) -> bool:
-    """Whether the table refuses rows by some key; here it did not."""
+def _tables_and_key(today: SinkDay) -> tuple[int, set[str]]:
+    """How many tables there are, and the columns of the key by which the table sold refuses rows."""
     with closing(sqlite3.connect(today.lab.database(DATABASE).path)) as connection:
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone()
         columns = connection.execute("PRAGMA table_info(sold)").fetchall()
-        return any(key_position for *_, key_position in columns)
+        return tables, {name for _, name, *_, key_position in columns if key_position}
 
 
 def _counted(today: SinkDay) -> tuple[Counter[tuple[Any, ...]], Counter[tuple[Any, ...]]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -40,6 +41,7 @@ TYPES = {
 }
 LATE_MINUTES = (40, 60, 90)
 Key = tuple[str, str]  # minute, broker name
+DATE_AND_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")  # a timestamp, as a sink of a film shows it
 COUNTED = "Each minute and broker has the number of messages that it stored in this minute, also when they come late"
 MINUTE_IS_A_TIME = "minute is the time at which the minute begins, a timestamp: the start of its window"
 LONG_DELAY = "A delay longer than late keeps minutes to which nothing can come any more"
@@ -94,7 +96,7 @@ def _board_is_right(call: Call, run: FilmRun) -> Finding | None:
     for batch in [progress["batch"] for progress in run.batches]:
         rows = run.of(batch)
         for row in rows:
-            if not isinstance(row["minute"], str):
+            if not isinstance(row["minute"], str) or not DATE_AND_TIME.fullmatch(row["minute"]):
                 actual = row["minute"]
                 return Finding(MINUTE_IS_A_TIME, place(call, batch), "2024-11-11 09:05:00", actual, call=call)
         board |= {(row["minute"], row["broker_name"]): row["messages"] for row in rows}
