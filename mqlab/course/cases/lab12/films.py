@@ -7,6 +7,7 @@ A promise is a function (call, run) -> Finding or None. Each finding names the b
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,12 @@ class FilmRun:
     def waits_longer(self, bound_ms: int) -> bool:
         """Whether the watermark is before a moment in the end: the delay is longer than it has to be."""
         return bool(self.batches[-1]["watermark"] < shown(bound_ms // 1000 * 1000))
+
+    @property
+    def forgets(self) -> bool:
+        """Whether Spark ever kept fewer rows after a batch than before it."""
+        kept = [int(batch["rows_in_state"]) for batch in self.batches]
+        return any(after < before for before, after in itertools.pairwise(kept))
 
     @property
     def kept_rows(self) -> int:

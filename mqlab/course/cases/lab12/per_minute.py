@@ -138,7 +138,7 @@ def _state_is_bounded(call: Call, run: FilmRun) -> Finding | None:
             return "lab12.complete_is_small"
         if not run.has_watermark:
             return "lab12.state_forgets"
-        return LONG_DELAY if run.waits_longer(bound) else "lab12.start_is_the_window"
+        return LONG_DELAY if run.waits_longer(bound) or run.forgets else "lab12.start_is_the_window"
 
     return kept_too_many(call, run, most, why)
 

@@ -134,7 +134,7 @@ def _state_is_bounded(call: Call, run: FilmRun) -> Finding | None:
     def why() -> str:
         if not run.has_watermark:
             return "lab12.duplicates_end"
-        return LONG_DELAY if run.waits_longer(bound) else "lab12.watermark_ends_all"
+        return LONG_DELAY if run.waits_longer(bound) or run.forgets else "lab12.watermark_ends_all"
 
     return kept_too_many(call, run, most, why)
 
