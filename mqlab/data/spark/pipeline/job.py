@@ -40,7 +40,6 @@ RULES = ("islands", "suspicions")  # the last steps
 PARTITIONS = "spark.sql.shuffle.partitions"
 SHUFFLE_BYTES = 96 << 20  # of the log, to one partition of a shuffle
 UNMEASURED = (1 << 31) - 1  # the size of a batch of Arrow from which on Spark does not measure it
-SKETCHES = 1_000  # groups of a task whose percentiles are counted at once; most days have fewer stretches by group
 
 
 Told = Callable[[str, dict[str, float]], None]
@@ -117,7 +116,6 @@ def _settings_for(work: Work) -> Iterator[None]:
         "spark.sql.adaptive.enabled": "false",  # it plans again after each shuffle, and the partitions fit already
         "spark.sql.requireAllClusterKeysForCoPartition": "false",  # a join by group may use partitions by id and keys
         "spark.sql.execution.arrow.maxBytesPerBatch": str(UNMEASURED),  # else a batch is measured again at each row
-        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(SKETCHES),  # by itself it sorts from 128 on
     }
     before = {name: conf.get(name, None) for name in settings}
     for name, value in settings.items():

@@ -95,18 +95,17 @@ def test_from_a_step_on(day: Day, copy: Path) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_settings_of_the_steps_end_with_the_run(day: Day, copy: Path) -> None:
-    """Batches of Arrow are not measured at each row, and percentiles of a day's stretches not sorted first."""
-    arrow, aggregate = "spark.sql.execution.arrow.maxBytesPerBatch", "spark.sql.objectHashAggregate.sortBased"
-    names = (arrow, f"{aggregate}.fallbackThreshold")
-    before = [day.spark.conf.get(name) for name in names]
-    seen: list[list[str | None]] = []
+    """Among them that batches of Arrow are not measured at each row."""
+    name = "spark.sql.execution.arrow.maxBytesPerBatch"
+    before = day.spark.conf.get(name)
+    seen: list[str | None] = []
 
     def look(step: str, numbers: dict[str, float]) -> None:
-        seen.append([day.spark.conf.get(name) for name in names])
+        seen.append(day.spark.conf.get(name))
 
     pipeline.run(day.world.directory, copy, spark=day.spark, start="producers", tell=look)
-    assert seen == [["2147483647", "1000"]] * 2
-    assert [day.spark.conf.get(name) for name in names] == before
+    assert seen == ["2147483647"] * 2
+    assert day.spark.conf.get(name) == before
 
 
 def test_the_rules_take_thresholds_and_can_be_left_out(day: Day, copy: Path, tmp_path: Path) -> None:
