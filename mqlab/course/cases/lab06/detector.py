@@ -227,11 +227,12 @@ def _lasting_differences_are_reported(today: WatchedDay) -> Finding | None:
     since: dict[frozenset[str], int] = {}
     reported: set[frozenset[str]] = set()
     for look in today.looks:
-        reported |= _pairs(look.found) or set()
+        before, reported = reported, reported | (_pairs(look.found) or set())
         for pair in look.wrong:
             since.setdefault(pair, max(look.members[name][0] for name in pair))
-            late = look.now_ms - since[pair] >= REPORTED_WITHIN_MS
-            if late and pair not in reported:
+            age_ms = look.now_ms - since[pair]
+            in_time = before if age_ms > REPORTED_WITHIN_MS else reported  # what is reported now is too late
+            if age_ms >= REPORTED_WITHIN_MS and pair not in in_time:
                 text = " and ".join(f"{name} ({look.members[name][1]})" for name in sorted(pair))
                 return _at(look, MISSED_RULE, f"{text}, reported by now", "no report")
     return None
