@@ -68,7 +68,8 @@ class WatchedDay(Played):
         consumer.subscribe(REFUNDS, of_refunds)
         consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
         consumer.start()
-        self.running[name] = (self.lab.now_ms, wanted)
+        others = "" if of_refunds == OF_REFUNDS else f" || {of_refunds} of {REFUNDS}"
+        self.running[name] = (self.lab.now_ms, wanted + others)
 
     def leave(self, name: str) -> None:
         """A member is shut down."""
@@ -132,12 +133,15 @@ def two_changes(seed: int) -> Day:
 
 
 def first_is_new(seed: int) -> Day:
-    """The member whose client id comes first is the last to be changed, and two old ones are left for good."""
+    """The member whose client id comes first is the last to be changed, and two old ones are left for good. Another one
+    wants the same orders and other refunds.
+    """
     rng = random.Random(f"lab06.detector first {seed}")
     names = [f"billing-{number}" for number in range(4)]
     acts = (
         Topics((TOPIC, REFUNDS), queues=4),
         Does(lambda today: _starts(today, names)),
+        Does(lambda today: today.join("billing-other", "paid", OTHERWISE[1])),
         Does(lambda today: _rolls(today, [names[0], rng.choice(names[1:])])),
         Does(lambda today: today.watch(REPORTED_WITHIN_MS + 15_000)),
     )
