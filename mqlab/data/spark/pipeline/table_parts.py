@@ -32,7 +32,7 @@ class PartOfTable:
 
     def __init__(self, files: ExitStack, folder: str, number: int, schema: pyarrow.Schema) -> None:
         draft = files.enter_context(whole_file(Path(folder) / f"part-{number:05}.parquet"))
-        # Times hardly repeat: a dictionary of them costs a third of all that is written, and makes the file larger.
+        # Times hardly repeat: a dictionary of them costs a quarter of the writing, and makes the file larger.
         shared = [column.name for column in schema if not pyarrow.types.is_timestamp(column.type)]
         writer = pyarrow.parquet.ParquetWriter(draft, schema, use_dictionary=shared, **PARQUET)
         self._writer = files.enter_context(writer)
