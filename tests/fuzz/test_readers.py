@@ -35,7 +35,7 @@ def test_any_bytes_are_read_or_refused(reader: Reader) -> None:
         derandomize=True,
         deadline=None,
         database=None,
-        max_examples=max(6, 60 // reader.slow),
+        max_examples=max(12, 120 // reader.slow),
         suppress_health_check=list(HealthCheck),
     )
     @given(st.binary(max_size=33))

@@ -86,7 +86,7 @@ FEW_GOOD_DAYS = 2
 """So many of the six that lab 13's alarm is judged by are made, if not long."""
 FEWEST_WRONG = 3
 """So many wrong answers has every exercise."""
-PLACES_OF_DEATH = 3
+PLACES_OF_DEATH = 6
 """Evenly spread over a day that a reference plays behind the wall."""
 FIRST_OF_EACH = {wrong.exercise: wrong.id for wrong in reversed(ALL_WRONG)}
 QUICKLY_JUDGED = [
