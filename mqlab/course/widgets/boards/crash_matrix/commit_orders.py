@@ -91,7 +91,7 @@ def _runs(shop: Any, way: Way, database: Any, lives: list[Any]) -> None:
         else:
             way(node, database, ORDER)
 
-    node.ports.workers.pool("Checkout", 1).submit(program, lambda value, error: None, label="checkout")
+    node.ports.workers.pool("Checkout", 1).submit(program, lambda value, error: None)
 
 
 def how_it_ended(lab: Lab) -> str:
