@@ -95,6 +95,14 @@ def run(bare: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(bare), "-I", *words], capture_output=True, text=True, check=False)
 
 
+def assert_each_names_its_extra(bare: Path, program: str, begins: str, wanted: dict[str, str]) -> None:
+    """``program`` prints what is said to each of its arguments; one Python answers for all of them."""
+    answers = json.loads(run(bare, "-c", program, *wanted).stdout)
+    assert answers.keys() == wanted.keys()
+    for asked, extra in wanted.items():
+        assert answers[asked].startswith(begins) and f'hint: pip install "mqlab[{extra}]"' in answers[asked]
+
+
 def test_a_library_that_is_not_installed_is_named_with_its_extra(bare: Path) -> None:
     wanted = {
         "mqlab.lab.views.table": "lab",
@@ -113,10 +121,7 @@ for module in sys.argv[1:]:
         said[module] = f"{type(error).__name__}: {error}"
 print(json.dumps(said))
 """
-    said = json.loads(run(bare, "-c", program, *wanted).stdout)
-    assert said.keys() == wanted.keys()
-    for module, extra in wanted.items():
-        assert said[module].startswith("MissingExtra: ") and f'hint: pip install "mqlab[{extra}]"' in said[module]
+    assert_each_names_its_extra(bare, program, "MissingExtra: ", wanted)
 
 
 def test_a_verb_says_which_extra_it_needs(bare: Path) -> None:
@@ -133,13 +138,9 @@ import json, sys
 from click.testing import CliRunner
 from mqlab.cli import main
 answers = {words: CliRunner().invoke(main, words.split()) for words in sys.argv[1:]}
-print(json.dumps({words: [answer.exit_code, answer.stderr] for words, answer in answers.items()}))
+print(json.dumps({words: f"{answer.exit_code} {answer.stderr}" for words, answer in answers.items()}))
 """
-    answers = json.loads(run(bare, "-c", program, *wanted).stdout)
-    for words, extra in wanted.items():
-        code, said = answers[words]
-        assert code == 2, said
-        assert said.startswith("mqlab: ") and f'hint: pip install "mqlab[{extra}]"' in said
+    assert_each_names_its_extra(bare, program, "2 mqlab: ", wanted)
 
 
 def test_a_world_is_played_and_the_doctor_is_asked_without_any_extra(bare: Path) -> None:

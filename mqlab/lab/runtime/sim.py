@@ -97,7 +97,7 @@ class SimWorld(World[SimWorkers]):
             self.busy += 1
         heap = self._heap
         heappush(heap, (due_ms, self._armed, event))
-        if len(heap) == self._sweep_at:  # most deadlines are cancelled long before they are due
+        if len(heap) >= self._sweep_at:  # most deadlines are cancelled long before they are due
             heap[:] = [entry for entry in heap if entry[2].pending]
             heapify(heap)
             self._sweep_at = max(2 * len(heap), LEAST_SWEPT)

@@ -339,7 +339,7 @@ class Sending:
             latency_ms = self._state.now_ms() - result.store_timestamp
             self._state.stats.add(TOPIC_PUT_LATENCY, f"{queue_id}@{stored.topic}", latency_ms)
             answer = request.reply(STORED_CODES.get(status, ResponseCode.SYSTEM_ERROR))
-            fields = answer.ext_fields
+            fields = answer.ext_fields  # written as strings: reply would ask each value of each send for its type
             fields["msgId"], fields["queueId"] = result.offset_msg_id, str(queue_id)
             fields["queueOffset"] = str(result.queue_offset)
             if unique_key is not None:

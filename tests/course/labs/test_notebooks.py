@@ -46,8 +46,7 @@ CHECKED = re.compile(r'^check\("(lab\d\d\.\w+)"', re.MULTILINE)
 OF_MAKE_TEST = [*WITHOUT_SPARK, *(one for one in WITH_SPARK if one.id[:3] == "10a")]
 FIRST_PARTS = [one for one in WITHOUT_SPARK if one.id[2] in "_a"]
 LATER_PARTS = [pytest.param(*one.values, marks=pytest.mark.long, id=one.id) for one in LABS if one not in FIRST_PARTS]
-"""Unsolved, they run in `make long`; `make test` runs each of them solved."""
-"""Each starts a JVM and works for ten seconds and more; of them `make test` runs the exercises."""
+"""Unsolved, they run in `make long`: `make test` runs them solved, and of Spark's, which start a JVM each, only 10a."""
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)

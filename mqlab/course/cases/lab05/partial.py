@@ -163,7 +163,7 @@ def _nothing_lost(today: Bank) -> Finding | None:
         if not lost:
             continue
         belief = "lab05.no_exception" if decision.said[1] >= len(decision.charged) - 1 else "lab05.ack_counts"
-        return _told(today, decision, lost[0], belief, "it is taken as good, and never redelivered")
+        return _message_finding(today, decision, lost[0], belief, "it is taken as good, and never redelivered")
     return None
 
 
@@ -176,12 +176,14 @@ def _nothing_again_without_need(today: Bank) -> Finding | None:
         belief = (
             "lab05.all_or_nothing" if decision.said[0] != CONSUME_SUCCESS or decision.said[1] < 0 else "lab05.one_less"
         )
-        return _told(today, decision, more[0], belief, "it was charged, and is sent back to be charged again")
+        return _message_finding(
+            today, decision, more[0], belief, "it was charged, and is sent back to be charged again"
+        )
     return None
 
 
-def _told(today: Bank, decision: Decision, index: int, belief: str, happened: str) -> Finding:
-    """What is said of a message of a batch."""
+def _message_finding(today: Bank, decision: Decision, index: int, belief: str, happened: str) -> Finding:
+    """What happened to one message of a batch, against what should have."""
     where = f"{_where(decision)}: message {index}, {decision.keys[index]}"
     expected, actual = right(decision.charged), f"{tuple(decision.said)}: {happened}"
     return Finding(refutation(belief), where, expected, actual, call=_call(decision), lab=today.lab, belief=belief)
